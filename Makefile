@@ -1,0 +1,69 @@
+# Everything a user or developer runs. `make demo` and `make test` set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := .make
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+WORKERS ?= auto
+
+.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node system clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(STAMPS)/runtime ## Set up, start the server and drive every room through a real MCP client
+	@$(BIN)/trysquare demo
+
+test: $(STAMPS)/dev node system ## Set up and run all tests (default sizes)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-full: $(STAMPS)/dev node system ## The same with the full sizes of the fuzz and fault suites
+	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
+
+lint: $(STAMPS)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(STAMPS)/dev
+	$(BIN)/pyright
+
+imports: $(STAMPS)/dev
+	$(BIN)/lint-imports
+
+fmt: $(STAMPS)/dev ## Format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMPS)/dev node ## Measure us and the peers in one run; prints ratios
+	$(BIN)/python -m benchmarks
+
+node: $(STAMPS)/node
+
+system: ## Install the Debian packages that the tests use, where this user can
+	@sh scripts/system-packages.sh
+
+lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
+	sh scripts/lock.sh
+
+clean: ## Remove what was built
+	rm -rf $(VENV) $(STAMPS) tests/node/node_modules
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMPS)/runtime: constraints/runtime.txt pyproject.toml | $(VENV)/pyvenv.cfg
+	@mkdir -p $(STAMPS)
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/runtime.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/dev.txt
+	@touch $@
+
+$(STAMPS)/node: tests/node/package.json $(STAMPS)/dev
+	$(BIN)/python scripts/node_packages.py
+	@touch $@

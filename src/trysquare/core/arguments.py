@@ -1,0 +1,97 @@
+"""ToolArguments: the base of a tool's argument model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from trysquare.core.plain_schema import plain_object_schema
+from trysquare.core.registry import OnceRegistry
+from trysquare.core.tidy_schema import tidy
+from trysquare.core.types import JsonObject
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ToolArguments(BaseModel):
+    """The arguments of one tool: closed, so that a wrong name is refused and never silently dropped."""
+
+    # Validators are compiled at the first call: a server with a thousand tools starts without any of them.
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, defer_build=True)
+
+    _declared: ClassVar[OnceRegistry[Callable[..., Any]]] = OnceRegistry("Tool")
+
+    @classmethod
+    def declare(cls, function: F) -> F:
+        """Remember a function as a tool and return it unchanged. `Declarations` is the fuller way."""
+        ToolArguments._declared.add(function.__name__, function)
+        return function
+
+    @classmethod
+    def get_declared_tools(cls) -> dict[str, Callable[..., Any]]:
+        """The functions declared since the last time, once: a second call returns nothing."""
+        return ToolArguments._declared.take()
+
+    @classmethod
+    def to_schema_markdown(cls) -> str:
+        """The arguments as a Markdown list: name, type, required or optional, description."""
+        return schema_markdown(model_schema(cls))
+
+    @classmethod
+    def build_tool_description(cls, function: Callable[..., Any]) -> str:
+        """The function's docstring with the arguments listed after it."""
+        text = inspect.getdoc(function) or ""
+        return f"{text}\n\n{cls.to_schema_markdown()}".strip()
+
+
+def model_schema(model: type[BaseModel]) -> JsonObject:
+    """The closed schema of a model, tidied; pydantic is asked only for what is not plain."""
+    return tidy(_plain_model_schema(model) or {**model.model_json_schema(), "additionalProperties": False})
+
+
+def _plain_model_schema(model: type[BaseModel]) -> JsonObject | None:
+    customised = "__get_pydantic_json_schema__" in vars(model) or model.model_config.get("json_schema_extra")
+    if customised or not model.__pydantic_fields_complete__:
+        return None
+    return plain_object_schema(model.model_fields)
+
+
+def schema_markdown(schema: JsonObject) -> str:
+    """A schema's properties as a Markdown list."""
+    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
+    if not properties:
+        return "## Arguments\n\nNone."
+    required = set(cast(list[str], schema.get("required", [])))
+    lines = [_argument_line(name, part, name in required) for name, part in properties.items()]
+    return "## Arguments\n\n" + "\n".join(lines)
+
+
+def _argument_line(name: str, schema: JsonObject, required: bool) -> str:
+    need = "required" if required else "optional"
+    default = f", default {schema['default']!r}" if schema.get("default") is not None else ""
+    description = f": {schema['description']}" if schema.get("description") else ""
+    return f"- `{name}` ({type_text(schema)}, {need}{default}){description}"
+
+
+def type_text(schema: JsonObject) -> str:
+    """A schema's type in a few words: `string`, `"warm" | "formal"`, `list of integer`."""
+    if "const" in schema:
+        return _quoted(schema["const"])
+    if "enum" in schema:
+        return " | ".join(_quoted(choice) for choice in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(type_text(option) for option in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {type_text(schema.get('items', {}))}"
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    return str(schema.get("type", "any"))
+
+
+def _quoted(choice: Any) -> str:
+    return (
+        f'"{choice}"' if isinstance(choice, str) else str(choice).lower() if isinstance(choice, bool) else str(choice)
+    )

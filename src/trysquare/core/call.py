@@ -1,0 +1,53 @@
+"""call_tool: the one way in, and the one place where a crash is caught."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.healing import nearest
+from trysquare.core.result import Result
+from trysquare.core.schema import require_object
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import Toolset
+
+logger = logging.getLogger("trysquare.call")
+
+
+async def call_tool(
+    toolset: Toolset, name: str, arguments: Any = None, context: CallContext | None = None
+) -> Result[Any]:
+    """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
+    try:
+        tool = found_tool(toolset, name)
+        return await tool.call(require_object(arguments), context or CallContext())
+    except ToolError as error:
+        logger.info("%s: %s", name, error.code)
+        return Result.from_error(error)
+    except Exception:  # the one catch-all: a crash must not reach the client, nor end the server
+        return _crashed(name)
+
+
+def found_tool(toolset: Toolset, name: str) -> Tool:
+    """The tool of that name, or an error that names the nearest ones."""
+    tool = toolset.find(name)
+    if tool is not None:
+        return tool
+    close = nearest(name, (known.name for known in toolset.tools()), count=3)
+    hint = f" The nearest are {', '.join(f'`{near}`' for near in close)}." if close else ""
+    shown = name if len(name) <= 80 else name[:79] + "…"
+    raise NotFound(f"There is no tool `{shown}`.{hint}", instruction="Use a name from the list of tools.")
+
+
+def _crashed(name: str) -> Result[Any]:
+    incident = secrets.token_hex(4)
+    logger.exception("Tool %s crashed (incident %s)", name, incident)
+    return Result.failure(
+        f"The tool failed unexpectedly (incident {incident}).",
+        "crash",
+        code=ErrorCode.INTERNAL_ERROR,
+        instruction="Do not repeat the call unchanged. Tell the person the incident id; the log has the details.",
+    )

@@ -1,0 +1,175 @@
+"""CallContext: all that a call may see of the world around it."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+from trysquare.core.errors import CallCancelled, ConsentNeeded, DeadlineExceeded
+from trysquare.core.handles import Handles, MemoryHandles
+from trysquare.core.types import JsonObject
+
+T = TypeVar("T")
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Principal:
+    """Who calls: the operating-system user over stdio, the token's subject over HTTP."""
+
+    subject: str
+    scopes: frozenset[str] | None = None
+    """The toolsets this principal may use; None means all."""
+
+
+def local_principal() -> Principal:
+    """The user of this operating system, as a principal."""
+    try:
+        return Principal(subject=getpass.getuser())
+    except (KeyError, OSError):
+        return Principal(subject="local")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A question to the person: a text and the JSON Schema of a flat answer."""
+
+    message: str
+    schema: JsonObject
+    key: str = "answer"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What the person did with a question, and what they filled in."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Caller(Protocol):
+    """The side of a call that belongs to whoever makes it: an MCP session, the agent loop, a terminal."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Tell how far the call is."""
+        ...
+
+    async def log(self, level: LogLevel, message: str) -> None:
+        """Send a log line to the client, where it wants them."""
+        ...
+
+    def can_ask(self) -> bool:
+        """Whether a person can be reached through this caller."""
+        ...
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a question to the person. May raise `InputRequired` where the caller has to call again."""
+        ...
+
+
+class SilentCaller:
+    """A caller that shows nothing and reaches nobody: the default in scripts and tests."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        return None
+
+    async def log(self, level: LogLevel, message: str) -> None:
+        return None
+
+    def can_ask(self) -> bool:
+        return False
+
+    async def ask(self, question: Question) -> Answer:
+        raise ConsentNeeded(
+            f"A person has to answer, and none can be reached through this client: {question.message}",
+            instruction="Ask the person in the conversation, or use a client that supports elicitation.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallContext:
+    """What a call may see: who calls, how long it may take, and the way to ask, report and stop."""
+
+    principal: Principal = field(default_factory=local_principal)
+    caller: Caller = field(default_factory=SilentCaller)
+    handles: Handles = field(default_factory=MemoryHandles)
+    deadline: float | None = None
+    """When the call must be done, on the clock of `time.monotonic`."""
+    request_id: str | None = None
+    client: str | None = None
+    """Name of the client program, where it says so."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cancel_flag: threading.Event = field(default_factory=threading.Event)
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the call is."""
+        await self.caller.progress(done, total, message)
+
+    async def log(self, message: str, level: LogLevel = "info") -> None:
+        """Send a log line to the client, where it wants them."""
+        await self.caller.log(level, message)
+
+    async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
+        """Ask the person. Ask before any side effect: in the 2026-07-28 era the tool then runs once more from its start.
+
+        `key` names the question within this call; two questions of one call need two keys.
+        """
+        return await self.caller.ask(Question(message=message, schema=schema, key=key))
+
+    def can_ask(self) -> bool:
+        """Whether a person can be reached through this client."""
+        return self.caller.can_ask()
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nobody waits for the answer. Synchronous tools look here, since a thread cannot be interrupted."""
+        return self.cancel_flag.is_set()
+
+    def check(self) -> None:
+        """Raise if the call was cancelled or its time is up. For loops in synchronous tools."""
+        if self.cancelled:
+            raise CallCancelled("The call was cancelled.")
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise DeadlineExceeded("The call ran out of time.")
+
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, or None without one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+class ThreadBridge:
+    """Lets a synchronous tool, which runs in a thread, wait for something of the event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop and wait for it here."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+_bridge = threading.local()
+
+
+def bridged(loop: asyncio.AbstractEventLoop, function: Callable[[], T]) -> T:
+    """Run a function in this thread with a bridge to its loop."""
+    _bridge.current = ThreadBridge(loop)
+    try:
+        return function()
+    finally:
+        _bridge.current = None
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Inside a synchronous tool: wait for a coroutine of the context, such as `context.ask(...)`."""
+    bridge: ThreadBridge | None = getattr(_bridge, "current", None)
+    if bridge is None:
+        work.close()
+        raise RuntimeError("wait_for() works only inside a synchronous tool; await the coroutine instead")
+    return bridge.run(work)

@@ -1,0 +1,136 @@
+"""Declarations: where a module declares its tools, prompts and resources, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack
+
+from trysquare.core.content import ResourceContents
+from trysquare.core.context import CallContext
+from trysquare.core.metadata import MetadataOptions
+from trysquare.core.prompt import Complete, Prompt, prompt
+from trysquare.core.registry import OnceRegistry
+from trysquare.core.resource import Resource, ResourceTemplate
+from trysquare.core.tool import Tool, tool
+from trysquare.core.toolset import FixedToolset
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Declarations:
+    """What a module declares. It is an object that the module owns, so that importing has no hidden effect."""
+
+    def __init__(self) -> None:
+        self._tools: OnceRegistry[Tool] = OnceRegistry("Tool")
+        self._prompts: OnceRegistry[Prompt] = OnceRegistry("Prompt")
+        self._resources: OnceRegistry[Resource | ResourceTemplate] = OnceRegistry("Resource")
+
+    def declare(
+        self,
+        function: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        **options: Unpack[MetadataOptions],
+    ) -> Any:
+        """Declare a function as a tool; it is returned unchanged. Works with and without parentheses."""
+
+        def remember(declared: F) -> F:
+            made = tool(declared, name=name, title=title, description=description, **options)
+            self._tools.add(made.name, made)
+            return declared
+
+        return remember if function is None else remember(function)
+
+    def add(self, made: Tool) -> None:
+        """Add a tool that was made elsewhere."""
+        self._tools.add(made.name, made)
+
+    def prompt(
+        self,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        complete: Complete | None = None,
+        examples: tuple[tuple[str, str], ...] = (),
+    ) -> Callable[[F], F]:
+        """Declare a function as a prompt; it is returned unchanged."""
+
+        def remember(declared: F) -> F:
+            made = prompt(declared, name=name, title=title, complete=complete, examples=examples)
+            self._prompts.add(made.name, made)
+            return declared
+
+        return remember
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        complete: Complete | None = None,
+    ) -> Callable[[F], F]:
+        """Declare a function as a resource, or as a template where the address has parts in braces."""
+
+        def remember(declared: F) -> F:
+            read = _reading(declared, mime_type)
+            about = description or (declared.__doc__ or "").strip() or None
+            label = name or declared.__name__
+            made: Resource | ResourceTemplate
+            if "{" in uri:
+                made = ResourceTemplate(
+                    uri_template=uri, name=label, read=read, title=title, description=about, mime_type=mime_type,
+                    complete=complete,
+                )  # fmt: skip
+            else:
+                made = Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type)
+            self._resources.add(uri, made)
+            return declared
+
+        return remember
+
+    def toolset(self) -> FixedToolset:
+        """All that was declared, as a toolset. Can be asked again; nothing is used up."""
+        return _as_toolset(self._tools.all(), self._prompts.all(), self._resources.all())
+
+    def collect(self) -> FixedToolset:
+        """All that was declared since the last time, once: what is collected is not collected again."""
+        return _as_toolset(self._tools.take(), self._prompts.take(), self._resources.take())
+
+
+def _as_toolset(
+    tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
+) -> FixedToolset:
+    return FixedToolset(
+        tools.values(),
+        prompts=prompts.values(),
+        resources=(made for made in resources.values() if isinstance(made, Resource)),
+        templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
+    )
+
+
+def _reading(function: Callable[..., Any], mime_type: str | None) -> Any:
+    import inspect
+
+    wants_context = any(
+        parameter.annotation is CallContext
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
+    )
+
+    async def read(uri: str, values: dict[str, str], context: CallContext) -> tuple[ResourceContents, ...]:
+        bound: dict[str, Any] = {**values, **({"context": context} if wants_context else {})}
+        returned = function(**bound)
+        if inspect.isawaitable(returned):
+            returned = await returned
+        if isinstance(returned, ResourceContents):
+            return (returned,)
+        if isinstance(returned, str):
+            return (ResourceContents(uri=uri, mime_type=mime_type or "text/plain", text=returned),)
+        return tuple(returned)
+
+    return read

@@ -1,0 +1,97 @@
+"""What is known of a tool beside its schema: what it is for, when to use it, what it may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from trysquare.core.types import JsonObject
+
+ALL_PROFILES = frozenset({"full", "levels", "gateway"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """One concrete call and what it shows."""
+
+    arguments: JsonObject
+    explanation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Consent:
+    """A person must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?"."""
+
+    question: str
+    always: bool = True
+    """Ask for each call; False asks once for the same arguments by the same person within `ttl`."""
+    ttl: float = 600.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolMetadata:
+    """Everything about a tool that is neither its name, its schema nor its code."""
+
+    category: str | None = None
+    requirement: Literal["required", "optional"] = "optional"
+    """Whether an agent must always be told of the tool, or may find it by search."""
+    use_when: str | None = None
+    avoid_when: str | None = None
+    limits: str | None = None
+    """What the tool cannot do, in one line."""
+    usage: str | None = None
+    """General usage, for the third section of the full description."""
+    examples: tuple[Example, ...] = ()
+    trigger_words: tuple[str, ...] = ()
+    consent: Consent | None = None
+    consent_literal: str | None = None
+    """The exact text that an argument must hold before a destructive call, where the tool uses that pattern."""
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    version: str | None = None
+    deprecated: str | None = None
+    """Why not to use the tool any more, and what instead."""
+    timeout: float | None = None
+    """Seconds a call may take; None means no limit of its own."""
+    result_limit: int | None = 40_000
+    """Characters of an answer before it is cut into pages; None leaves it whole."""
+    prefix: str | None = None
+    """This tool's own name prefix: None takes the default, "" none."""
+    pinned: bool = False
+    """Listed in every profile."""
+    room: str = "tools"
+    """Which room the tool comes from; profiles can be chosen for each room."""
+    profiles: frozenset[str] = ALL_PROFILES
+    """The profiles in which the tool is listed. Whatever is listed, every tool stays callable by name."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class MetadataOptions(TypedDict, total=False):
+    """The fields of `ToolMetadata` as keyword arguments of `declare` and `tool`."""
+
+    category: str | None
+    requirement: Literal["required", "optional"]
+    use_when: str | None
+    avoid_when: str | None
+    limits: str | None
+    usage: str | None
+    examples: tuple[Example, ...]
+    trigger_words: tuple[str, ...]
+    consent: Consent | None
+    consent_literal: str | None
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    version: str | None
+    deprecated: str | None
+    timeout: float | None
+    result_limit: int | None
+    prefix: str | None
+    pinned: bool
+    room: str
+    profiles: frozenset[str]
+    meta: Mapping[str, Any]

@@ -1,0 +1,94 @@
+"""JSON Schema of plain annotations, without building a validator.
+
+Pydantic's own generator first compiles a validator; with a thousand tools that is most of a cold start. Nearly all
+arguments are plain (text, numbers, choices, lists of those), and for them the schema can be read off the annotation.
+Whatever is not plain answers None here, and pydantic decides. The tests hold both ways to the same answer.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from trysquare.core.types import JsonObject
+
+_SCALARS: dict[Any, JsonObject] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    Any: {},
+}
+_LITERAL_TYPES = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+
+
+def plain_annotation_schema(annotation: Any) -> JsonObject | None:
+    """The schema of a plain annotation, or None if it is not plain."""
+    try:
+        if (scalar := _SCALARS.get(annotation)) is not None:
+            return dict(scalar)
+    except TypeError:
+        return None
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return _literal_schema(arguments)
+    if origin is Union or origin is types.UnionType:
+        return _union_schema(arguments)
+    if origin is list and len(arguments) == 1:
+        items = plain_annotation_schema(arguments[0])
+        return None if items is None else {"type": "array", "items": items}
+    if origin is dict and len(arguments) == 2 and arguments[0] is str:
+        values = plain_annotation_schema(arguments[1])
+        return None if values is None else {"type": "object", "additionalProperties": values or True}
+    return None
+
+
+def _literal_schema(choices: tuple[Any, ...]) -> JsonObject | None:
+    kinds = {_LITERAL_TYPES.get(type(choice)) for choice in choices}
+    if len(kinds) != 1 or None in kinds:
+        return None
+    if len(choices) == 1:
+        return {"const": choices[0], "type": kinds.pop()}
+    return {"enum": list(choices), "type": kinds.pop()}
+
+
+def _union_schema(members: tuple[Any, ...]) -> JsonObject | None:
+    schemas = [plain_annotation_schema(member) for member in members]
+    if any(schema is None for schema in schemas):
+        return None
+    return {"anyOf": schemas}
+
+
+def plain_field_schema(info: FieldInfo) -> JsonObject | None:
+    """The schema of a plain field: its annotation, description and default. None if anything else is set."""
+    if info.metadata or info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
+        return None
+    if info.title or info.examples or info.deprecated:
+        return None
+    schema = plain_annotation_schema(info.annotation)
+    if schema is None:
+        return None
+    if info.description:
+        schema["description"] = info.description
+    if not info.is_required() and info.default_factory is None:
+        schema["default"] = to_jsonable_python(info.default)
+    return schema
+
+
+def plain_object_schema(fields: dict[str, FieldInfo]) -> JsonObject | None:
+    """The closed object schema of plain fields, or None if one of them is not plain."""
+    properties: JsonObject = {}
+    for name, info in fields.items():
+        schema = plain_field_schema(info)
+        if schema is None:
+            return None
+        properties[name] = schema
+    closed: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = [name for name, info in fields.items() if info.is_required()]
+    if required:
+        closed["required"] = required
+    return closed

@@ -1,0 +1,106 @@
+"""Schemas as a client should see them: no generated titles, references written out, one fixed order of keys."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from trysquare.core.types import JsonObject
+
+_ORDER = ("type", "const", "enum", "description", "properties", "required", "additionalProperties", "items", "anyOf")
+_RANK = {key: rank for rank, key in enumerate(_ORDER)}
+_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MAX_INLINED = 2_000
+
+
+def tidy(schema: JsonObject) -> JsonObject:
+    """A copy without noise: titles of pydantic's making go, definitions are written where they are used."""
+    definitions = cast(JsonObject, schema.get("$defs", {}))
+    recursive = _recursive_names(definitions)
+    inlined = _Inliner(definitions, recursive)
+    body = inlined.tidy({key: value for key, value in schema.items() if key != "$defs"})
+    kept = {name: inlined.tidy(definitions[name]) for name in sorted(recursive)}
+    return {**body, "$defs": kept} if kept else body
+
+
+class _Inliner:
+    """Writes definitions out, up to a number of nodes: a schema that explodes keeps its references."""
+
+    def __init__(self, definitions: JsonObject, recursive: set[str]) -> None:
+        self._definitions = definitions
+        self._recursive = recursive
+        self._budget = _MAX_INLINED
+
+    def tidy(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        node = self._resolve(cast(JsonObject, schema))
+        cleaned = {key: self._tidy_part(key, value) for key, value in node.items() if not _is_noise(key, value)}
+        return dict(sorted(_without_null_default(cleaned).items(), key=_key_rank))
+
+    def _resolve(self, node: JsonObject) -> JsonObject:
+        reference = node.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+            return node
+        name = reference.removeprefix("#/$defs/")
+        if name in self._recursive or name not in self._definitions or self._budget <= 0:
+            self._recursive.add(name)
+            return node
+        self._budget -= 1
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return {**self._resolve(self._definitions[name]), **rest}
+
+    def _tidy_part(self, key: str, value: Any) -> Any:
+        if key == "properties" and isinstance(value, dict):
+            return {name: self.tidy(part) for name, part in cast(JsonObject, value).items()}
+        if key in _OF_SCHEMAS and isinstance(value, list):
+            return [self.tidy(part) for part in cast(list[Any], value)]
+        if key in ("items", "additionalProperties", "not"):
+            return self.tidy(value)
+        return value
+
+
+def _is_noise(key: str, value: Any) -> bool:
+    return (key == "title" and isinstance(value, str)) or (key == "discriminator")
+
+
+def _without_null_default(node: JsonObject) -> JsonObject:
+    """`X or null, by default null` is told as an optional X: shorter, and what every model API accepts."""
+    options = node.get("anyOf")
+    if not isinstance(options, list) or "default" not in node or node["default"] is not None:
+        return node
+    kept = [option for option in cast(list[Any], options) if option != {"type": "null"}]
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+    if len(kept) == 1 and isinstance(kept[0], dict):
+        return {**cast(JsonObject, kept[0]), **rest}
+    return {**rest, "anyOf": kept}
+
+
+def _key_rank(item: tuple[str, Any]) -> int:
+    return _RANK.get(item[0], len(_ORDER))
+
+
+def _recursive_names(definitions: JsonObject) -> set[str]:
+    """The definitions that refer to themselves, directly or through others."""
+    uses = {name: _references(definition) for name, definition in definitions.items()}
+    return {name for name in definitions if name in _reachable(name, uses)}
+
+
+def _reachable(start: str, uses: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(uses[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(uses.get(name, ()))
+    return seen
+
+
+def _references(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        own = cast(JsonObject, node)
+        found = {str(own["$ref"]).removeprefix("#/$defs/")} if "$ref" in own else set[str]()
+        return found.union(*(_references(part) for part in own.values()))
+    if isinstance(node, list):
+        return set[str]().union(*(_references(part) for part in cast(list[Any], node)))
+    return set()

@@ -1,0 +1,138 @@
+"""Tool: one thing that an agent can do, as a frozen value; and `tool`, which makes one of a function."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, Unpack
+
+from trysquare.core.context import CallContext, bridged
+from trysquare.core.docstrings import summary_text
+from trysquare.core.errors import DeadlineExceeded, DeclarationError
+from trysquare.core.metadata import MetadataOptions, ToolMetadata
+from trysquare.core.result import Result
+from trysquare.core.schema import Arguments, Signature, read_signature
+from trysquare.core.threads import run_in_thread
+from trysquare.core.types import JsonObject
+
+Call: TypeAlias = Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]
+"""The one shape of a call; wrappers take one and give one."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """One thing that an agent can do. A wrapper is a function from a Tool to a Tool with another `call`."""
+
+    name: str
+    description: str
+    arguments: Arguments
+    call: Call
+    metadata: ToolMetadata = ToolMetadata()
+    title: str | None = None
+    function: Callable[..., Any] | None = None
+    """The function behind the tool, as it was written, for those who call it directly."""
+    is_async: bool = True
+    output_schema: JsonObject | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(
+                f"`{self.name}` is no tool name: 1 to 64 letters, digits, `_`, `-` or `.` are, because clients refuse others."
+            )
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """The schema that clients see: one flat closed object."""
+        return self.arguments.wire
+
+    def with_call(self, call: Call) -> Tool:
+        """The same tool, called another way."""
+        return replace(self, call=call)
+
+
+def tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    **options: Unpack[MetadataOptions],
+) -> Tool:
+    """Make a tool of a function: its name, docstring and annotations say the rest."""
+    signature = read_signature(function)
+    metadata = ToolMetadata(**options)
+    final_name = name or function.__name__
+    is_async = inspect.iscoroutinefunction(function)
+    return Tool(
+        name=final_name,
+        title=title,
+        description=description or summary_text(inspect.getdoc(function) or ""),
+        arguments=signature.arguments,
+        call=_calling(final_name, function, signature, is_async, metadata.timeout),
+        metadata=metadata,
+        function=function,
+        is_async=is_async,
+    )
+
+
+def _calling(
+    name: str, function: Callable[..., Any], signature: Signature, is_async: bool, timeout: float | None
+) -> Call:
+    run = _run_async if is_async else _run_sync
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        bound_context = context if timeout is None else _with_deadline(context, timeout)
+        bound = signature.bind(signature.arguments.parse(name, arguments), bound_context)
+        if bound_context.deadline is None:
+            return _as_result(await run(function, bound, bound_context))
+        return await _within(name, run(function, bound, bound_context), bound_context)
+
+    return call
+
+
+async def _run_async(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    try:
+        return await function(**bound)
+    except asyncio.CancelledError:
+        context.cancel_flag.set()
+        raise
+
+
+async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    loop = asyncio.get_running_loop()
+    try:
+        return await run_in_thread(lambda: bridged(loop, lambda: function(**bound)))
+    except asyncio.CancelledError:
+        # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
+        context.cancel_flag.set()
+        raise
+
+
+async def _within(name: str, work: Awaitable[Any], context: CallContext) -> Result[Any]:
+    """Await the work until the context's deadline."""
+    clock = asyncio.timeout(context.remaining())
+    try:
+        async with clock:
+            return _as_result(await work)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        raise DeadlineExceeded(
+            "The call took longer than it may and was stopped.",
+            instruction="Ask for less in one call, or call again later.",
+        ) from None
+
+
+def _with_deadline(context: CallContext, timeout: float) -> CallContext:
+    own = time.monotonic() + timeout
+    return replace(context, deadline=own if context.deadline is None else min(own, context.deadline))
+
+
+def _as_result(returned: Any) -> Result[Any]:
+    return returned if isinstance(returned, Result) else Result.ok(returned)
