@@ -26,8 +26,8 @@ async def call_tool(
         return await tool.call(require_object(arguments), context or CallContext())
     except ToolError as error:
         logger.info("%s: %s", name, error.code)
-        return Result.from_error(error)
-    except Exception:  # the one catch-all: a crash must not reach the client, nor end the server
+        return Result[Any].from_error(error)
+    except Exception:  # noqa: BLE001 - the one catch-all: a crash must not reach the client, nor end the server
         return _crashed(name)
 
 
@@ -45,7 +45,7 @@ def found_tool(toolset: Toolset, name: str) -> Tool:
 def _crashed(name: str) -> Result[Any]:
     incident = secrets.token_hex(4)
     logger.exception("Tool %s crashed (incident %s)", name, incident)
-    return Result.failure(
+    return Result[Any].failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",
         code=ErrorCode.INTERNAL_ERROR,

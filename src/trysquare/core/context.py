@@ -116,8 +116,9 @@ class CallContext:
         await self.caller.log(level, message)
 
     async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
-        """Ask the person. Ask before any side effect: in the 2026-07-28 era the tool then runs once more from its start.
+        """Ask the person.
 
+        Ask before any side effect: in the 2026-07-28 era the tool then runs once more from its start.
         `key` names the question within this call; two questions of one call need two keys.
         """
         return await self.caller.ask(Question(message=message, schema=schema, key=key))

@@ -82,10 +82,10 @@ class _Healer:
         return "Send the corrected call in `next`."
 
     def _unknown(self, detail: ErrorDetails) -> str:
-        where = _place(detail)
-        if len(detail["loc"]) > 1:
-            return f"`{where}` is not known there."
-        name = str(detail["loc"][0])
+        first, *deeper = detail["loc"]
+        if deeper:
+            return f"`{_place(detail)}` is not known there."
+        name = str(first)
         value = self._mended.pop(name, None)
         free = [known for known in self._properties if known not in self._raw and known not in self._renamed]
         close = nearest(name, free)

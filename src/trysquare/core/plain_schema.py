@@ -8,7 +8,7 @@ Whatever is not plain answers None here, and pydantic decides. The tests hold bo
 from __future__ import annotations
 
 import types
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
@@ -23,7 +23,7 @@ _SCALARS: dict[Any, JsonObject] = {
     type(None): {"type": "null"},
     Any: {},
 }
-_LITERAL_TYPES = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+_LITERAL_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
 
 
 def plain_annotation_schema(annotation: Any) -> JsonObject | None:
@@ -48,7 +48,7 @@ def plain_annotation_schema(annotation: Any) -> JsonObject | None:
 
 
 def _literal_schema(choices: tuple[Any, ...]) -> JsonObject | None:
-    kinds = {_LITERAL_TYPES.get(type(choice)) for choice in choices}
+    kinds = {_LITERAL_TYPES.get(cast(Any, type(choice))) for choice in choices}
     if len(kinds) != 1 or None in kinds:
         return None
     if len(choices) == 1:

@@ -50,8 +50,12 @@ class ModelArguments:
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
 
-    @cached_property
+    @property
     def wire(self) -> JsonObject:
+        return self._wire
+
+    @cached_property
+    def _wire(self) -> JsonObject:
         return model_schema(self._model)
 
     @property
@@ -72,8 +76,12 @@ class UnionArguments:
     def __init__(self, models: tuple[type[BaseModel], ...]) -> None:
         self._union = ActionUnion(models)
 
-    @cached_property
+    @property
     def wire(self) -> JsonObject:
+        return self._wire
+
+    @cached_property
+    def _wire(self) -> JsonObject:
         return self._union.flat()
 
     @property
@@ -83,8 +91,9 @@ class UnionArguments:
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         with _building:
-            members = Union[self._union.models]  # noqa: UP007 - built from a tuple
-            return TypeAdapter(Annotated[members, Field(discriminator="action")])
+            members: Any = Union[self._union.models]  # noqa: UP007 - built from a tuple
+            exact: Any = Annotated[members, Field(discriminator="action")]
+            return TypeAdapter[Any](exact)
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
         filled = fill_default_action(unwrapped(raw, self.wire["properties"]), self._union.default_action())
@@ -115,8 +124,12 @@ class FunctionArguments:
         self._name = name
         self._fields = fields
 
-    @cached_property
+    @property
     def wire(self) -> JsonObject:
+        return self._wire
+
+    @cached_property
+    def _wire(self) -> JsonObject:
         plain = plain_object_schema(self._fields)
         return tidy(plain) if plain is not None else model_schema(self._model)
 
@@ -200,7 +213,8 @@ def _is_context(hint: Any) -> bool:
 def _refuse_variadic(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise DeclarationError(
-            f"`{function.__name__}` takes `*{parameter.name}`; a tool needs named parameters, so that its schema is closed."
+            f"`{function.__name__}` takes `*{parameter.name}`; "
+            f"a tool needs named parameters, so that its schema is closed."
         )
 
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack, cast
 
 from trysquare.core.context import CallContext, bridged
 from trysquare.core.docstrings import summary_text
@@ -22,6 +22,7 @@ from trysquare.core.types import JsonObject
 Call: TypeAlias = Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]
 """The one shape of a call; wrappers take one and give one."""
 
+_NO_METADATA = ToolMetadata()
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -33,7 +34,7 @@ class Tool:
     description: str
     arguments: Arguments
     call: Call
-    metadata: ToolMetadata = ToolMetadata()
+    metadata: ToolMetadata = _NO_METADATA
     title: str | None = None
     function: Callable[..., Any] | None = None
     """The function behind the tool, as it was written, for those who call it directly."""
@@ -43,7 +44,7 @@ class Tool:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
-                f"`{self.name}` is no tool name: 1 to 64 letters, digits, `_`, `-` or `.` are, because clients refuse others."
+                f"`{self.name}` is no tool name. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
             )
 
     @property
@@ -135,4 +136,4 @@ def _with_deadline(context: CallContext, timeout: float) -> CallContext:
 
 
 def _as_result(returned: Any) -> Result[Any]:
-    return returned if isinstance(returned, Result) else Result.ok(returned)
+    return cast(Result[Any], returned) if isinstance(returned, Result) else Result[Any].ok(returned)
