@@ -6,11 +6,20 @@ import asyncio
 import getpass
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from trysquare.core.errors import CallCancelled, ConsentNeeded, DeadlineExceeded
+from trysquare.core.client_requests import (
+    Answer,
+    Capability,
+    ClientRequest,
+    ModelRequest,
+    Question,
+    RequestingCaller,
+    RootsRequest,
+)
+from trysquare.core.errors import CallCancelled, CapabilityMissing, ConsentNeeded, DeadlineExceeded
 from trysquare.core.handles import Handles, MemoryHandles
 from trysquare.core.types import JsonObject
 
@@ -34,23 +43,6 @@ def local_principal() -> Principal:
         return Principal(subject=getpass.getuser())
     except (KeyError, OSError):
         return Principal(subject="local")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """A question to the person: a text and the JSON Schema of a flat answer."""
-
-    message: str
-    schema: JsonObject
-    key: str = "answer"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What the person did with a question, and what they filled in."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Caller(Protocol):
@@ -127,6 +119,31 @@ class CallContext:
         """Whether a person can be reached through this client."""
         return self.caller.can_ask()
 
+    def offers(self, capability: Capability) -> bool:
+        """Whether the client can be asked for this."""
+        if isinstance(self.caller, RequestingCaller):
+            return self.caller.offers(capability)
+        return capability == "elicitation" and self.caller.can_ask()
+
+    async def request(self, *requests: ClientRequest) -> Mapping[str, Answer]:
+        """Ask several things at once, each under its own key. As with `ask`, do it before any side effect."""
+        for wanted in requests:
+            if not self.offers(wanted.needs):
+                raise CapabilityMissing(wanted.needs)
+        if isinstance(self.caller, RequestingCaller):
+            return await self.caller.request(requests)
+        return await _one_by_one(self.caller, requests)
+
+    async def sample(self, prompt: str, *, max_tokens: int = 1000, key: str = "completion") -> str:
+        """Have the client's own model answer a text. Few clients can; see `offers`."""
+        answers = await self.request(ModelRequest(prompt=prompt, max_tokens=max_tokens, key=key))
+        return str(answers[key].content.get("text", ""))
+
+    async def roots(self, *, key: str = "roots") -> Sequence[str]:
+        """The addresses of the folders that the client works in. Few clients tell; see `offers`."""
+        answers = await self.request(RootsRequest(key=key))
+        return tuple(str(root["uri"]) for root in answers[key].content.get("roots", ()))
+
     @property
     def cancelled(self) -> bool:
         """True once nobody waits for the answer. Synchronous tools look here, since a thread cannot be interrupted."""
@@ -142,6 +159,11 @@ class CallContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+    """What a caller without `request` can do: questions to the person, one after the other."""
+    return {wanted.key: await caller.ask(wanted) for wanted in requests if isinstance(wanted, Question)}
 
 
 class ThreadBridge:

@@ -8,6 +8,7 @@
         ├── NotFound            no such tool, prompt, resource or handle; carries the nearest names
         ├── ConsentNeeded       a person has to agree first; carries how they can
         ├── ConsentRefused      a person said no
+        ├── CapabilityMissing   the client cannot do what the tool asks of it
         ├── DeadlineExceeded    the call ran longer than its tool may
         └── CallCancelled       the caller took the call back
 
@@ -110,6 +111,19 @@ class ConsentRefused(ToolError):
     """A person was asked and did not agree."""
 
     default_code = ErrorCode.CONSENT_REFUSED
+
+
+class CapabilityMissing(ToolError):
+    """The tool has to ask something of the client that this client cannot do."""
+
+    default_code = ErrorCode.CAPABILITY_NOT_SUPPORTED
+
+    def __init__(self, capability: str) -> None:
+        super().__init__(
+            f"This tool needs a client with the capability `{capability}`, and this client does not declare it.",
+            instruction="Do without this tool, or call it from a client that has the capability.",
+            fields={"capability": capability},
+        )
 
 
 class DeadlineExceeded(ToolError):

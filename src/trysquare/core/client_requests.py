@@ -1,0 +1,68 @@
+"""What a tool may ask of its client: a question to the person, a text from the client's model, its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+from trysquare.core.types import JsonObject
+
+Capability: TypeAlias = Literal["elicitation", "sampling", "roots"]
+"""What a client can be asked for, in the protocol's own words."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A question to the person: a text and the JSON Schema of a flat answer."""
+
+    needs: ClassVar[Capability] = "elicitation"
+    message: str
+    schema: JsonObject
+    key: str = "answer"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelRequest:
+    """A text for the client's own model to answer. The protocol means to drop it: never depend on it."""
+
+    needs: ClassVar[Capability] = "sampling"
+    prompt: str
+    max_tokens: int = 1000
+    system: str | None = None
+    key: str = "completion"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RootsRequest:
+    """The folders that the client works in. The protocol means to drop it: prefer an argument."""
+
+    needs: ClassVar[Capability] = "roots"
+    key: str = "roots"
+
+
+ClientRequest: TypeAlias = Question | ModelRequest | RootsRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came back: what the person did with a question, and what they filled in.
+
+    A model's answer has `{"text": …, "model": …}` as its content, the folders have `{"roots": [{"uri": …}, …]}`.
+    """
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@runtime_checkable
+class RequestingCaller(Protocol):
+    """What a caller may offer beyond `Caller`: every kind of request, and several at once."""
+
+    def offers(self, capability: Capability) -> bool:
+        """Whether the client said that it can do this."""
+        ...
+
+    async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        """Put all of them to the client, each under its key. May raise `InputRequired`, as `ask` may."""
+        ...
