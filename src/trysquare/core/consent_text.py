@@ -1,0 +1,27 @@
+"""The words about consent that every rendering of a tool's description keeps."""
+
+from __future__ import annotations
+
+from trysquare.core.metadata import ToolMetadata
+
+CONSENT_MARK = "REQUIRES EXPLICIT USER INSTRUCTION"
+
+
+def consent_warning(metadata: ToolMetadata) -> str | None:
+    """The warning for a tool that needs a person's word, or None for a tool that does not."""
+    if metadata.consent is None and metadata.consent_literal is None:
+        return None
+    sentences = [f"{CONSENT_MARK}: call this only when the person has asked for it, never on your own or to try it."]
+    if metadata.consent is not None:
+        sentences.append("The person is asked before it runs, and only they can agree.")
+    if metadata.consent_literal is not None:
+        sentences.append(f'Send the text "{metadata.consent_literal}" only with their consent.')
+    return " ".join(sentences)
+
+
+def with_consent_warning(description: str, metadata: ToolMetadata) -> str:
+    """A description that holds the warning: put in front, unless its author wrote the mark already."""
+    warning = consent_warning(metadata)
+    if warning is None or CONSENT_MARK in description:
+        return description
+    return f"{warning}\n\n{description}".strip()
