@@ -1,0 +1,303 @@
+"""Runs a page: its blocks in order, in one project folder, as a reader would who types them in.
+
+Marks of a block, after its language:
+
+    title="my_module.py"   the block is that file of the project; a Python file is imported, a settings file is loaded
+    append                 the block goes to the end of that file
+    fresh                  the Python block sees no names of the blocks before it
+    raises="ValueError"    the Python block ends with that exception; an `output` block shows `ValueError: text`
+    exit="1"               the last command of the console block ends with that code
+    background             the last command keeps running until the page's end; its shown output is awaited
+
+An `output` block holds what the Python block before it printed. In every shown output `…` stands for anything within
+a line, and a line that is only `…` for any number of lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.docs.not_run import NOT_RUN
+from tests.docs.pages import Block, Page
+
+SHOWN_PORT = "8000"
+"""The port that the pages show. Pages run side by side, so each runs with a free one in its place."""
+COMMAND_SECONDS = 60
+
+_MARKS: dict[str, frozenset[str]] = {
+    "python": frozenset({"title", "append", "fresh", "raises"}),
+    "console": frozenset({"exit", "background"}),
+    "toml": frozenset({"title"}),
+    "json": frozenset({"title"}),
+    "markdown": frozenset({"title"}),
+    "output": frozenset(),
+    "text": frozenset(),
+}
+
+
+def check_form(block: Block) -> None:
+    """Refuse a language or a mark that this machine does not know: it would look checked and would not be."""
+    known = _MARKS.get(block.language)
+    if known is None:
+        raise AssertionError(f"{block.place}: unknown language `{block.language}`; known are {', '.join(_MARKS)}")
+    if unknown := block.marks.keys() - known:
+        raise AssertionError(f"{block.place}: unknown mark {', '.join(sorted(unknown))} on a {block.language} block")
+
+
+def is_left_out(block: Block) -> bool:
+    """Whether the block stands in the list of those that are not run."""
+    return (block.page, first_line(block)) in NOT_RUN
+
+
+def first_line(block: Block) -> str:
+    return block.text.partition("\n")[0]
+
+
+def compare(place: str, expected: str, actual: str) -> None:
+    """Hold what a page shows against what came out."""
+    shown, came = _trimmed(expected), _trimmed(actual)
+    if not re.fullmatch(_pattern(shown), came):
+        raise AssertionError(f"{place} shows\n\n{shown}\n\nbut this came out:\n\n{came}")
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def _pattern(shown: str) -> str:
+    """The shown text as an expression; a line of `…` alone takes its own newline along."""
+    parts = [r"(?:[^\n]*\n)*" if line == "…" else _line_pattern(line) + r"\n" for line in shown.splitlines()]
+    whole = "".join(parts)
+    if shown.endswith("\n…") or shown == "…":
+        return whole.removesuffix(r"(?:[^\n]*\n)*") + r"(?:[^\n]*\n?)*"
+    return whole.removesuffix(r"\n")
+
+
+def _line_pattern(line: str) -> str:
+    return "[^\\n]*".join(re.escape(piece) for piece in line.split("…"))
+
+
+class Background:
+    """A command that keeps running, and what it has written so far."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._written: list[str] = []
+        self._changed = threading.Condition()
+        self._ended = False
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+
+    def _collect(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._changed:
+                self._written.append(line)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait_for(self, matches: Callable[[str], bool]) -> str:
+        """Wait until what was written so far matches, or the command ends, or it takes too long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or matches("".join(self._written)), timeout=COMMAND_SECONDS)
+            return "".join(self._written)
+
+    def stop(self) -> None:
+        """End the command and let go of its pipe."""
+        assert self._process.stdout is not None
+        self._process.terminate()
+        self._process.wait(timeout=COMMAND_SECONDS)
+        self._reader.join(timeout=COMMAND_SECONDS)
+        self._process.stdout.close()
+
+
+class PageRun:
+    """One page being run: its project folder, its Python names, and what still runs in the background."""
+
+    def __init__(self, page: Page, project: Path) -> None:
+        self._page = page
+        self._project = project
+        self._names: dict[str, Any] = {"__name__": "__page__"}
+        self._printed: str | None = None
+        self._background: list[Background] = []
+        self._port = _free_port()
+
+    def run(self) -> None:
+        """Run every block; a failure names the block."""
+        with self._at_home():
+            for block in self._page.blocks:
+                check_form(block)
+                if not is_left_out(block):
+                    self._run_block(block)
+
+    @contextlib.contextmanager
+    def _at_home(self) -> Generator[None]:
+        before = set(sys.modules)
+        sys.path.insert(0, str(self._project))
+        try:
+            with contextlib.chdir(self._project):
+                yield
+        finally:
+            sys.path.remove(str(self._project))
+            for name in set(sys.modules) - before:
+                if self._is_ours(sys.modules[name]):
+                    del sys.modules[name]
+            for running in self._background:
+                running.stop()
+
+    def _is_ours(self, module: Any) -> bool:
+        file = getattr(module, "__file__", None)
+        return file is not None and Path(file).is_relative_to(self._project)
+
+    def _run_block(self, block: Block) -> None:
+        match block.language:
+            case "python":
+                self._printed = self._run_python(block)
+            case "output":
+                self._check_output(block)
+            case "console":
+                self._run_console(block)
+            case "toml":
+                tomllib.loads(block.text)
+                self._write(block)
+            case "json":
+                json.loads(block.text)
+                self._write(block)
+            case "markdown":
+                self._write(block)
+            case _:
+                pass
+
+    def _write(self, block: Block) -> Path | None:
+        if "title" not in block.marks:
+            return None
+        file = self._project / block.marks["title"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a" if "append" in block.marks else "w", encoding="utf-8") as stream:
+            stream.write(("\n\n" if "append" in block.marks else "") + self._with_port(block.text))
+        if file.name == "trysquare.toml":
+            load_settings_file(file)
+        return file
+
+    def _run_python(self, block: Block) -> str:
+        file = self._write(block)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                self._import(file) if file is not None else self._execute(block)
+            except Exception as error:  # a page's code may raise anything, and the failure must name its place
+                if block.marks.get("raises") != type(error).__name__:
+                    raise AssertionError(f"{block.place}: {type(error).__name__}: {error}") from error
+                printed.write(f"{type(error).__name__}: {error}\n")
+            else:
+                if "raises" in block.marks:
+                    raise AssertionError(f"{block.place}: {block.marks['raises']} was promised and did not come")
+        return printed.getvalue()
+
+    def _execute(self, block: Block) -> None:
+        names = {"__name__": "__page__"} if "fresh" in block.marks else self._names
+        # Empty lines in front, so that a traceback shows the line of the page.
+        code = compile("\n" * block.line + self._with_port(block.text), str(self._page.path), "exec", dont_inherit=True)
+        exec(code, names)
+
+    def _import(self, file: Path) -> None:
+        name = ".".join(file.relative_to(self._project).with_suffix("").parts)
+        sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        importlib.import_module(name)
+
+    def _check_output(self, block: Block) -> None:
+        if self._printed is None:
+            raise AssertionError(f"{block.place}: an `output` block needs a python block before it")
+        compare(block.place, block.text, self._with_shown_port(self._printed))
+        self._printed = None
+
+    def _run_console(self, block: Block) -> None:
+        commands = list(console_commands(block))
+        for number, (command, shown) in enumerate(commands, start=1):
+            last = number == len(commands)
+            if last and "background" in block.marks:
+                self._start(block, command, shown)
+            else:
+                self._check_command(block, command, shown, int(block.marks.get("exit", "0")) if last else 0)
+
+    def _check_command(self, block: Block, command: str, shown: str, code: int) -> None:
+        done = subprocess.run(
+            ["sh", "-c", self._with_port(command)], cwd=self._project, env=_environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=COMMAND_SECONDS,
+        )  # fmt: skip
+        output = self._with_shown_port(done.stdout)
+        place = f"{block.place} `{command}`"
+        if done.returncode != code:
+            raise AssertionError(f"{place} ended with {done.returncode}, not {code}:\n\n{output}")
+        compare(place, shown, output)
+
+    def _start(self, block: Block, command: str, shown: str) -> None:
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {self._with_port(command)}"], cwd=self._project, env=_environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
+        )  # fmt: skip
+        running = Background(process)
+        self._background.append(running)
+        pattern = re.compile(_pattern(_trimmed(shown)))
+        written = running.wait_for(lambda text: bool(pattern.match(_trimmed(self._with_shown_port(text)))))
+        compare(f"{block.place} `{command}`", shown, self._with_shown_port(written))
+
+    def _with_port(self, text: str) -> str:
+        return text.replace(SHOWN_PORT, self._port)
+
+    def _with_shown_port(self, text: str) -> str:
+        return text.replace(self._port, SHOWN_PORT).replace(str(self._project), ".")
+
+
+def console_commands(block: Block) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with the output shown under it."""
+    command, shown = "", ""
+    lines = iter(block.text.splitlines())
+    for line in lines:
+        if not line.startswith("$ "):
+            if not command:
+                raise AssertionError(f"{block.place}: a console block begins with `$ ` and a command")
+            shown += f"{line}\n"
+            continue
+        if command:
+            yield command, shown
+        command, shown = line.removeprefix("$ "), ""
+        while command.endswith("\\"):
+            command = command.removesuffix("\\") + next(lines).strip()
+    if command:
+        yield command, shown
+
+
+def load_settings_file(file: Path) -> None:
+    """Load a page's trysquare.toml as the program does."""
+    from trysquare.settings.load import load_settings
+
+    load_settings({}, {}, file.parent)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of a reader's shell: this Python's commands first, plain output, a wide terminal."""
+    scripts = str(Path(sys.executable).parent)
+    return {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def _free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
