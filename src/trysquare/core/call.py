@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
@@ -15,6 +16,8 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 
 logger = logging.getLogger("trysquare.call")
+
+T = TypeVar("T")
 
 
 async def call_tool(
@@ -31,6 +34,17 @@ async def call_tool(
         return _crashed(name)
 
 
+async def contained(what: str, work: Awaitable[T]) -> T:
+    """Await the work of a prompt or resource; its crash becomes a `ToolError` that tells an incident id only."""
+    try:
+        return await work
+    except ToolError:
+        raise
+    except Exception:  # noqa: BLE001 - the same catch-all for what is no tool call
+        incident = _logged_crash(what)
+    raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
+
+
 def found_tool(toolset: Toolset, name: str) -> Tool:
     """The tool of that name, or an error that names the nearest ones."""
     tool = toolset.find(name)
@@ -43,11 +57,16 @@ def found_tool(toolset: Toolset, name: str) -> Tool:
 
 
 def _crashed(name: str) -> Result[Any]:
-    incident = secrets.token_hex(4)
-    logger.exception("Tool %s crashed (incident %s)", name, incident)
+    incident = _logged_crash(f"Tool {name}")
     return Result[Any].failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",
         code=ErrorCode.INTERNAL_ERROR,
         instruction="Do not repeat the call unchanged. Tell the person the incident id; the log has the details.",
     )
+
+
+def _logged_crash(what: str) -> str:
+    incident = secrets.token_hex(4)
+    logger.exception("%s crashed (incident %s)", what, incident)
+    return incident
