@@ -1,0 +1,126 @@
+"""Settings: everything that a user can set, with its default and what it means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+LogLevelName = Literal["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"]
+ProfileName = Literal["full", "levels", "gateway", "search"]
+PROFILE_NAMES: tuple[ProfileName, ...] = ("full", "levels", "gateway", "search")
+
+
+def _one_or_many(given: object) -> object:
+    return (given,) if isinstance(given, (str, Path)) else given
+
+
+def _upper(given: object) -> object:
+    return given.upper() if isinstance(given, str) else given
+
+
+def _profile(given: str) -> str:
+    room, separator, profile = given.rpartition("=")
+    if profile not in PROFILE_NAMES or (separator and not room):
+        raise ValueError(f"expected [ROOM=] and one of {', '.join(PROFILE_NAMES)}")
+    return given
+
+
+def _tools_name(given: str) -> str:
+    module, separator, name = given.partition(":")
+    parts = [*module.split("."), *(name.split(".") if separator else [])]
+    if not all(part.isidentifier() for part in parts):
+        raise ValueError("expected MODULE:NAME, such as my_module:tools")
+    return given
+
+
+TextList = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
+PathList = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
+SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_one_or_many)]
+ToolsList = Annotated[tuple[Annotated[str, AfterValidator(_tools_name)], ...], BeforeValidator(_one_or_many)]
+ProfileList = Annotated[tuple[Annotated[str, AfterValidator(_profile)], ...], BeforeValidator(_one_or_many)]
+
+
+class Section(BaseModel):
+    """A table of settings: closed, so that a misspelt key is an error, and never changed once loaded."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OAuthSettings(Section):
+    """Where OAuth 2.1 access tokens come from, for HTTP."""
+
+    issuer: str | None = Field(default=None, description="Address of the authorization server; turns OAuth on")
+    audience: str | None = Field(
+        default=None, description="What tokens must be issued for; default: this server's address"
+    )
+    jwks: str | None = Field(
+        default=None, description="Address or file of the issuer's keys; default: asked of the issuer"
+    )
+    scopes: TextList = Field(default=(), description="Scopes that every token must carry")
+
+
+class HttpSettings(Section):
+    """How the server is reached over streamable HTTP."""
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on", min_length=1)
+    port: int = Field(default=8000, description="Port to listen on; 0 takes a free one", ge=0, le=65535)
+    path: str = Field(default="/mcp", description="Path of the MCP endpoint", pattern="^/")
+    tokens: SecretList = Field(
+        default=(), description="Bearer tokens beside those of `trysquare token`, with access to all"
+    )
+    allowed_hosts: TextList = Field(default=(), description="Host headers to accept beside the address itself")
+    allowed_origins: TextList = Field(default=(), description="Origins of web pages that may call")
+    state_keys: SecretList = Field(default=(), description="Keys that seal requestState; the first seals, all open")
+    state_keys_file: Path | None = Field(default=None, description="File with such keys, one a line")
+    oauth: OAuthSettings = Field(default=OAuthSettings(), description="OAuth 2.1 resource server")
+
+
+class LimitSettings(Section):
+    """Bounds on calls and answers."""
+
+    timeout: float | None = Field(default=None, description="Seconds a call may take where its tool says nothing", gt=0)
+    result_characters: int | None = Field(
+        default=None, description="Largest answer before it is paged, where its tool says nothing", ge=200
+    )
+    page_size: int = Field(
+        default=200, description="Tools, prompts and resources in one page of a listing", ge=1, le=10_000
+    )
+
+
+class LintSettings(Section):
+    """What `trysquare check` looks at."""
+
+    ignore: TextList = Field(default=(), description="Rules that are not applied")
+
+
+class ServerSettings(Section):
+    """What the server says of itself."""
+
+    name: str = Field(default="trysquare", description="Name that clients show", min_length=1)
+    instructions: str | None = Field(default=None, description="What a model should know of this server as a whole")
+
+
+class Settings(Section):
+    """Everything that a user can set."""
+
+    tools: ToolsList = Field(default=(), description="Tools to serve, MODULE:NAME")
+    bot: PathList = Field(default=(), description="Folders of workflow bots")
+    gateway: PathList = Field(default=(), description="mcp.json files of servers behind the gateway")
+    guide: PathList = Field(default=(), description="Folders of guide content")
+    workbench: PathList = Field(default=(), description="Folders that the workbench may work in")
+    profile: ProfileList = Field(default=(), description="What is listed: [ROOM=]full, levels, gateway or search")
+    project: Path = Field(default=Path("."), description="Folder of the project: importable, and home of its state")
+    debug: bool = Field(default=False, description="Serve the debugger's tools")
+    agents: bool = Field(default=False, description="Serve agents as tools")
+    prefix: str | None = Field(default=None, description="Put before every tool's name; empty for none", max_length=32)
+    strict: bool = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
+    include_example_tools: bool = Field(default=False, description="Serve the example tools too")
+    log_level: Annotated[LogLevelName, BeforeValidator(_upper)] = Field(
+        default="WARNING", description="Lowest level to log"
+    )
+    server: ServerSettings = Field(default=ServerSettings(), description="What the server says of itself")
+    http: HttpSettings = Field(default=HttpSettings(), description="How the server is reached over HTTP")
+    limits: LimitSettings = Field(default=LimitSettings(), description="Bounds on calls and answers")
+    lint: LintSettings = Field(default=LintSettings(), description="What `trysquare check` looks at")

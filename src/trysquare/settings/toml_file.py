@@ -1,0 +1,148 @@
+"""The configuration file: `trysquare.toml`, or `[tool.trysquare]` in `pyproject.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from trysquare.core.errors import ConfigurationError
+from trysquare.settings.keys import Key, all_keys, all_sections, nearest_key
+from trysquare.settings.origin import Given, Origin
+from trysquare.settings.toml_lines import KeyPath, key_lines
+
+OWN_FILE = "trysquare.toml"
+SHARED_FILE = "pyproject.toml"
+SHARED_TABLE: KeyPath = ("tool", "trysquare")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConfigurationFile:
+    """A file that holds settings: its path, its text, and the table in it that is ours."""
+
+    path: Path
+    text: str
+    prefix: KeyPath
+    table: Mapping[str, Any]
+    note: str | None = None
+    """What the user should know about the choice of this file."""
+
+    def place(self, path: KeyPath) -> str:
+        """File and line of a key, or of the table around it."""
+        lines = key_lines(self.text)
+        whole = (*self.prefix, *path)
+        while whole and whole not in lines:
+            whole = whole[:-1]
+        return f"{self.path}:{lines[whole]}" if whole else str(self.path)
+
+
+def find_file(folder: Path) -> ConfigurationFile | None:
+    """The configuration file of a folder; `trysquare.toml` wins over `pyproject.toml`, and says so."""
+    own, shared = folder / OWN_FILE, folder / SHARED_FILE
+    table_elsewhere = _shared_table(shared) if shared.is_file() else None
+    if not own.is_file():
+        return table_elsewhere
+    note = f"{own} is used; [tool.trysquare] in {shared} is not read." if table_elsewhere else None
+    return read_file(own, note=note)
+
+
+def read_file(path: Path, *, note: str | None = None) -> ConfigurationFile:
+    """Read a file whose settings are named on the command line or found in the project."""
+    if path.name == SHARED_FILE:
+        found = _shared_table(path)
+        if found is None:
+            raise ConfigurationError("it has no [tool.trysquare] table.", where=str(path))
+        return found
+    text = _text(path)
+    return ConfigurationFile(path=path, text=text, prefix=(), table=_parsed(path, text), note=note)
+
+
+def _shared_table(path: Path) -> ConfigurationFile | None:
+    text = _text(path)
+    if "trysquare" not in text:
+        return None
+    tool = _parsed(path, text).get("tool", {})
+    table = cast(dict[str, Any], tool).get("trysquare") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise ConfigurationError("tool.trysquare must be a table: write [tool.trysquare].", where=str(path))
+    return ConfigurationFile(path=path, text=text, prefix=SHARED_TABLE, table=cast(dict[str, Any], table))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigurationError("there is no such file.", where=str(path)) from None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes().count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(
+            f"not UTF-8 (byte {error.start}).", where=f"{path}:{line}", hint="Save it as UTF-8."
+        ) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigurationError(f"cannot be read: {reason}.", where=str(path)) from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    # TOML allows \r\n but tomllib refuses a lone \r, so only the pair is folded.
+    folded = text.replace("\r\n", "\n")
+    try:
+        return tomllib.loads(folded)
+    except tomllib.TOMLDecodeError as error:
+        message, line = _syntax_error(str(error), folded)
+        raise ConfigurationError(f"no valid TOML: {message}.", where=f"{path}:{line}") from None
+    except RecursionError:
+        raise ConfigurationError("no valid TOML: nested too deeply.", where=str(path)) from None
+
+
+def _syntax_error(said: str, text: str) -> tuple[str, int]:
+    message, _, place = said.partition(" (at ")
+    words = place.replace(",", " ").split()
+    line = int(words[1]) if words[:1] == ["line"] else text.rstrip("\n").count("\n") + 1
+    return message[:1].lower() + message[1:], line
+
+
+def file_layer(file: ConfigurationFile) -> dict[str, Given]:
+    """What a file says, key by key. An unknown key names its line and the nearest valid one."""
+    layer: dict[str, Given] = {}
+    for path, value in _leaves(file, file.table, ()):
+        name = ".".join(path)
+        origin = Origin(source="file", place=file.place(path))
+        layer[name] = Given(value=resolved(all_keys()[name], value, file.path.parent), origin=origin)
+    return layer
+
+
+def _leaves(file: ConfigurationFile, table: Mapping[str, Any], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    for part, value in table.items():
+        inner = (*path, part)
+        name = ".".join(inner)
+        if name in all_keys():
+            yield inner, value
+        elif name not in all_sections():
+            raise _unknown(file, inner)
+        elif not isinstance(value, dict):
+            raise ConfigurationError(f"`{name}` must be a table: write [{name}].", where=file.place(inner))
+        else:
+            yield from _leaves(file, cast(dict[str, Any], value), inner)
+
+
+def _unknown(file: ConfigurationFile, path: KeyPath) -> ConfigurationError:
+    name = ".".join(path)
+    near = nearest_key(name)
+    hint = f"The nearest is `{near}`." if near else "`trysquare config` shows all there are."
+    return ConfigurationError(f"there is no setting `{name}`.", where=file.place(path), hint=hint)
+
+
+def resolved(key: Key, value: Any, base: Path) -> Any:
+    """A value whose relative paths are taken from where they were written."""
+    if not key.is_path:
+        return value
+    if isinstance(value, str):
+        return base / Path(value).expanduser()
+    if isinstance(value, (list, tuple)):
+        return [resolved(key, part, base) for part in cast(list[Any], value)]
+    return value
