@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from trysquare.core.context import CallContext
+from trysquare.core.context import CallContext, Principal
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
@@ -25,8 +25,9 @@ async def call_tool(
 ) -> Result[Any]:
     """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
     try:
-        tool = found_tool(toolset, name)
-        return await tool.call(require_object(arguments), context or CallContext())
+        known_context = context or CallContext()
+        tool = found_tool(toolset, name, known_context.principal)
+        return await tool.call(require_object(arguments), known_context)
     except ToolError as error:
         logger.info("%s: %s", name, error.code)
         return Result[Any].from_error(error)
@@ -45,12 +46,16 @@ async def contained(what: str, work: Awaitable[T]) -> T:
     raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
 
 
-def found_tool(toolset: Toolset, name: str) -> Tool:
-    """The tool of that name, or an error that names the nearest ones."""
+def found_tool(toolset: Toolset, name: str, principal: Principal | None = None) -> Tool:
+    """The tool of that name, or an error that names the nearest ones.
+
+    What a principal may not use does not exist for it: the same answer, and no name of it among the nearest.
+    """
     tool = toolset.find(name)
-    if tool is not None:
+    if tool is not None and (principal is None or principal.may_use(tool.metadata.room)):
         return tool
-    close = nearest(name, (known.name for known in toolset.tools()), count=3)
+    usable = (known for known in toolset.tools() if principal is None or principal.may_use(known.metadata.room))
+    close = nearest(name, (known.name for known in usable), count=3)
     hint = f" The nearest are {', '.join(f'`{near}`' for near in close)}." if close else ""
     shown = name if len(name) <= 80 else name[:79] + "…"
     raise NotFound(f"There is no tool `{shown}`.{hint}", instruction="Use a name from the list of tools.")

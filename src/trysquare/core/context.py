@@ -34,7 +34,11 @@ class Principal:
 
     subject: str
     scopes: frozenset[str] | None = None
-    """The toolsets this principal may use; None means all."""
+    """The rooms whose tools this principal may use; None means all."""
+
+    def may_use(self, room: str) -> bool:
+        """Whether the tools of a room exist for this principal. Those of the catalog lead only to others."""
+        return self.scopes is None or room in self.scopes or room == "catalog"
 
 
 def local_principal() -> Principal:
