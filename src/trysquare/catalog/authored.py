@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _HEADING = re.compile(
-    r"^\s*#{1,6}\s+(Description|JSON Schema|Conceptual Schema|Usage(?: Instructions)?|(?:Concrete )?Examples?)\s*:?\s*$",
+    r"^\s*#{2,6}\s+(Description|JSON Schema|Conceptual Schema|Usage(?: Instructions)?|(?:Concrete )?Examples?)\s*:?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _PARTS = {"description": "description", "usage": "usage", "concrete": "examples", "example": "examples"}

@@ -41,6 +41,12 @@ def name_only_description(tool: Tool) -> str:
     return "\n".join(_with_warnings("", tool.metadata))
 
 
+def purpose_lines(tool: Tool) -> list[str]:
+    """The purpose in one line, between what a person must not miss."""
+    head = _paragraphs(read_authored(tool.description).description)[:1]
+    return _with_warnings("".join(head), tool.metadata)
+
+
 def full_description(tool: Tool) -> str:
     """The description in its four sections: Description, JSON Schema, Usage Instructions, Concrete Examples."""
     authored = read_authored(tool.description)

@@ -1,0 +1,207 @@
+"""SearchIndex: which tools fit a query. Exact names first, then BM25 over everything that is told of a tool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import is_
+from typing import Any, cast
+
+from trysquare.catalog.authored import read_authored
+from trysquare.catalog.spelling import Spelling
+from trysquare.catalog.words import split_words, synonyms, terms
+from trysquare.core.tool import Tool
+from trysquare.core.types import JsonObject
+
+_SATURATION = 1.2
+_LENGTH_SHARE = 0.4
+_SYNONYM_NEARNESS = 0.5
+_LEAST_COVERAGE = 0.3
+"""The share of a query's weight that the best tool must meet; below it the honest answer is that nothing fits."""
+_EXACT = 1_000.0
+
+NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """A tool that fits a query. Scores compare within one query only."""
+
+    tool: Tool
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Document:
+    tool: Tool
+    weights: Mapping[str, float]
+    length: float
+
+
+class SearchIndex:
+    """An index over the tools of a set, brought up to date by what changed and nothing else."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: tuple[Tool, ...] = ()
+        self._documents: dict[str, _Document] = {}
+        self._postings: dict[str, dict[str, float]] = {}
+        self._names: dict[str, list[str]] = {}
+        self._spelling = Spelling()
+        self._length = 0.0
+        self.update(tools)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def update(self, tools: Iterable[Tool]) -> None:
+        """Take in the present tools: only those that are new, gone or another value than before are looked at."""
+        present = tuple(tools)
+        if len(present) == len(self._tools) and all(map(is_, present, self._tools)):
+            return
+        wanted = {tool.name: tool for tool in present}
+        for name, document in list(self._documents.items()):
+            if wanted.get(name) is not document.tool:
+                self._remove(name)
+        for name, tool in wanted.items():
+            if name not in self._documents:
+                self._add(tool)
+        self._tools = present
+
+    def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
+        """The tools that fit, best first; none if nothing fits well enough. Ties go by name."""
+        ranked = sorted(self._fitting(query).items(), key=lambda item: (-item[1], item[0]))
+        matches = (Match(tool=self._documents[name].tool, score=round(score, 6)) for name, score in ranked)
+        usable = matches if allowed is None else (match for match in matches if allowed(match.tool))
+        return list(islice(usable, max(limit, 0)))
+
+    def similarity(self, one: str, other: str) -> float:
+        """How alike two tools read, from 0 to 1: the cosine of their weighted terms."""
+        first, second = self._vector(one), self._vector(other)
+        shared = sum(weight * second[term] for term, weight in first.items() if term in second)
+        size = _size(first) * _size(second)
+        return min(1.0, shared / size) if size else 0.0
+
+    def neighbours(self, name: str) -> set[str]:
+        """The tools that share a telling term with this one: the only ones that can be alike."""
+        telling = (term for term in self._documents[name].weights if len(self._postings[term]) <= _telling(len(self)))
+        return {other for term in telling for other in self._postings[term]} - {name}
+
+    def _fitting(self, query: str) -> dict[str, float]:
+        """The names that meet enough of a query, each with its score; the exact name above all."""
+        wanted = self._wanted(query)
+        scores, coverage = self._scores(wanted)
+        least = _LEAST_COVERAGE * sum(weight for weight, _ in wanted)
+        fitting = {name: score for name, score in scores.items() if coverage[name] >= least}
+        exact = self._names.get(_folded(query), [])
+        return {**fitting, **{name: _EXACT + scores.get(name, 0.0) for name in exact}}
+
+    def _wanted(self, query: str) -> list[tuple[float, list[tuple[str, float]]]]:
+        """Each term of a query: what it weighs, and the known terms that stand for it."""
+        return [(self._rarity(term), self._known(term)) for term in dict.fromkeys(terms(query))]
+
+    def _known(self, term: str) -> list[tuple[str, float]]:
+        own = [(term, 1.0)] if term in self._postings else []
+        alike = [(other, _SYNONYM_NEARNESS) for other in synonyms(term) if other in self._postings]
+        if own or alike:
+            return own + alike
+        return [(guess.term, guess.nearness) for guess in self._spelling.guesses(term)]
+
+    def _scores(
+        self, wanted: Sequence[tuple[float, list[tuple[str, float]]]]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Of every tool that meets a term: its score, and how much of the query it meets."""
+        scores: dict[str, float] = {}
+        coverage: dict[str, float] = {}
+        for weight, known in wanted:
+            best: dict[str, tuple[float, float]] = {}
+            for term, nearness in known:
+                for name, gain in self._gains(term, nearness):
+                    if gain > best.get(name, (0.0, 0.0))[0]:
+                        best[name] = (gain, nearness)
+            for name, (gain, nearness) in best.items():
+                scores[name] = scores.get(name, 0.0) + gain
+                coverage[name] = coverage.get(name, 0.0) + weight * nearness
+        return scores, coverage
+
+    def _gains(self, term: str, nearness: float) -> Iterator[tuple[str, float]]:
+        postings = self._postings[term]
+        factor = nearness * self._rarity(term) * (_SATURATION + 1)
+        mean = self._length / len(self._documents)
+        for name, weight in postings.items():
+            norm = 1 - _LENGTH_SHARE + _LENGTH_SHARE * self._documents[name].length / mean
+            yield name, factor * weight / (weight + _SATURATION * norm)
+
+    def _rarity(self, term: str) -> float:
+        holding = len(self._postings.get(term, ()))
+        return math.log(1 + (len(self._documents) - holding + 0.5) / (holding + 0.5))
+
+    def _vector(self, name: str) -> dict[str, float]:
+        weights = self._documents[name].weights
+        return {term: math.sqrt(weight) * self._rarity(term) for term, weight in weights.items()}
+
+    def _add(self, tool: Tool) -> None:
+        document = _document(tool)
+        self._documents[tool.name] = document
+        self._length += document.length
+        self._names.setdefault(_folded(tool.name), []).append(tool.name)
+        for term, weight in document.weights.items():
+            if term not in self._postings:
+                self._postings[term] = {}
+                self._spelling.add(term)
+            self._postings[term][tool.name] = weight
+
+    def _remove(self, name: str) -> None:
+        document = self._documents.pop(name)
+        self._length -= document.length
+        self._names[_folded(name)].remove(name)
+        for term in document.weights:
+            del self._postings[term][name]
+            if not self._postings[term]:
+                del self._postings[term]
+                self._spelling.remove(term)
+
+
+def _document(tool: Tool) -> _Document:
+    weights: dict[str, float] = {}
+    length = 0.0
+    for text, weight in _fields(tool):
+        for term in terms(text):
+            weights[term] = weights.get(term, 0.0) + weight
+            length += weight
+    return _Document(tool=tool, weights=weights, length=max(length, 1.0))
+
+
+def _fields(tool: Tool) -> Iterator[tuple[str, float]]:
+    metadata = tool.metadata
+    yield tool.name, NAME
+    yield tool.title or "", NAME
+    yield read_authored(tool.description).description, DESCRIPTION
+    yield metadata.category or "", CATEGORY
+    yield metadata.use_when or "", USE
+    yield " ".join(metadata.trigger_words), TRIGGER
+    for name, schema in cast(dict[str, Any], tool.input_schema.get("properties", {})).items():
+        yield name, PARAMETER
+        yield _told(schema), PARAMETER_TEXT
+
+
+def _told(schema: Any) -> str:
+    """What a schema says of a parameter: its description and its choices."""
+    if not isinstance(schema, dict):
+        return ""
+    part = cast(JsonObject, schema)
+    choices = cast(list[Any], part.get("enum", []))
+    return " ".join([str(part.get("description", "")), *(choice for choice in choices if isinstance(choice, str))])
+
+
+def _folded(name: str) -> str:
+    return " ".join(split_words(name))
+
+
+def _telling(count: int) -> float:
+    return max(3.0, 0.2 * count)
+
+
+def _size(vector: Mapping[str, float]) -> float:
+    return math.sqrt(sum(weight * weight for weight in vector.values()))
