@@ -21,6 +21,7 @@ import io
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -28,10 +29,10 @@ import threading
 import tomllib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.docs.not_run import NOT_RUN
-from tests.docs.pages import Block, Page
+from tests.docs.pages import ROOT, Block, Page
 
 SHOWN_PORT = "8000"
 """The port that the pages show. Pages run side by side, so each runs with a free one in its place."""
@@ -66,11 +67,20 @@ def first_line(block: Block) -> str:
     return block.text.partition("\n")[0]
 
 
+Compare: TypeAlias = Callable[[str, str, str], None]
+"""Holds what a place shows against what came out."""
+
+
 def compare(place: str, expected: str, actual: str) -> None:
     """Hold what a page shows against what came out."""
     shown, came = _trimmed(expected), _trimmed(actual)
-    if not re.fullmatch(_pattern(shown), came):
+    if not is_same(expected, actual):
         raise AssertionError(f"{place} shows\n\n{shown}\n\nbut this came out:\n\n{came}")
+
+
+def is_same(expected: str, actual: str) -> bool:
+    """Whether the shown text, with its ellipses, stands for what came out."""
+    return re.fullmatch(_pattern(_trimmed(expected)), _trimmed(actual)) is not None
 
 
 def _trimmed(text: str) -> str:
@@ -126,11 +136,21 @@ class Background:
         self._process.stdout.close()
 
 
+def project_of(page: Path, folder: Path) -> Path:
+    """The folder in which a page runs: an example's own files, or an empty one."""
+    if page.is_relative_to(ROOT / "examples") and page.parent != ROOT / "examples":
+        shutil.copytree(page.parent, folder, ignore=shutil.ignore_patterns("__pycache__", ".trysquare"))
+    else:
+        folder.mkdir()
+    return folder
+
+
 class PageRun:
     """One page being run: its project folder, its Python names, and what still runs in the background."""
 
-    def __init__(self, page: Page, project: Path) -> None:
+    def __init__(self, page: Page, project: Path, compare: Compare = compare) -> None:
         self._page = page
+        self._compare = compare
         self._project = project
         self._names: dict[str, Any] = {"__name__": "__page__"}
         self._printed: str | None = None
@@ -224,7 +244,7 @@ class PageRun:
     def _check_output(self, block: Block) -> None:
         if self._printed is None:
             raise AssertionError(f"{block.place}: an `output` block needs a python block before it")
-        compare(block.place, block.text, self._with_shown_port(self._printed))
+        self._compare(block.place, block.text, self._with_shown_port(self._printed))
         self._printed = None
 
     def _run_console(self, block: Block) -> None:
@@ -245,7 +265,7 @@ class PageRun:
         place = f"{block.place} `{command}`"
         if done.returncode != code:
             raise AssertionError(f"{place} ended with {done.returncode}, not {code}:\n\n{output}")
-        compare(place, shown, output)
+        self._compare(place, shown, output)
 
     def _start(self, block: Block, command: str, shown: str) -> None:
         process = subprocess.Popen(
@@ -256,7 +276,7 @@ class PageRun:
         self._background.append(running)
         pattern = re.compile(_pattern(_trimmed(shown)))
         written = running.wait_for(lambda text: bool(pattern.match(_trimmed(self._with_shown_port(text)))))
-        compare(f"{block.place} `{command}`", shown, self._with_shown_port(written))
+        self._compare(f"{block.place} `{command}`", shown, self._with_shown_port(written))
 
     def _with_port(self, text: str) -> str:
         return text.replace(SHOWN_PORT, self._port)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, read_page, run_pages
-from tests.docs.runner import PageRun, first_line
+from tests.docs.runner import PageRun, first_line, project_of
 
 
 def _name(path: Path) -> str:
@@ -17,11 +16,7 @@ def _name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", run_pages(), ids=_name)
 def test_each_block_of_the_page_runs_and_shows_what_it_says(path: Path, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    if path.is_relative_to(ROOT / "examples") and path.parent != ROOT / "examples":
-        shutil.copytree(path.parent, project, ignore=shutil.ignore_patterns("__pycache__", ".trysquare"))
-    else:
-        project.mkdir()
+    project = project_of(path, tmp_path / "project")
     PageRun(read_page(path), project).run()
 
 
