@@ -8,7 +8,7 @@ import re
 from trysquare.catalog.authored import Authored, read_authored
 from trysquare.catalog.schema_examples import example_arguments, usage_line
 from trysquare.core.consent_text import CONSENT_MARK, consent_warning
-from trysquare.core.metadata import Example, ToolMetadata
+from trysquare.core.metadata import UNPREFIXED, Example, ToolMetadata
 from trysquare.core.prompt import Prompt, PromptArgument
 from trysquare.core.result import dump_json
 from trysquare.core.tool import Tool
@@ -16,8 +16,6 @@ from trysquare.core.types import JsonObject
 
 COMPACT_PURPOSE = 600
 """Characters of an author's text that a list shows; the rest is in the full description."""
-UNPREFIXED = "trysquare/unprefixed_name"
-"""Where a tool's metadata keep the name from before a prefix was put on."""
 _POSITIONAL = re.compile(r"arg(?:\d+|[0-9A-F])")
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from pydantic import Field
 
-from trysquare.catalog.access import may_use
 from trysquare.catalog.describe import compact_description, full_description, purpose_lines
 from trysquare.catalog.profiles import CATALOG_ROOM
 from trysquare.catalog.search import SearchIndex
@@ -86,8 +84,9 @@ class _Catalog:
         )
 
     def _found(self, args: FindTools, principal: Principal) -> Result[list[JsonObject]]:
-        allowed = partial(may_use, principal)
-        matches = self._current_index().search(args.query, limit=args.limit, allowed=allowed)
+        matches = self._current_index().search(
+            args.query, limit=args.limit, allowed=lambda one: principal.may_use(one.metadata.room)
+        )
         if not matches:
             return Result[list[JsonObject]].ok(
                 [],
@@ -116,7 +115,6 @@ class _Catalog:
                     f"`{args.name}` is called by itself, not through `{CALL}`.",
                     instruction="Name the tool that shall do the work.",
                 )
-            self._usable(args.name, context.principal)
             # Through the same toolset and context: consent, limits and errors are those of the tool itself.
             return _next_through_call(await call_tool(self._toolset, args.name, args.arguments, context))
 
@@ -134,16 +132,9 @@ class _Catalog:
             ),
         )
 
-    def _usable(self, name: str, principal: Principal) -> Tool:
-        """The tool of that name. One that the caller's token does not hold is answered as if it did not exist."""
-        wanted = self._toolset.find(name)
-        if wanted is not None and may_use(principal, wanted):
-            return wanted
-        return found_tool(FixedToolset(one for one in self._toolset.tools() if may_use(principal, one)), name)
-
     def _list(self) -> Resource:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-            usable = (one for one in self._toolset.tools() if may_use(context.principal, one))
+            usable = (one for one in self._toolset.tools() if context.principal.may_use(one.metadata.room))
             lines = [f"- [{one.name}]({tool_uri(one.name)}): {_first_line(one)}" for one in usable]
             text = "# Tools\n\n" + ("\n".join(lines) or "None.") + "\n"
             return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
@@ -160,7 +151,7 @@ class _Catalog:
     def _pages(self) -> ResourceTemplate:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
             name = unquote(uri.removeprefix(f"{INDEX_URI}/"))
-            text = full_description(self._usable(name, context.principal))
+            text = full_description(found_tool(self._toolset, name, context.principal))
             return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
 
         return ResourceTemplate(

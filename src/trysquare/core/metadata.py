@@ -8,6 +8,8 @@ from typing import Any, Literal, TypedDict
 
 from trysquare.core.types import JsonObject
 
+UNPREFIXED = "trysquare/unprefixed_name"
+"""The key of `meta` under which a tool keeps its name from before a prefix: descriptions speak of it by that name."""
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ToolError
+from trysquare.core.metadata import UNPREFIXED
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
@@ -59,7 +60,8 @@ def prefixed(tool: Tool, *, prefix: str, rename: Rename | None = None) -> Tool:
         following = _renamed(result.next, known)
         return result if following is result.next else replace(result, next=following)
 
-    return replace(tool, name=name, call=call)
+    meta = {UNPREFIXED: tool.name, **tool.metadata.meta}
+    return replace(tool, name=name, call=call, metadata=replace(tool.metadata, meta=meta))
 
 
 def _only(name: str, final: str) -> Rename:
