@@ -1,0 +1,123 @@
+"""Audit: what happened, in a chain of hashes in which no row can be changed or removed unnoticed.
+
+Each row's hash covers the row and the hash before it. A separate row knows the length and the last hash, so that a
+chain cut at its end does not verify either. Whoever can write the file can of course rewrite the whole chain: export
+the last hash now and then, where that matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from trysquare.core.types import JsonObject
+from trysquare.store.database import Database
+
+GENESIS = "0" * 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditRow:
+    """One thing that happened."""
+
+    seq: int
+    at: str
+    kind: str
+    principal: str
+    body: JsonObject
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditReport:
+    """What a check of the chain found. `broken` is the first row that does not fit, if one does not."""
+
+    rows: int
+    broken: int | None = None
+    problem: str | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether every row fits."""
+        return self.broken is None
+
+
+def utc_now() -> str:
+    """The time, in UTC, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def append(connection: sqlite3.Connection, *, kind: str, principal: str, body: JsonObject) -> int:
+    """Add a row to the chain, inside the transaction of the change that it tells of; returns its number."""
+    head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
+    seq, previous = (head[0] + 1, head[1]) if head else (1, GENESIS)
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    at = utc_now()
+    digest = _digest(seq, at, kind, principal, text, previous)
+    connection.execute(
+        "INSERT INTO audit (seq, at, kind, principal, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (seq, at, kind, principal, text, previous, digest),
+    )
+    connection.execute("INSERT OR REPLACE INTO audit_head (id, seq, hash) VALUES (1, ?, ?)", (seq, digest))
+    return seq
+
+
+class Audit:
+    """The chain of one state file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, *, kind: str, principal: str, body: JsonObject) -> int:
+        """Add a row in a transaction of its own."""
+        with self._database.write() as connection:
+            return append(connection, kind=kind, principal=principal, body=body)
+
+    def rows(self, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """Rows in order, from behind a number on."""
+        query = "SELECT seq, at, kind, principal, body, hash FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
+        with self._database.read() as connection:
+            found = connection.execute(query, (after, limit)).fetchall()
+        return [
+            AuditRow(seq=seq, at=at, kind=kind, principal=principal, body=json.loads(body), hash=digest)
+            for seq, at, kind, principal, body, digest in found
+        ]
+
+    def verify(self) -> AuditReport:
+        """Check every row against the one before it, and the end against the remembered length."""
+        with self._database.read() as connection:
+            head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
+            return _verified(
+                connection.execute("SELECT seq, at, kind, principal, body, previous, hash FROM audit ORDER BY seq"),
+                head,
+            )
+
+
+def _verified(found: Any, head: tuple[int, str] | None) -> AuditReport:
+    count, last = 0, GENESIS
+    for seq, at, kind, principal, body, previous, digest in found:
+        problem = _problem(seq, count + 1, previous == last, digest == _digest(seq, at, kind, principal, body, last))
+        if problem:
+            return AuditReport(rows=count, broken=count + 1, problem=problem)
+        count, last = seq, digest
+    if (head or (0, GENESIS)) != (count, last):
+        return AuditReport(rows=count, broken=count + 1, problem=f"rows are missing at the end, after row {count}")
+    return AuditReport(rows=count)
+
+
+def _problem(seq: int, expected: int, follows: bool, intact: bool) -> str | None:
+    if seq != expected:
+        return f"row {expected} is missing; the next one is {seq}"
+    if not follows:
+        return f"row {seq} does not follow the row before it"
+    return None if intact else f"row {seq} was changed after it was written"
+
+
+def _digest(seq: int, at: str, kind: str, principal: str, body: str, previous: str) -> str:
+    # `default`: a tampered row may hold what no row of ours does.
+    text = json.dumps([seq, at, kind, principal, body, previous], separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

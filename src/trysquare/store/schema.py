@@ -1,0 +1,119 @@
+"""The tables, as a list of migrations: each takes the file from one version to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from trysquare.core.errors import ConfigurationError
+
+_FIRST = (
+    """
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        body TEXT NOT NULL,
+        previous TEXT NOT NULL,
+        hash TEXT NOT NULL
+    )
+    """,
+    # One row that knows how long the chain is, so that rows cut from its end are missed.
+    "CREATE TABLE audit_head (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL)",
+    """
+    CREATE TABLE approvals (
+        code TEXT PRIMARY KEY,
+        tool TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        question TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        remember_for REAL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'refused', 'used')),
+        created REAL NOT NULL,
+        expires REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX approvals_by_call ON approvals (principal, tool, digest)",
+    "CREATE TABLE approval_misses (at REAL NOT NULL)",
+    """
+    CREATE TABLE receipts (
+        id INTEGER PRIMARY KEY,
+        tool TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        question TEXT NOT NULL,
+        approved INTEGER NOT NULL,
+        by TEXT NOT NULL,
+        how TEXT NOT NULL,
+        at TEXT NOT NULL,
+        remembered_until REAL NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE INDEX receipts_by_call ON receipts (principal, tool, digest)",
+    """
+    CREATE TABLE idempotency (
+        principal TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        request_key TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        claim TEXT NOT NULL,
+        started REAL NOT NULL,
+        expires REAL NOT NULL,
+        result TEXT,
+        PRIMARY KEY (principal, tool, request_key)
+    )
+    """,
+    """
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        hash TEXT NOT NULL UNIQUE,
+        scopes TEXT,
+        created TEXT NOT NULL,
+        expires REAL,
+        last_used TEXT,
+        revoked TEXT
+    )
+    """,
+    """
+    CREATE TABLE handles (
+        handle TEXT PRIMARY KEY,
+        principal TEXT NOT NULL,
+        value TEXT NOT NULL,
+        expires REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX handles_by_end ON handles (expires)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+"""Never change one that was released: add another."""
+
+
+def migrate(connection: sqlite3.Connection, where: str) -> None:
+    """Bring the file to the newest version, whole or not at all; several processes may try at once."""
+    if _version(connection, where) == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again inside the transaction: another process may have been faster.
+        for statements in MIGRATIONS[_version(connection, where) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection, where: str) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise ConfigurationError(
+            f"The state file has version {version}, and this Trysquare knows versions up to {len(MIGRATIONS)}.",
+            where=where,
+            hint="Upgrade Trysquare, or choose another project folder with --project.",
+        )
+    return version
