@@ -1,9 +1,10 @@
 """Trysquare: the tool layer between AI agents and everything they act on."""
 
 from trysquare.core.arguments import ToolArguments
+from trysquare.core.bridge import wait_for
 from trysquare.core.call import call_tool
 from trysquare.core.content import Audio, Image, ResourceContents, ResourceLink, Text
-from trysquare.core.context import Answer, CallContext, Principal, wait_for
+from trysquare.core.context import Answer, CallContext, Principal
 from trysquare.core.declarations import Declarations
 from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
 from trysquare.core.metadata import Consent, Example, ToolMetadata

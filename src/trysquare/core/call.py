@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import logging
 import secrets
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from trysquare.core.context import CallContext, Principal
+from trysquare.core.context import CallContext, DirectCall, Principal
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
@@ -24,15 +26,31 @@ async def call_tool(
     toolset: Toolset, name: str, arguments: Any = None, context: CallContext | None = None
 ) -> Result[Any]:
     """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
+    # Each call has a cancel flag of its own, also where one context serves several calls.
+    own = CallContext() if context is None else context.for_call()
     try:
-        known_context = context or CallContext()
-        tool = found_tool(toolset, name, known_context.principal)
-        return await tool.call(require_object(arguments), known_context)
+        tool = found_tool(toolset, name, own.principal)
+        return await tool.call(require_object(arguments), own)
     except ToolError as error:
-        logger.info("%s: %s", name, error.code)
+        logger.info("%s: %s", _shown(name), error.code)
         return Result[Any].from_error(error)
-    except Exception:  # noqa: BLE001 - the one catch-all: a crash must not reach the client, nor end the server
+    except asyncio.CancelledError:
+        if _is_being_cancelled():
+            raise
         return _crashed(name)
+    except (Exception, SystemExit):  # noqa: BLE001 - the one catch-all: no crash reaches the client or ends the server
+        return _crashed(name)
+
+
+def direct_calls(toolset: Toolset) -> DirectCall:
+    """The way to a toolset's tools for prompts and other tools: `CallContext(direct=direct_calls(toolset))`."""
+    return functools.partial(call_tool, toolset)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody cancelled this call, and not the tool a task of its own."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def contained(what: str, work: Awaitable[T]) -> T:
@@ -41,7 +59,11 @@ async def contained(what: str, work: Awaitable[T]) -> T:
         return await work
     except ToolError:
         raise
-    except Exception:  # noqa: BLE001 - the same catch-all for what is no tool call
+    except asyncio.CancelledError:
+        if _is_being_cancelled():
+            raise
+        incident = _logged_crash(what)
+    except (Exception, SystemExit):  # noqa: BLE001 - the same catch-all for what is no tool call
         incident = _logged_crash(what)
     raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
 
@@ -55,14 +77,17 @@ def found_tool(toolset: Toolset, name: str, principal: Principal | None = None) 
     if tool is not None and (principal is None or principal.may_use(tool.metadata.room)):
         return tool
     usable = (known for known in toolset.tools() if principal is None or principal.may_use(known.metadata.room))
-    close = nearest(name, (known.name for known in usable), count=3)
+    close = nearest(_shown(name), (known.name for known in usable), count=3)
     hint = f" The nearest are {', '.join(f'`{near}`' for near in close)}." if close else ""
-    shown = name if len(name) <= 80 else name[:79] + "…"
-    raise NotFound(f"There is no tool `{shown}`.{hint}", instruction="Use a name from the list of tools.")
+    raise NotFound(f"There is no tool `{_shown(name)}`.{hint}", instruction="Use a name from the list of tools.")
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= 80 else name[:79] + "…"
 
 
 def _crashed(name: str) -> Result[Any]:
-    incident = _logged_crash(f"Tool {name}")
+    incident = _logged_crash(f"Tool {_shown(name)}")
     return Result[Any].failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",

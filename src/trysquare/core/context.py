@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 import getpass
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from trysquare.core.client_requests import (
     Answer,
@@ -19,11 +18,17 @@ from trysquare.core.client_requests import (
     RequestingCaller,
     RootsRequest,
 )
-from trysquare.core.errors import CallCancelled, CapabilityMissing, ConsentNeeded, DeadlineExceeded
+from trysquare.core.errors import (
+    CallCancelled,
+    CapabilityMissing,
+    ConsentNeeded,
+    DeadlineExceeded,
+    ErrorCode,
+    ToolError,
+)
 from trysquare.core.handles import Handles, MemoryHandles
+from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
-
-T = TypeVar("T")
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
 
@@ -41,6 +46,7 @@ class Principal:
         return self.scopes is None or room in self.scopes or room == "catalog"
 
 
+@functools.cache
 def local_principal() -> Principal:
     """The user of this operating system, as a principal."""
     try:
@@ -88,20 +94,75 @@ class SilentCaller:
         )
 
 
+class CancelFlag:
+    """Set once nobody waits for a call's answer. A flag made `below` another is set together with it."""
+
+    __slots__ = ("_above", "_set")
+
+    def __init__(self, above: CancelFlag | None = None) -> None:
+        self._above = above
+        self._set = False
+
+    def below(self) -> CancelFlag:
+        """A flag of its own for a call that is made for this one."""
+        return CancelFlag(self)
+
+    def set(self) -> None:
+        self._set = True
+
+    def is_set(self) -> bool:
+        return self._set or (self._above is not None and self._above.is_set())
+
+
+# What contexts share unless they are given their own: a call must not pay for making them.
+_NOBODY = SilentCaller()
+_HANDLES = MemoryHandles()
+
+
+@final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallContext:
     """What a call may see: who calls, how long it may take, and the way to ask, report and stop."""
 
     principal: Principal = field(default_factory=local_principal)
-    caller: Caller = field(default_factory=SilentCaller)
-    handles: Handles = field(default_factory=MemoryHandles)
+    caller: Caller = _NOBODY
+    handles: Handles = _HANDLES
     deadline: float | None = None
     """When the call must be done, on the clock of `time.monotonic`."""
     request_id: str | None = None
     client: str | None = None
     """Name of the client program, where it says so."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    cancel_flag: threading.Event = field(default_factory=threading.Event)
+    cancel_flag: CancelFlag = field(default_factory=CancelFlag)
+    direct: DirectCall | None = None
+    """The way to other tools without the wrappers' overhead; `direct_calls(toolset)` makes one."""
+
+    def for_call(self, *, timeout: float | None = None) -> CallContext:
+        """The context of one call: with a cancel flag of its own, and a deadline no later than this one's."""
+        deadline = self.deadline
+        if timeout is not None:
+            own = time.monotonic() + timeout
+            deadline = own if deadline is None else min(own, deadline)
+        return CallContext(
+            principal=self.principal,
+            caller=self.caller,
+            handles=self.handles,
+            deadline=deadline,
+            request_id=self.request_id,
+            client=self.client,
+            meta=self.meta,
+            cancel_flag=self.cancel_flag.below(),
+            direct=self.direct,
+        )
+
+    async def call_tool(self, name: str, arguments: JsonObject | None = None) -> Result[Any]:
+        """Call another tool of the server directly, as a prompt does: only limits and consent stay in the way."""
+        if self.direct is None:
+            raise ToolError(
+                f"`{name}` cannot be called from here: this context has no way to other tools.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            )
+        return await self.direct(name, arguments, self)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is."""
@@ -170,33 +231,5 @@ async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapp
     return {wanted.key: await caller.ask(wanted) for wanted in requests if isinstance(wanted, Question)}
 
 
-class ThreadBridge:
-    """Lets a synchronous tool, which runs in a thread, wait for something of the event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and wait for it here."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-_bridge = threading.local()
-
-
-def bridged(loop: asyncio.AbstractEventLoop, function: Callable[[], T]) -> T:
-    """Run a function in this thread with a bridge to its loop."""
-    _bridge.current = ThreadBridge(loop)
-    try:
-        return function()
-    finally:
-        _bridge.current = None
-
-
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Inside a synchronous tool: wait for a coroutine of the context, such as `context.ask(...)`."""
-    bridge: ThreadBridge | None = getattr(_bridge, "current", None)
-    if bridge is None:
-        work.close()
-        raise RuntimeError("wait_for() works only inside a synchronous tool; await the coroutine instead")
-    return bridge.run(work)
+DirectCall: TypeAlias = Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]
+"""A call by name in the context of another call."""

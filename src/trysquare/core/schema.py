@@ -182,6 +182,11 @@ class Signature:
         return bound
 
 
+def function_name(function: Callable[..., Any]) -> str:
+    """The name under which a function was written; a callable object goes by its class."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Read a function's signature: one `ToolArguments` parameter (or a union of them), or plain parameters."""
     hints = _hints(function)

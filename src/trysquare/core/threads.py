@@ -9,73 +9,114 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 MAX_THREADS = 64
+MAX_ABANDONED = 256
+_IDLE_SECONDS = 30.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class _Work:
     run: Callable[[], Any]
+    context: Context
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    finished: bool = False
+    abandoned: bool = False
 
 
 class ThreadRunner:
-    """Runs functions in daemon threads, at most `limit` at once; more wait their turn."""
+    """Runs functions in daemon threads, at most `limit` at once; more wait their turn.
 
-    def __init__(self, limit: int = MAX_THREADS) -> None:
+    A function whose caller has gone keeps its thread, since a thread cannot be interrupted. It gives its place back,
+    so that tools that hang do not stop the others, until there are `abandoned_limit` of them.
+    """
+
+    def __init__(self, limit: int = MAX_THREADS, abandoned_limit: int = MAX_ABANDONED) -> None:
         self._limit = limit
+        self._abandoned_limit = abandoned_limit
         self._queue: deque[_Work] = deque()
         self._changed = threading.Condition()
         self._threads = 0
         self._idle = 0
+        self._abandoned = 0
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run the function in a thread and wait for what it returns. Being cancelled leaves the thread to itself."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        work = _Work(run=function, loop=loop, future=future)
+        work = _Work(run=function, context=copy_context(), loop=loop, future=future)
         with self._changed:
             self._queue.append(work)
-            if self._idle < len(self._queue) and self._threads < self._limit:
-                self._threads += 1
-                threading.Thread(target=self._work, name=f"trysquare-tool-{self._threads}", daemon=True).start()
-            else:
-                self._changed.notify()
+            if not self._call_worker():
+                self._queue.remove(work)
+                raise RuntimeError("the system gives no thread for a synchronous tool")
         try:
             return await future
         except asyncio.CancelledError:
-            self._forget(work)
+            self._abandon(work)
             raise
 
-    def _forget(self, work: _Work) -> None:
+    def _call_worker(self) -> bool:
+        """Wake or start a thread for what is queued; False if there is none and the system gives none."""
+        if self._idle >= len(self._queue) or self._threads >= self._limit:
+            self._changed.notify()
+            return True
+        try:
+            threading.Thread(target=self._work, name="trysquare-tool", daemon=True).start()
+        except RuntimeError:
+            return self._threads > 0
+        self._threads += 1
+        return True
+
+    def _abandon(self, work: _Work) -> None:
         with self._changed:
             if work in self._queue:
                 self._queue.remove(work)
+            elif not work.finished and self._abandoned < self._abandoned_limit:
+                work.abandoned = True
+                self._abandoned += 1
+                self._threads -= 1
+                if self._queue:
+                    self._call_worker()
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._idle += 1
-                while not self._queue:
-                    if not self._changed.wait(timeout=30.0) and not self._queue:
-                        self._idle -= 1
-                        self._threads -= 1
-                        return
-                self._idle -= 1
-                work = self._queue.popleft()
+        while (work := self._next()) is not None:
             _perform(work)
+            if self._ends_after(work):
+                return
+
+    def _next(self) -> _Work | None:
+        with self._changed:
+            self._idle += 1
+            try:
+                while not self._queue:
+                    if not self._changed.wait(timeout=_IDLE_SECONDS) and not self._queue:
+                        self._threads -= 1
+                        return None
+                return self._queue.popleft()
+            finally:
+                self._idle -= 1
+
+    def _ends_after(self, work: _Work) -> bool:
+        """Whether this thread ends now: its place was given to another while its work went on unattended."""
+        with self._changed:
+            work.finished = True
+            if work.abandoned:
+                self._abandoned -= 1
+            return work.abandoned
 
 
 def _perform(work: _Work) -> None:
     result: Any = None
     error: BaseException | None = None
     try:
-        result = work.run()
+        result = work.context.run(work.run)
     except BaseException as raised:  # noqa: BLE001 - carried to the awaiting side, which decides
         error = raised
     try:

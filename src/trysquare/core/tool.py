@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Unpack, cast
 
-from trysquare.core.context import CallContext, bridged
+from trysquare.core.bridge import ThreadBridge, bridged
+from trysquare.core.context import CallContext
 from trysquare.core.docstrings import summary_text
 from trysquare.core.errors import DeadlineExceeded, DeclarationError
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
-from trysquare.core.schema import Arguments, Signature, read_signature
+from trysquare.core.schema import Arguments, Signature, function_name, read_signature
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 
@@ -66,9 +66,10 @@ def tool(
     **options: Unpack[MetadataOptions],
 ) -> Tool:
     """Make a tool of a function: its name, docstring and annotations say the rest."""
+    final_name = name or function_name(function)
+    _refuse_generator(function, final_name)
     signature = read_signature(function)
     metadata = ToolMetadata(**options)
-    final_name = name or function.__name__
     is_async = inspect.iscoroutinefunction(function)
     return Tool(
         name=final_name,
@@ -85,14 +86,16 @@ def tool(
 def _calling(
     name: str, function: Callable[..., Any], signature: Signature, is_async: bool, timeout: float | None
 ) -> Call:
-    run = _run_async if is_async else _run_sync
+    run = _run_async if is_async else run_sync
+    parse, bind = signature.arguments.parse, signature.bind
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        bound_context = context if timeout is None else _with_deadline(context, timeout)
-        bound = signature.bind(signature.arguments.parse(name, arguments), bound_context)
-        if bound_context.deadline is None:
-            return _as_result(await run(function, bound, bound_context))
-        return await _within(name, run(function, bound, bound_context), bound_context)
+        if timeout is not None:
+            context = context.for_call(timeout=timeout)
+        bound = bind(parse(name, arguments), context)
+        if context.deadline is None:
+            return _as_result(await run(function, bound, context))
+        return _as_result(await _within(run(function, bound, context), context))
 
     return call
 
@@ -105,22 +108,25 @@ async def _run_async(function: Callable[..., Any], bound: dict[str, Any], contex
         raise
 
 
-async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
-    loop = asyncio.get_running_loop()
+async def run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    """Run a synchronous function in a thread, from which it can wait for what the context offers."""
+    bridge = ThreadBridge(asyncio.get_running_loop())
     try:
-        return await run_in_thread(lambda: bridged(loop, lambda: function(**bound)))
+        returned = await run_in_thread(lambda: bridged(bridge, lambda: function(**bound)))
+        return await returned if inspect.isawaitable(returned) else returned
     except asyncio.CancelledError:
         # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
         context.cancel_flag.set()
+        bridge.close()
         raise
 
 
-async def _within(name: str, work: Awaitable[Any], context: CallContext) -> Result[Any]:
+async def _within(work: Coroutine[Any, Any, Any], context: CallContext) -> Any:
     """Await the work until the context's deadline."""
     clock = asyncio.timeout(context.remaining())
     try:
         async with clock:
-            return _as_result(await work)
+            return await work
     except TimeoutError:
         if not clock.expired():
             raise
@@ -130,10 +136,10 @@ async def _within(name: str, work: Awaitable[Any], context: CallContext) -> Resu
         ) from None
 
 
-def _with_deadline(context: CallContext, timeout: float) -> CallContext:
-    own = time.monotonic() + timeout
-    return replace(context, deadline=own if context.deadline is None else min(own, context.deadline))
-
-
 def _as_result(returned: Any) -> Result[Any]:
-    return cast(Result[Any], returned) if isinstance(returned, Result) else Result[Any].ok(returned)
+    return cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)
+
+
+def _refuse_generator(function: Callable[..., Any], name: str) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DeclarationError(f"`{name}` yields; a tool returns once. Collect the parts and return them as a list.")

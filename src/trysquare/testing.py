@@ -1,0 +1,109 @@
+"""Helpers for those who test their own tools: a call in one line, and a caller that follows a script.
+
+result = await call(tools, "greet", name="Ada")
+assert result.value == "Hello, Ada"
+
+caller = ScriptedCaller(answers=[accept(sure=True)])
+await call(tools, "wipe", context=make_context(caller=caller), folder="/tmp/x")
+assert caller.questions[0].message == "Wipe /tmp/x?"
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trysquare.core.call import call_tool, direct_calls
+from trysquare.core.context import Answer, CallContext, Caller, LogLevel, Principal, Question
+from trysquare.core.declarations import Declarations
+from trysquare.core.handles import MemoryHandles
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import FixedToolset, Toolset
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """One report of how far a call was."""
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+class ScriptedCaller:
+    """A caller that answers questions from a list and remembers all that it was told."""
+
+    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+        self._answers = list(answers)
+        self._reaches_a_person = bool(self._answers)
+        self.questions: list[Question] = []
+        self.progress_reports: list[Progress] = []
+        self.log_lines: list[tuple[LogLevel, str]] = []
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        self.progress_reports.append(Progress(done=done, total=total, message=message))
+
+    async def log(self, level: LogLevel, message: str) -> None:
+        self.log_lines.append((level, message))
+
+    def can_ask(self) -> bool:
+        return self._reaches_a_person
+
+    async def ask(self, question: Question) -> Answer:
+        self.questions.append(question)
+        if not self._answers:
+            raise AssertionError(f"The script has no answer left for: {question.message}")
+        return self._answers.pop(0)
+
+
+def accept(**content: Any) -> Answer:
+    """The person agrees, and fills this in."""
+    return Answer(action="accept", content=content)
+
+
+def decline() -> Answer:
+    """The person says no."""
+    return Answer(action="decline")
+
+
+def make_context(
+    *,
+    caller: Caller | None = None,
+    principal: str = "tester",
+    scopes: Iterable[str] | None = None,
+    timeout: float | None = None,
+    tools: Toolset | Declarations | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> CallContext:
+    """A context with handles of its own; `tools` are those that the call can reach with `context.call_tool`."""
+    return CallContext(
+        principal=Principal(subject=principal, scopes=None if scopes is None else frozenset(scopes)),
+        caller=caller or ScriptedCaller(),
+        handles=MemoryHandles(),
+        deadline=None if timeout is None else time.monotonic() + timeout,
+        meta=meta or {},
+        direct=None if tools is None else direct_calls(as_toolset(tools)),
+    )
+
+
+async def call(
+    tools: Toolset | Declarations | Tool,
+    name: str,
+    /,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    context: CallContext | None = None,
+    **more: Any,
+) -> Result[Any]:
+    """Call a tool by name the way a client does: arguments are checked, failures come back as results."""
+    return await call_tool(as_toolset(tools), name, {**(arguments or {}), **more}, context or make_context(tools=None))
+
+
+def as_toolset(tools: Toolset | Declarations | Tool) -> Toolset:
+    """Whatever holds tools, as a toolset."""
+    if isinstance(tools, Tool):
+        return FixedToolset([tools])
+    return tools.toolset() if isinstance(tools, Declarations) else tools
