@@ -1,0 +1,94 @@
+"""`trysquare call NAME`: call one tool as the person at this terminal, and print its answer."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from typing import Any, cast
+
+from trysquare.app import open_app
+from trysquare.cli.logs import start_logging
+from trysquare.cli.options import add_shared_options, load
+from trysquare.cli.terminal import TerminalCaller
+from trysquare.core.call import call_tool
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.toolset import Toolset
+from trysquare.core.types import JsonObject
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and options of `call`."""
+    parser.add_argument("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it")
+    parser.add_argument(
+        "arguments", metavar="ARGUMENT", nargs="*",
+        help="the arguments as one JSON object, as key=value pairs, or - to read JSON from stdin",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    add_shared_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Call the tool; 0 if it succeeded, 1 if it failed."""
+    return asyncio.run(_run(arguments))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    loaded = load(arguments)
+    start_logging(loaded)
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        given = read_arguments(app.toolset, arguments.name, arguments.arguments)
+        context = CallContext(caller=TerminalCaller(), client="trysquare call")
+        result = await call_tool(app.toolset, arguments.name, given, context)
+    print(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if arguments.json else result.to_text())
+    return 0 if result.success else 1
+
+
+def read_arguments(toolset: Toolset, name: str, words: list[str]) -> Any:
+    """The arguments of a call, from one JSON text, from stdin, or from `key=value` pairs."""
+    if words == ["-"]:
+        return _json(sys.stdin.read(), "stdin")
+    if len(words) == 1 and words[0].lstrip().startswith(("{", "[")):
+        return _json(words[0], "the arguments")
+    return dict(_pair(toolset, name, word) for word in words)
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ConfigurationError(
+            f"no valid JSON at {place}: {error.msg}.", where=where, hint='Write one object: \'{"name": "Ada"}\'.'
+        ) from None
+    except RecursionError:
+        raise ConfigurationError("no valid JSON: nested too deeply.", where=where) from None
+
+
+def _pair(toolset: Toolset, name: str, word: str) -> tuple[str, Any]:
+    key, separator, text = word.partition("=")
+    if not separator or not key:
+        raise ConfigurationError(
+            f"`{word}` is neither JSON nor key=value.",
+            where="the arguments",
+            hint="Write name=Ada, or one JSON object.",
+        )
+    return key, _value(_schema_of(toolset, name, key), text)
+
+
+def _schema_of(toolset: Toolset, name: str, key: str) -> JsonObject:
+    tool = toolset.find(name)
+    properties: JsonObject = {} if tool is None else tool.input_schema.get("properties", {})
+    return cast(JsonObject, properties.get(key, {}))
+
+
+def _value(schema: JsonObject, text: str) -> Any:
+    """A text for a text argument; elsewhere what the text means as JSON, so that `count=3` is a number."""
+    if schema.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text

@@ -1,0 +1,129 @@
+"""The command line. Each command is a file beside this one, imported only when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NoReturn, Protocol, cast
+
+from trysquare import __version__
+from trysquare.core.errors import TrysquareError
+from trysquare.core.healing import nearest
+
+COMMANDS = {
+    "serve": "serve tools to an MCP client over stdio, or over HTTP with --http",
+    "list": "show the tools that a client would see, with what they cost in tokens",
+    "call": "call one tool and print its answer",
+    "check": "check descriptions and schemas against the rules",
+    "config": "show the effective settings and where each came from",
+    "approve": "answer a tool's question for consent, as the person in charge",
+    "token": "create, list and revoke bearer tokens for HTTP",
+    "install": "add the server to the configuration of an MCP client",
+    "doctor": "tell what is installed, what works, and what to run for the rest",
+    "demo": "drive every part through a real MCP client and show what happens",
+}
+EXIT_CODES = """exit codes:
+  0    done
+  1    the call, check or demo failed; the output says how
+  2    wrong usage or configuration; one line on stderr says where
+  130  interrupted"""
+TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
+
+
+class Command(Protocol):
+    """What a command's file offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's options."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it, and return the exit code."""
+        ...
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    sys.excepthook = _show_unexpected
+    try:
+        arguments = _parse(words)
+        code = cast(Command, arguments.command).run(arguments)
+        sys.stdout.flush()
+    except TrysquareError as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has gone, as with `| head`. Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    name = next((word for word in words if not word.startswith("-")), None)
+    parser = _Parser(
+        prog="trysquare",
+        description="The tool layer between AI agents and everything they act on, served over MCP.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"trysquare {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, dest="command_name")
+    for known, about in COMMANDS.items():
+        inner = commands.add_parser(
+            known, help=about, description=about[0].upper() + about[1:] + ".", epilog=EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        )  # fmt: skip
+        if known == name:
+            command = cast(Command, importlib.import_module(f"trysquare.cli.{known}"))
+            command.configure(inner)
+            inner.set_defaults(command=command)
+    if name is not None and name not in COMMANDS:
+        parser.error(_no_command(name))
+    return parser.parse_args(words)
+
+
+def _no_command(name: str) -> str:
+    near = nearest(name, COMMANDS)
+    return f"there is no command `{name}`" + (f"; the nearest is `{near[0]}`" if near else "")
+
+
+def _failed(error: TrysquareError) -> int:
+    if _wants_traceback():
+        raise error
+    for line in str(error).splitlines():
+        print(f"trysquare: {line}", file=sys.stderr)
+    return 2
+
+
+def _wants_traceback() -> bool:
+    return "--debug-traceback" in sys.argv or os.environ.get(TRACEBACK_VARIABLE) == "1"
+
+
+def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """One line for an error that nobody foresaw, unless its traceback is asked for."""
+    if _wants_traceback():
+        sys.__excepthook__(kind, error, trace)
+        return
+    text = str(error).splitlines()
+    print(
+        f"trysquare: unexpected {kind.__name__}: {text[0] if text else ''} "
+        f"(set {TRACEBACK_VARIABLE}=1 to see where it comes from)",
+        file=sys.stderr,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""`trysquare serve`: serve tools to an MCP client over stdio, or over streamable HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+
+from trysquare.app import App, open_app
+from trysquare.cli.logs import start_logging
+from trysquare.cli.options import add_shared_options, load
+from trysquare.core.errors import ConfigurationError
+
+_ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `serve`."""
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", nargs="?", const="", default=None,
+        help="serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address",
+    )  # fmt: skip
+    add_shared_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the client goes or the process is stopped."""
+    if arguments.http:
+        host, port = read_address(arguments.http)
+        arguments.extra_settings = {"http.host": ("--http", host), "http.port": ("--http", port)}
+    asyncio.run(_serve(arguments))
+    return 0
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `:PORT` or `PORT`; an IPv6 host stands in brackets."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
+        raise ConfigurationError(f"expected HOST:PORT, such as 127.0.0.1:8000; got `{text}`.", where="--http")
+    host = (match["host"] or "").strip("[]")
+    return host or "127.0.0.1", int(match["port"])
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    loaded = load(arguments)
+    start_logging(loaded)
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        if arguments.http is None:
+            await _serve_stdio(app)
+        else:
+            await _serve_http(app)
+
+
+async def _serve_stdio(app: App) -> None:
+    from trysquare.serve.stdio import serve_stdio
+
+    await serve_stdio(app.toolset, app.serve_options())
+
+
+async def _serve_http(app: App) -> None:
+    from trysquare.serve.http import serve_http
+
+    await serve_http(app.toolset, app.serve_options(), http_options(app))
