@@ -1,0 +1,126 @@
+"""McpCaller: the client of one request, as a tool sees it. The one place where asking differs by era."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import BaseModel, ValidationError
+
+from trysquare.core.client_requests import Answer, Capability, ClientRequest, ModelRequest, Question, RootsRequest
+from trysquare.core.context import LogLevel
+from trysquare.core.errors import ConsentNeeded, ErrorCode, InputRequired, ToolError
+from trysquare.serve.answers import Answers
+from trysquare.serve.eras import Request, connection_of, is_modern
+from trysquare.wire.questions import answer_from_wire, request_to_wire
+from trysquare.wire.surrogates import replaced
+
+LOG_LEVEL: Final = "trysquare.log_level"
+"""Where a connection of the handshake era keeps the level that its client set."""
+_SEVERITY: Final = {
+    level: rank
+    for rank, level in enumerate(
+        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+    )
+}  # fmt: skip
+
+
+class McpCaller:
+    """The client that made a request, and the person behind it."""
+
+    __slots__ = ("_answers", "request_context")
+
+    def __init__(self, request: Request) -> None:
+        self.request_context = request
+        """The SDK's own view of the request, for what Trysquare has no word for."""
+        self._answers: Answers | None = None
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        await self.request_context.session.report_progress(done, total, message)
+
+    async def log(self, level: LogLevel, message: str) -> None:
+        if not self._wants(level):
+            return
+        params = types.LoggingMessageNotificationParams(level=level, data=replaced(message), logger="trysquare")
+        await self.request_context.session.send_notification(
+            types.LoggingMessageNotification(params=params), related_request_id=self.request_context.request_id
+        )
+
+    def can_ask(self) -> bool:
+        return self.offers("elicitation")
+
+    def offers(self, capability: Capability) -> bool:
+        session = self.request_context.session
+        if session.client_capabilities is None or not (is_modern(self.request_context) or session.can_send_request):
+            return False
+        if capability == "elicitation":
+            return _asks_by_form(session.client_capabilities.elicitation)
+        return getattr(session.client_capabilities, capability) is not None
+
+    async def ask(self, question: Question) -> Answer:
+        if not self.can_ask():
+            raise ConsentNeeded(
+                f"A person has to answer, and none can be reached through this client: {question.message}",
+                instruction="Ask the person in the conversation, or use a client that supports elicitation.",
+            )
+        return (await self.request((question,)))[question.key]
+
+    async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        if is_modern(self.request_context):
+            return self._answered(requests)
+        return {request.key: await self._send(request) for request in requests}
+
+    @property
+    def answers(self) -> Answers:
+        """What has been answered in earlier tries of this call."""
+        if self._answers is None:
+            params = self.request_context.params or {}
+            self._answers = Answers(params.get("requestState"), params.get("inputResponses"))
+        return self._answers
+
+    def _answered(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        found = {request.key: (request, self.answers.find(request)) for request in requests}
+        missing = {key: request for key, (request, answer) in found.items() if answer is None}
+        if missing:
+            raise InputRequired(missing)
+        return {key: answer for key, (_, answer) in found.items() if answer is not None}
+
+    async def _send(self, request: ClientRequest) -> Answer:
+        typed, result_type = _typed_request(request)
+        metadata = ServerMessageMetadata(related_request_id=self.request_context.request_id)
+        try:
+            result = await self.request_context.session.send_request(typed, result_type, metadata=metadata)
+        except (MCPError, ValidationError) as error:
+            told = error.message if isinstance(error, MCPError) else "its answer does not fit the protocol"
+            raise ToolError(
+                f"The client did not answer: {told}",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Ask the person in the conversation instead.",
+            ) from None
+        return answer_from_wire(request, result.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    def _wants(self, level: LogLevel) -> bool:
+        if is_modern(self.request_context):
+            lowest: Any = (self.request_context.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        else:
+            lowest = connection_of(self.request_context).state.get(LOG_LEVEL, "debug")
+        return lowest in _SEVERITY and _SEVERITY[level] >= _SEVERITY[lowest]
+
+
+def _asks_by_form(capability: types.ElicitationCapability | None) -> bool:
+    # An empty capability means forms; a client that lists its modes may have left them out.
+    return capability is not None and (capability.form is not None or capability.url is None)
+
+
+def _typed_request(request: ClientRequest) -> tuple[types.ServerRequest, type[BaseModel]]:
+    wire = request_to_wire(request)
+    match request:
+        case Question():
+            return types.ElicitRequest.model_validate(wire), types.ElicitResult
+        case ModelRequest():
+            return types.CreateMessageRequest.model_validate(wire), types.CreateMessageResult
+        case RootsRequest():
+            return types.ListRootsRequest.model_validate(wire), types.ListRootsResult

@@ -1,0 +1,48 @@
+"""Contexts: a request of the protocol as the CallContext that tools, prompts and resources see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+
+from trysquare.catalog.profiles import ProfileChoice
+from trysquare.core.context import CallContext, Principal
+from trysquare.serve.auth import PrincipalToken
+from trysquare.serve.caller import McpCaller
+from trysquare.serve.eras import Request
+from trysquare.serve.options import ServeOptions
+
+PROFILES_IN_SCOPE = "trysquare.profiles"
+"""Where the HTTP door leaves the profiles that a request's address chose."""
+_NO_META: Mapping[str, Any] = {}
+
+
+def call_context(request: Request, options: ServeOptions) -> CallContext:
+    """The context of one request."""
+    client = request.session.client_params
+    timeout = options.call_timeout
+    return CallContext(
+        principal=principal_of(options),
+        caller=McpCaller(request),
+        handles=options.handles,
+        deadline=None if timeout is None else time.monotonic() + timeout,
+        request_id=None if request.request_id is None else str(request.request_id),
+        client=None if client is None else client.client_info.name,
+        meta=_NO_META if request.meta is None else cast(Mapping[str, Any], request.meta),
+    )
+
+
+def principal_of(options: ServeOptions) -> Principal:
+    """Who makes the request that is being served: the token's subject, or the user who started the server."""
+    token = get_access_token()
+    return token.principal if isinstance(token, PrincipalToken) else options.principal
+
+
+def profiles_of(request: Request, options: ServeOptions) -> ProfileChoice:
+    """The profiles that a list is made with: those of the address, or those of the server."""
+    if request.request is None:
+        return options.profiles
+    return request.request.scope.get(PROFILES_IN_SCOPE) or options.profiles

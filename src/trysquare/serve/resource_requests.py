@@ -1,0 +1,108 @@
+"""Requests about resources: their list, their templates, reading them, and following one of them."""
+
+from __future__ import annotations
+
+import mcp_types as types
+from mcp_types import INVALID_PARAMS
+
+from trysquare.core.call import contained
+from trysquare.core.errors import ErrorCode, InputRequired, NotFound, ToolError
+from trysquare.core.resource import Resource, ResourceTemplate
+from trysquare.core.toolset import Toolset
+from trysquare.core.types import JsonObject
+from trysquare.serve.contexts import call_context, principal_of
+from trysquare.serve.eras import Request, connection_of, is_modern
+from trysquare.serve.listings import page_of, page_to_wire
+from trysquare.serve.options import ServeOptions
+from trysquare.serve.protocol_errors import LEGACY_RESOURCE_NOT_FOUND, protocol_error
+from trysquare.serve.switchboard import SUBSCRIBED
+from trysquare.serve.tool_requests import questions_to_wire
+from trysquare.wire.resources import reading_to_wire, resource_to_wire, template_to_wire
+
+RESOURCES_SCOPE = "resources"
+"""The scope that a scoped token needs for resources, which belong to no room."""
+
+
+class ResourceRequests:
+    """Answers what clients ask about resources."""
+
+    def __init__(self, toolset: Toolset, options: ServeOptions) -> None:
+        self._toolset = toolset
+        self._options = options
+
+    async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
+        """`resources/list`."""
+        visible = list(self._toolset.resources()) if self._allowed() else []
+        try:
+            page, following = page_of(visible, key=_uri, cursor=params.cursor, size=self._options.page_size)
+        except ToolError as error:
+            raise protocol_error(error) from None
+        return page_to_wire(
+            "resources", [resource_to_wire(resource) for resource in page], following, principal_of(self._options)
+        )
+
+    async def list_templates(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
+        """`resources/templates/list`."""
+        visible = list(self._toolset.templates()) if self._allowed() else []
+        try:
+            page, following = page_of(visible, key=_form, cursor=params.cursor, size=self._options.page_size)
+        except ToolError as error:
+            raise protocol_error(error) from None
+        return page_to_wire(
+            "resourceTemplates",
+            [template_to_wire(template) for template in page],
+            following,
+            principal_of(self._options),
+        )
+
+    async def read(self, request: Request, params: types.ReadResourceRequestParams) -> JsonObject:
+        """`resources/read`."""
+        context = call_context(request, self._options)
+        uri = str(params.uri)
+        try:
+            resource = self.find(uri)
+            reading = resource.read(uri, self._values(uri), context)
+            return reading_to_wire(await contained(f"Resource {uri[:200]}", reading))
+        except NotFound as error:
+            code = INVALID_PARAMS if is_modern(request) else LEGACY_RESOURCE_NOT_FOUND
+            raise protocol_error(error, code=code, data={"uri": uri}) from None
+        except ToolError as error:
+            raise protocol_error(error) from None
+        except InputRequired as needed:
+            return questions_to_wire(context.caller, needed)
+
+    def find(self, uri: str) -> Resource:
+        """The resource at an address, or an error."""
+        resource = self._toolset.find_resource(uri) if self._allowed() else None
+        if resource is None:
+            raise NotFound(
+                f"There is no resource at `{uri[:200]}`.",
+                code=ErrorCode.RESOURCE_NOT_FOUND,
+                instruction="Use an address from the list of resources, or one of the form of a template.",
+            )
+        return resource
+
+    async def subscribe(self, request: Request, params: types.SubscribeRequestParams) -> JsonObject:
+        """`resources/subscribe` of the handshake era: tell this connection when the resource changes."""
+        connection_of(request).state.setdefault(SUBSCRIBED, set()).add(str(params.uri))
+        return {}
+
+    async def unsubscribe(self, request: Request, params: types.UnsubscribeRequestParams) -> JsonObject:
+        """`resources/unsubscribe` of the handshake era."""
+        connection_of(request).state.setdefault(SUBSCRIBED, set()).discard(str(params.uri))
+        return {}
+
+    def _allowed(self) -> bool:
+        return principal_of(self._options).may_use(RESOURCES_SCOPE)
+
+    def _values(self, uri: str) -> dict[str, str]:
+        matches = (template.match(uri) for template in self._toolset.templates())
+        return next((values for values in matches if values is not None), dict[str, str]())
+
+
+def _uri(resource: Resource) -> str:
+    return resource.uri
+
+
+def _form(template: ResourceTemplate) -> str:
+    return template.uri_template

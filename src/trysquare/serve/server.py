@@ -1,0 +1,125 @@
+"""build_server: any toolset as an MCP server of both eras, on the SDK's low-level server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+from trysquare.core.toolset import Toolset
+from trysquare.core.types import JsonObject
+from trysquare.serve.caller import LOG_LEVEL
+from trysquare.serve.completion_requests import CompletionRequests
+from trysquare.serve.eras import Request, connection_of
+from trysquare.serve.options import ServeOptions
+from trysquare.serve.prompt_requests import PromptRequests
+from trysquare.serve.resource_requests import ResourceRequests
+from trysquare.serve.switchboard import Switchboard
+from trysquare.serve.tool_requests import ToolRequests
+
+__all__ = ["ServeOptions", "TrysquareServer", "build_server"]
+
+
+class TrysquareServer(Server[Switchboard]):
+    """The SDK's server, which tells clients of the handshake era that lists may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return super().create_initialization_options(
+            notification_options or changing, experimental_capabilities, extensions
+        )
+
+
+def build_server(toolset: Toolset, options: ServeOptions | None = None) -> TrysquareServer:
+    """Make a server of a toolset. It serves any number of connections, of both eras, on any transport."""
+    known = options or ServeOptions()
+    tools = ToolRequests(toolset, known)
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
+        async with Switchboard().connected(toolset) as switchboard:
+            yield switchboard
+
+    server = TrysquareServer(
+        known.name,
+        version=known.version,
+        title=known.title,
+        instructions=known.instructions,
+        lifespan=lifespan,
+        get_tool_input_schema=tools.schema_of,
+        cache_hints=_cache_hints(known),
+    )
+    _register(server, toolset, known, tools)
+    if not known.telemetry:
+        server.middleware.clear()
+    server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
+    return server
+
+
+Handler = Callable[[Request, Any], Awaitable[JsonObject]]
+
+
+def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, tools: ToolRequests) -> None:
+    prompts = PromptRequests(toolset, options)
+    resources = ResourceRequests(toolset, options)
+    completions = CompletionRequests(toolset, prompts)
+    handlers: list[tuple[str, type[types.RequestParams], Handler]] = [
+        ("tools/list", types.PaginatedRequestParams, tools.list),
+        ("tools/call", types.CallToolRequestParams, tools.call),
+        ("prompts/list", types.PaginatedRequestParams, prompts.list),
+        ("prompts/get", types.GetPromptRequestParams, prompts.get),
+        ("resources/list", types.PaginatedRequestParams, resources.list),
+        ("resources/templates/list", types.PaginatedRequestParams, resources.list_templates),
+        ("resources/read", types.ReadResourceRequestParams, resources.read),
+        ("resources/subscribe", types.SubscribeRequestParams, resources.subscribe),
+        ("resources/unsubscribe", types.UnsubscribeRequestParams, resources.unsubscribe),
+        ("completion/complete", types.CompleteRequestParams, completions.complete),
+        ("logging/setLevel", types.SetLevelRequestParams, _set_log_level),
+    ]
+    for method, params_type, handler in handlers:
+        server.add_request_handler(method, params_type, handler)
+    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, _listen)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
+
+
+async def _set_log_level(request: Request, params: types.SetLevelRequestParams) -> JsonObject:
+    connection_of(request).state[LOG_LEVEL] = params.level
+    return {}
+
+
+async def _listen(request: Request, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+    return await request.lifespan_context.listen(request, params)
+
+
+async def _initialized(request: Request, params: types.NotificationParams) -> None:
+    request.lifespan_context.add_session(connection_of(request))
+
+
+def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
+    """Lists may be kept and shared, since they do not depend on the connection; what a resource holds may not."""
+    shared = CacheHint(ttl_ms=options.list_ttl_ms, scope="public")
+    return {
+        "server/discover": shared,
+        "tools/list": shared,
+        "prompts/list": shared,
+        "resources/list": shared,
+        "resources/templates/list": shared,
+        "resources/read": CacheHint(ttl_ms=0, scope="private"),
+    }
+
+
+def _state_security(options: ServeOptions) -> RequestStateSecurity:
+    if options.state_keys:
+        return RequestStateSecurity(keys=options.state_keys, ttl=options.state_ttl)
+    return RequestStateSecurity.ephemeral(ttl=options.state_ttl)

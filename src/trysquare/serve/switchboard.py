@@ -1,0 +1,97 @@
+"""Switchboard: carries the changes of a toolset to every client that wants to know, in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+from trysquare.core.toolset import Change, Toolset
+
+SUBSCRIBED: Final = "trysquare.subscribed"
+"""Where a connection keeps the addresses that it subscribed to."""
+_LIST_EVENTS: Final[dict[str, Callable[[], ServerEvent]]] = {
+    "tools": ToolsListChanged,
+    "prompts": PromptsListChanged,
+    "resources": ResourcesListChanged,
+}
+
+
+class Switchboard:
+    """What one running server knows of its clients: sessions of the handshake era, and open listen streams."""
+
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self.generation = 0
+        """Grows with every change: what was made of an older toolset must not be shown again."""
+        self._sessions: dict[int, Connection] = {}
+
+    @asynccontextmanager
+    async def connected(self, toolset: Toolset) -> AsyncGenerator[Switchboard]:
+        """Follow the toolset's changes until the server ends."""
+        loop = asyncio.get_running_loop()
+        send, receive = anyio.create_memory_object_stream[Change](float("inf"))
+
+        def hear(change: Change) -> None:
+            # The toolset may call from any thread: what is cached ends now, the telling is for the loop.
+            self.generation += 1
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_put, change)
+
+        def _put(change: Change) -> None:
+            if send.statistics().open_receive_streams:
+                send.send_nowait(change)
+
+        async def tell_all() -> None:
+            async for change in receive:
+                await self.tell(change)
+
+        async with send, receive, anyio.create_task_group() as tasks:
+            unsubscribe = toolset.subscribe(hear)
+            tasks.start_soon(tell_all)
+            try:
+                yield self
+            finally:
+                unsubscribe()
+                self.close()
+                tasks.cancel_scope.cancel()
+
+    def add_session(self, connection: Connection) -> None:
+        """Remember a session of the handshake era until its connection ends."""
+        self._sessions[id(connection)] = connection
+        connection.exit_stack.callback(self._sessions.pop, id(connection), None)
+
+    async def tell(self, change: Change) -> None:
+        """Tell every client of a change, each the way of its era."""
+        event = _LIST_EVENTS[change]() if change in _LIST_EVENTS else ResourceUpdated(uri=change)
+        await self._bus.publish(event)
+        for connection in list(self._sessions.values()):
+            await _tell_session(connection, change)
+
+    def close(self) -> None:
+        """End the listen streams in order: each client gets the answer that says so."""
+        self.listen.close()
+
+
+async def _tell_session(connection: Connection, change: Change) -> None:
+    if change == "tools":
+        await connection.send_tool_list_changed()
+    elif change == "prompts":
+        await connection.send_prompt_list_changed()
+    elif change == "resources":
+        await connection.send_resource_list_changed()
+    elif change in connection.state.get(SUBSCRIBED, ()):
+        await connection.send_resource_updated(change)

@@ -1,0 +1,34 @@
+"""Results: our envelope as the answer to `tools/call`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trysquare.core.result import Result, render_text
+from trysquare.core.types import JsonObject
+from trysquare.wire.blocks import block_to_wire
+from trysquare.wire.surrogates import is_encodable, replaced
+
+COMPLETE = "complete"
+"""What every result of the 2026-07-28 era says of itself; the SDK takes it out again for the era before."""
+_BARE = {"success": True}
+
+
+def result_to_wire(result: Result[Any]) -> JsonObject:
+    """The answer to a call: the envelope once as structured content, and its rendering as text.
+
+    Plain JSON and no model of the SDK: the runner would take a model apart again before it checks and sends it.
+    """
+    envelope = result.to_json()
+    text = render_text(envelope)
+    if not is_encodable(text):
+        envelope, text = replaced(envelope), replaced(text)
+    blocks = [block_to_wire(content) for content in result.content]
+    if not blocks or envelope != _BARE:
+        blocks.insert(0, {"type": "text", "text": text})
+    wire: JsonObject = {"resultType": COMPLETE, "content": blocks, "structuredContent": envelope}
+    if not result.success:
+        wire["isError"] = True
+    if result.meta:
+        wire["_meta"] = replaced(dict(result.meta))
+    return wire
