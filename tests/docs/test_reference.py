@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import re
 import tomllib
 from collections.abc import Iterable
+from typing import cast
+
+import pytest
+from tests.docs.pages import ROOT, read_page
 
 import trysquare
-from tests.docs.pages import ROOT, read_page
 from trysquare import ErrorCode
+from trysquare.cli.main import COMMANDS, Command
+from trysquare.cli.options import add_shared_options
 from trysquare.settings.environment import CONFIG_VARIABLE, EXAMPLES_VARIABLE, NO_SETTINGS, PREFIX_VARIABLE
 from trysquare.settings.keys import all_keys
 
@@ -54,3 +61,52 @@ def test_each_setting_has_its_line_with_the_words_of_the_model() -> None:
 def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
     names = {CONFIG_VARIABLE, PREFIX_VARIABLE, EXAMPLES_VARIABLE, *NO_SETTINGS}
     assert without_a_line(names, "environment.md") == []
+
+
+def options_of(command: str) -> dict[str, argparse.Action]:
+    """The options and arguments that a command takes, by each of their names."""
+    module = cast(Command, importlib.import_module(f"trysquare.cli.{command}"))
+    parser = argparse.ArgumentParser(prog=command, add_help=False)
+    module.configure(parser)
+    return {name: action for action in parser._actions for name in _names(action)}
+
+
+def _names(action: argparse.Action) -> list[str]:
+    if action.option_strings:
+        return list(action.option_strings)
+    if isinstance(action, argparse._SubParsersAction):
+        return [f"{name}" for name in action.choices]
+    return [str(action.metavar or action.dest)]
+
+
+def shared_options() -> set[str]:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_shared_options(parser)
+    return {name for action in parser._actions for name in action.option_strings}
+
+
+def documented_options() -> dict[str, set[str]]:
+    """What the tables under each heading of the page name: `trysquare serve` -> {`--http`}."""
+    found: dict[str, set[str]] = {}
+    heading = ""
+    for _, line in read_page(REFERENCE / "cli.md").prose:
+        if line.startswith("## "):
+            heading = line.removeprefix("## ").strip("`")
+            found[heading] = set()
+        elif row := _ROW.match(line):
+            found.setdefault(heading, set()).update(re.findall(r"`([^` =]+)[^`]*`", row["first"]))
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_of_the_command_has_its_line(command: str) -> None:
+    documented = documented_options()
+    assert f"trysquare {command}" in documented, f"docs/reference/cli.md has no heading `trysquare {command}`"
+    own = documented[f"trysquare {command}"]
+    missing = [name for name in options_of(command) if name not in own and name not in shared_options()]
+    assert missing == []
+    assert sorted(own - set(options_of(command))) == [], "documented, but the command does not take it"
+
+
+def test_each_shared_option_has_its_line() -> None:
+    assert sorted(shared_options() - documented_options()["Shared options"]) == []
