@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.spelling import Spelling
-from trysquare.catalog.words import split_words, synonyms, terms
+from trysquare.catalog.words import meaning, split_words, synonyms, terms
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -138,8 +138,12 @@ class SearchIndex:
         return math.log(1 + (len(self._documents) - holding + 0.5) / (holding + 0.5))
 
     def _vector(self, name: str) -> dict[str, float]:
-        weights = self._documents[name].weights
-        return {term: math.sqrt(weight) * self._rarity(term) for term, weight in weights.items()}
+        """The tool's terms by meaning: `fetch` and `get` are no difference that tells two tools apart."""
+        vector: dict[str, float] = {}
+        for term, weight in self._documents[name].weights.items():
+            own = math.sqrt(weight) * (1 + self._rarity(term))
+            vector[meaning(term)] = max(own, vector.get(meaning(term), 0.0))
+        return vector
 
     def _add(self, tool: Tool) -> None:
         document = _document(tool)

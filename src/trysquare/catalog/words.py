@@ -82,17 +82,26 @@ def _plain(word: str) -> str:
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
+def _groups() -> list[list[str]]:
+    return [[stem(word) for word in group] for group in _SYNONYMS]
+
+
 def _by_term() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for group in _SYNONYMS:
-        stems = [stem(word) for word in group]
+    for stems in _groups():
         found.update({own: tuple(other for other in stems if other != own) for own in stems})
     return found
 
 
 _SYNONYMS_OF = _by_term()
+_FIRST_OF = {own: stems[0] for stems in _groups() for own in stems}
 
 
 def synonyms(term: str) -> tuple[str, ...]:
     """Terms that mean about the same in the name of a tool."""
     return _SYNONYMS_OF.get(term, ())
+
+
+def meaning(term: str) -> str:
+    """One term for all that mean about the same."""
+    return _FIRST_OF.get(term, term)
