@@ -6,7 +6,7 @@ import argparse
 import importlib
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 import pytest
@@ -63,20 +63,24 @@ def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
     assert without_a_line(names, "environment.md") == []
 
 
-def options_of(command: str) -> dict[str, argparse.Action]:
-    """The options and arguments that a command takes, by each of their names."""
+def options_of(command: str) -> set[str]:
+    """The names of the options and arguments that a command and its subcommands take."""
     module = cast(Command, importlib.import_module(f"trysquare.cli.{command}"))
     parser = argparse.ArgumentParser(prog=command, add_help=False)
     module.configure(parser)
-    return {name: action for action in parser._actions for name in _names(action)}
+    return set(_names(parser))
 
 
-def _names(action: argparse.Action) -> list[str]:
-    if action.option_strings:
-        return list(action.option_strings)
-    if isinstance(action, argparse._SubParsersAction):
-        return [f"{name}" for name in action.choices]
-    return [str(action.metavar or action.dest)]
+def _names(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield name
+                yield from (option for option in _names(inner) if option not in ("-h", "--help"))
+        elif action.option_strings:
+            yield from action.option_strings
+        else:
+            yield str(action.metavar or action.dest)
 
 
 def shared_options() -> set[str]:
@@ -103,9 +107,8 @@ def test_each_option_of_the_command_has_its_line(command: str) -> None:
     documented = documented_options()
     assert f"trysquare {command}" in documented, f"docs/reference/cli.md has no heading `trysquare {command}`"
     own = documented[f"trysquare {command}"]
-    missing = [name for name in options_of(command) if name not in own and name not in shared_options()]
-    assert missing == []
-    assert sorted(own - set(options_of(command))) == [], "documented, but the command does not take it"
+    assert sorted(options_of(command) - own - shared_options()) == []
+    assert sorted(own - options_of(command)) == [], "documented, but the command does not take it"
 
 
 def test_each_shared_option_has_its_line() -> None:
