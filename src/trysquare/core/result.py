@@ -78,7 +78,8 @@ class Result(Generic[T]):
         fields: Mapping[str, Any] | None = None,
     ) -> Result[Any]:
         """The call failed, and the text says why."""
-        return Result[Any](
+        # Not `Result[Any](…)`: typing would set an attribute on an object that has no place for it.
+        return Result(
             success=False,
             error=error,
             error_type=error_type or code.value.lower(),
