@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 from tests.docs.pages import ROOT, read_page
+from tests.docs.settings_tables import MARK, settings_tables
 
 import trysquare
 from trysquare import ErrorCode
@@ -52,10 +53,9 @@ def test_each_extra_has_its_line() -> None:
 
 
 def test_each_setting_has_its_line_with_the_words_of_the_model() -> None:
-    documented = rows("settings.md")
-    wrong = [key.name for key in all_keys().values() if key.description not in documented.get(key.name, "")]
-    assert wrong == []
-    assert sorted(name for name in documented if name not in all_keys()) == []
+    assert without_a_line(all_keys(), "settings.md") == []
+    _, mark, tables = read_page(REFERENCE / "settings.md").text.partition(MARK)
+    assert mark + tables == MARK + settings_tables(), "run python -m tests.docs.refresh docs/reference/settings.md"
 
 
 def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
