@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from trysquare import Declarations
 from trysquare.catalog.lint import RULES, lint
 
