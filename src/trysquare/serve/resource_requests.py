@@ -62,7 +62,7 @@ class ResourceRequests:
         uri = str(params.uri)
         try:
             resource = self.find(uri)
-            reading = resource.read(uri, self._values(uri), context)
+            reading = resource.read(uri, {}, context)
             return reading_to_wire(await bounded(f"Resource {uri[:200]}", reading, context))
         except NotFound as error:
             code = INVALID_PARAMS if is_modern(request) else LEGACY_RESOURCE_NOT_FOUND
@@ -95,10 +95,6 @@ class ResourceRequests:
 
     def _allowed(self) -> bool:
         return principal_of(self._options).may_use(RESOURCES_SCOPE)
-
-    def _values(self, uri: str) -> dict[str, str]:
-        matches = (template.match(uri) for template in self._toolset.templates())
-        return next((values for values in matches if values is not None), dict[str, str]())
 
 
 def _uri(resource: Resource) -> str:
