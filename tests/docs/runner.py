@@ -278,7 +278,7 @@ class PageRun:
         if not value or value not in shown or value in self._real:
             return
         escaped = re.escape(value)
-        pattern = _pattern(_trimmed(shown)).replace(escaped, r"(?P<real>[\w.~+/=-]+)", 1).replace(escaped, r"(?P=real)")
+        pattern = _pattern(_trimmed(shown)).replace(escaped, r"(?P<real>[\w.~+/=-]+?)", 1).replace(escaped, r"(?P=real)")
         if found := re.fullmatch(pattern, _trimmed(self._as_shown(written))):
             self._real[value] = found["real"]
 
@@ -324,8 +324,8 @@ def run_in_terminal(command: list[str], folder: Path, *, typed: str) -> tuple[in
         with contextlib.suppress(OSError):
             while piece := os.read(ours, 65536):
                 written += piece
-                # A line without an end is a question: now the person types.
-                if waiting and not written.endswith(b"\n"):
+                # A question ends with a space, where the person types.
+                if waiting and written.endswith(b" "):
                     os.write(ours, waiting.pop())
         return process.wait(timeout=COMMAND_SECONDS), written.decode("utf-8").replace("\r\n", "\n")
     finally:
