@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
 from trysquare.core.call import direct_calls
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
+from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, Toolset
@@ -25,6 +26,7 @@ from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
+from trysquare.store.handles import StoredHandles
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -57,8 +59,8 @@ class App:
     profiles: ProfileChoice
     state: LazyState
 
-    def serve_options(self) -> ServeOptions:
-        """How the toolset is to be served, whatever the transport."""
+    def serve_options(self, *, shared: bool = False) -> ServeOptions:
+        """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
         return ServeOptions(
             name=self.settings.server.name,
             instructions=self.settings.server.instructions,
@@ -67,6 +69,7 @@ class App:
             call_timeout=self.settings.limits.timeout,
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
+            handles=LazyHandles(self.state) if shared else MemoryHandles(),
         )
 
 
@@ -84,6 +87,17 @@ class LazyState:
             if self._database is None:
                 self._database = open_database(self.path)
             return self._database
+
+    def needed_database(self) -> Database:
+        """The open state file, for a call that cannot do without it."""
+        try:
+            return self.database()
+        except ConfigurationError as error:
+            raise ToolError(
+                f"The call needs its state file, which is not to be had: {error}",
+                code=ErrorCode.STATE_UNAVAILABLE,
+                instruction="Tell the person; once they mended it, the same call can be sent again.",
+            ) from error
 
     def close(self) -> None:
         """Let go of the file, if it was opened."""
@@ -109,14 +123,26 @@ class LazyApprovals:
         self._approvals().record(request, approved=approved, by=by, how=how)
 
     def _approvals(self) -> StoredApprovals:
-        try:
-            return StoredApprovals(self._state.database())
-        except ConfigurationError as error:
-            raise ToolError(
-                f"The tool did not run: {error}",
-                code=ErrorCode.STATE_UNAVAILABLE,
-                instruction="Tell the person; they can mend it and the same call can be sent again.",
-            ) from error
+        return StoredApprovals(self._state.needed_database())
+
+
+class LazyHandles:
+    """Handles that several processes share, with the state file opened at the first one."""
+
+    def __init__(self, state: LazyState) -> None:
+        self._state = state
+
+    def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
+        return self._handles().put(value, principal=principal, ttl=ttl)
+
+    def get(self, handle: str, *, principal: str) -> Any:
+        return self._handles().get(handle, principal=principal)
+
+    def drop(self, handle: str) -> None:
+        self._handles().drop(handle)
+
+    def _handles(self) -> StoredHandles:
+        return StoredHandles(self._state.needed_database())
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:
