@@ -15,7 +15,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ConsentRefused, ErrorCode, ToolError
 from trysquare.core.healing import unwrapped
 from trysquare.core.metadata import Consent
-from trysquare.core.result import Result, dump_json
+from trysquare.core.result import Result, dump_json, jsonable
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
@@ -79,7 +79,7 @@ def consented(tool: Tool, *, approvals: Approvals | None) -> Tool:
 def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: CallContext) -> ConsentRequest:
     """The question about one call, with what the person has to know about it."""
     meant = unwrapped(arguments, tool.input_schema.get("properties", {}))
-    shown = masked(meant, tool.input_schema)
+    shown: JsonObject = jsonable(masked(meant, tool.input_schema))
     return ConsentRequest(
         tool=tool.name,
         principal=context.principal.subject,
@@ -129,7 +129,7 @@ def _approved(decision: ConsentDecision) -> None:
     raise ConsentNeeded(
         f"A person has to approve this call first. In their own terminal they run: {command}",
         instruction="Show the person this command and wait for their word; only they can run it. "
-        "Then send exactly the same call again.",
+        "Then send the same call again.",
         fields={"approval": {"code": decision.code, "command": command, "expires_in": round(decision.expires_in or 0)}},
     )
 
