@@ -33,7 +33,7 @@ class FindTools(ToolArguments):
     """What to look for."""
 
     query: str = Field(description="What the tool should do, in a few words, or its name", max_length=1_000)
-    limit: int = Field(5, description="How many tools to return at most", ge=1, le=50)
+    limit: int = Field(5, description="How many tools to return at most", ge=1, le=20)
     detail: Literal["names", "compact", "full"] = Field(
         "compact", description="names only; compact with the schema, ready to call; or the full description"
     )
