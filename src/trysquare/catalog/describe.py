@@ -7,10 +7,10 @@ import re
 
 from trysquare.catalog.authored import Authored, read_authored
 from trysquare.catalog.schema_examples import example_arguments, usage_line
+from trysquare.catalog.schema_parts import one_line_json
 from trysquare.core.consent_text import CONSENT_MARK, consent_warning
 from trysquare.core.metadata import UNPREFIXED, Example, ToolMetadata
 from trysquare.core.prompt import Prompt, PromptArgument
-from trysquare.core.result import dump_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -122,7 +122,7 @@ def _compact_example(tool: Tool) -> list[str]:
         return []
     first = tool.metadata.examples[0]
     explanation = f" ({first.explanation.strip().rstrip('.')})" if first.explanation.strip() else ""
-    return [f"Example: {dump_json(first.arguments)}{explanation}"]
+    return [f"Example: {one_line_json(first.arguments)}{explanation}"]
 
 
 def _sections(name: str, *sections: tuple[str, str]) -> str:

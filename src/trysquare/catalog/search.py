@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import is_
-from typing import Any, cast
 
 from trysquare.catalog.authored import read_authored
+from trysquare.catalog.schema_parts import as_list, properties_of
 from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.words import meaning, split_words, synonyms, terms
 from trysquare.core.tool import Tool
@@ -192,18 +192,15 @@ def _fields(tool: Tool) -> Iterator[tuple[str, float]]:
     yield metadata.category or "", CATEGORY
     yield metadata.use_when or "", USE
     yield " ".join(metadata.trigger_words), TRIGGER
-    for name, schema in cast(dict[str, Any], tool.input_schema.get("properties", {})).items():
+    for name, schema in properties_of(tool.input_schema).items():
         yield name, PARAMETER
         yield _told(schema), PARAMETER_TEXT
 
 
-def _told(schema: Any) -> str:
+def _told(schema: JsonObject) -> str:
     """What a schema says of a parameter: its description and its choices."""
-    if not isinstance(schema, dict):
-        return ""
-    part = cast(JsonObject, schema)
-    choices = cast(list[Any], part.get("enum", []))
-    return " ".join([str(part.get("description", "")), *(choice for choice in choices if isinstance(choice, str))])
+    choices = (choice for choice in as_list(schema.get("enum")) if isinstance(choice, str))
+    return " ".join([str(schema.get("description", "")), *choices])
 
 
 def _folded(name: str) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import cast
 
 from trysquare.catalog.describe import compact_description
-from trysquare.core.result import dump_json
+from trysquare.catalog.schema_parts import one_line_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -84,7 +84,7 @@ def definition(tool: Tool) -> JsonObject:
 
 def definition_tokens(tool: Tool) -> int:
     """About how many tokens a tool costs in each conversation in which it is listed."""
-    return count_tokens(dump_json(definition(tool)))
+    return count_tokens(one_line_json(definition(tool)))
 
 
 def _word_cost(piece: str) -> float:
