@@ -134,7 +134,10 @@ def run(project: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def types(monkeypatch: pytest.MonkeyPatch) -> Types:
-    """Let a person sit at the terminal and type, or with None leave it. Called in the test itself, since capturing swaps the streams before."""
+    """Let a person sit at the terminal and type, or with None leave it.
+
+    It is called in the test itself, since capturing swaps the streams before.
+    """
 
     def type_in(text: str | None) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO() if text is None else Terminal(text))

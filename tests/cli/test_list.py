@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inline_snapshot import snapshot
-
 from tests.cli.conftest import Run
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
-
 from tests.cli.conftest import Run
 
 TRYSQUARE = [sys.executable, "-m", "trysquare"]

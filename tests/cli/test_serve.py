@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,8 +13,8 @@ import httpx2 as httpx
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-
 from tests.cli.conftest import Run
+
 from trysquare import ConfigurationError
 from trysquare.cli.serve import read_address
 
@@ -68,7 +68,7 @@ def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[str]:
+def serving(*options: str) -> Generator[str]:
     """A server over HTTP on a free port; its address."""
     command = [*SERVE, "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -94,9 +94,11 @@ async def test_over_http_a_token_is_needed_once_there_is_one(run: Run, project: 
 async def names_with(address: str, token: str) -> list[str]:
     from mcp.client.streamable_http import streamable_http_client
 
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
-        async with Client(streamable_http_client(address, http_client=http)) as client:
-            return [tool.name for tool in (await client.list_tools()).tools]
+    async with (
+        httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        return [tool.name for tool in (await client.list_tools()).tools]
 
 
 async def test_a_token_of_the_settings_opens_too(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

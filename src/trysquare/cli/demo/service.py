@@ -26,7 +26,7 @@ async def search_tools(stage: Stage, server: HttpServer) -> None:
     """With the search profile a model finds a tool by what it needs, and calls it."""
     transcript = stage.transcript
     async with server.client(query="?profile=search") as client:
-        query = {"query": "divde two numbers", "limit": 1}
+        query = {"query": "divied one number by another", "limit": 2}
         transcript.sent("tools/call", "find_tools", query)
         found = await client.call_tool("find_tools", query)
         transcript.received(text_of(found), lines=2)
