@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -117,7 +118,12 @@ class LazyApprovals:
         return self._approvals().remembered(request)
 
     def decide(self, request: ConsentRequest) -> ConsentDecision:
-        return self._approvals().decide(request)
+        decision = self._approvals().decide(request)
+        if decision.code is None or self._state.path == user_state():
+            return decision
+        # The person's terminal may be in any folder: the command names the project whose state holds the code.
+        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
     def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
         self._approvals().record(request, approved=approved, by=by, how=how)

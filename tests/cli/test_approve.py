@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,13 @@ def test_a_marked_project_keeps_its_state_in_itself_and_others_with_the_user(
     run("call", "remove", "what=all")
     assert (project / ".trysquare" / "state.db").exists()
     assert len(run("approve", "--json").json) == 2
+
+
+def test_the_command_that_is_handed_out_works_from_any_folder(
+    run: Run, types: Types, project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "trysquare.toml").write_text('tools = "demo_tools:tools"\n', encoding="utf-8")
+    command = run("call", "remove", "what=all", "--json").json["approval"]["command"]
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    types("yes\n")
+    assert "Approved by" in run(*shlex.split(command)[1:]).out

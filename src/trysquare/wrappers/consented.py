@@ -125,7 +125,7 @@ def _approved(decision: ConsentDecision) -> None:
         return
     if decision.state == "refused":
         raise _refusal("refused this call")
-    command = f"trysquare approve {decision.code}"
+    command = decision.command or f"trysquare approve {decision.code}"
     raise ConsentNeeded(
         f"A person has to approve this call first. In their own terminal they run: {command}",
         instruction="Show the person this command and wait for their word; only they can run it. "
