@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,23 @@ async def test_a_call_from_elsewhere_gets_a_span_of_its_own(spans: InMemorySpanE
         "trysquare.tool.room": "tools",
         "trysquare.tool.version": "2",
     }
+
+
+async def test_a_request_of_a_client_gets_a_server_span_below_the_clients_trace(spans: InMemorySpanExporter) -> None:
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    meta = {
+        "traceparent": f"00-{trace_id}-b7ad6b7169203331-01",
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    }
+    context = replace(make_context(meta=meta), request_id="7")
+    with trace.get_tracer("http").start_as_current_span("POST /mcp"):
+        await call(traced(tool(greet)), "greet", name="Ada", context=context)
+    span, _ = spans.get_finished_spans()
+    assert (span.name, span.kind) == ("tools/call greet", SpanKind.SERVER)
+    attributes = span.attributes or {}
+    assert (attributes["mcp.method.name"], attributes["jsonrpc.request.id"]) == ("tools/call", "7")
+    assert attributes["mcp.protocol.version"] == "2026-07-28"
+    assert format(context_of(span).trace_id, "032x") == trace_id
 
 
 async def test_the_sdks_span_of_the_request_is_completed_and_not_doubled(spans: InMemorySpanExporter) -> None:
