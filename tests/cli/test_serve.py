@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -65,6 +66,31 @@ def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:
     assert ran.returncode == 0
     assert all(line.startswith(b"{") for line in ran.stdout.splitlines())
     assert {b"python prints", b"a library prints", b"a child prints"} <= set(ran.stderr.splitlines())
+
+
+def test_without_tools_the_log_says_so(project: Path) -> None:
+    ran = subprocess.run(SERVE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "There are no tools to serve" in ran.stderr
+
+
+@pytest.mark.parametrize("transport", [[], ["--http", "127.0.0.1:0"]])
+def test_an_interrupt_ends_the_server_quietly(project: Path, transport: list[str]) -> None:
+    (project / "tools_that_tell.py").write_text(
+        "import sys\nfrom trysquare import Declarations\ntools = Declarations()\nprint('ready', file=sys.stderr)\n",
+        encoding="utf-8",
+    )
+    command = [*SERVE, *transport, "--tools", "tools_that_tell:tools", "--log-level", "ERROR"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"
+        if transport:
+            assert process.stderr.readline().startswith("Serving at ")
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+        assert (process.returncode, process.stderr.read()) == (130, "")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -66,6 +67,7 @@ async def _serve_stdio(loaded: Loaded) -> None:
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with diverted_output() as (read_from, write_to):
         async with open_app(loaded.settings, origins=loaded.origins) as app:
+            _warn_if_empty(app)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
@@ -73,7 +75,13 @@ async def _serve_http(loaded: Loaded) -> None:
     from trysquare.serve.http import serve_http
 
     async with open_app(loaded.settings, origins=loaded.origins) as app:
+        _warn_if_empty(app)
         await serve_http(app.toolset, app.serve_options(shared=True), _http_options(app), started=_tell)
+
+
+def _warn_if_empty(app: App) -> None:
+    if not app.plain.tools():
+        logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")
 
 
 def _http_options(app: App) -> HttpOptions:
