@@ -137,7 +137,11 @@ async def test_a_tool_may_ask_for_several_things_at_once(mode: str) -> None:
     async def roots(_context: object) -> types.ListRootsResult:
         return types.ListRootsResult(roots=[types.Root(uri="file:///home")])  # pyright: ignore[reportArgumentType]
 
-    callbacks = {"elicitation_callback": Person("rain"), "sampling_callback": sample, "list_roots_callback": roots}
+    callbacks: dict[str, Any] = {
+        "elicitation_callback": Person("rain"),
+        "sampling_callback": sample,
+        "list_roots_callback": roots,
+    }
     async with client_of(FixedToolset([tool(gather)]), mode, **callbacks) as client:
         result = await client.call_tool("gather", {})
     assert result.structured_content is not None

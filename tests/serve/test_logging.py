@@ -32,7 +32,7 @@ async def test_a_client_gets_the_lines_of_the_level_it_set() -> None:
     lines = Lines()
     async with client_of(declared.toolset(), "legacy", logging_callback=lines) as client:
         with pytest.warns(MCPDeprecationWarning):
-            await client.set_logging_level("warning")
+            await client.set_logging_level("warning")  # pyright: ignore[reportDeprecated]
         await client.call_tool("chatter", {})
     assert lines.texts == ["a line of error"]
 

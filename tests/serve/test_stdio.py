@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -62,10 +63,14 @@ def running() -> Generator[Process]:
             stream.close()
 
 
+def _asking(*words: str) -> dict[str, Any]:
+    return {"elicitation_callback": Person(*words)}
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_sdks_client_is_served(mode: Any) -> None:
     parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=ROOT)
-    async with Client(parameters, mode=mode, elicitation_callback=Person("wet", "cold")) as client:
+    async with Client(parameters, mode=mode, **_asking("wet", "cold")) as client:
         assert "add" in [entry.name for entry in (await client.list_tools()).tools]
         assert text_of(await client.call_tool("converse", {"topic": "rain"})) == "wet cold"
         assert text_of(await client.call_tool("printing", {"text": "oops"})) == "printed"
@@ -168,11 +173,9 @@ def test_a_client_that_stops_reading_for_good_ends_the_server() -> None:
 
 
 def test_sockets_serve_as_well_as_pipes() -> None:
-    import socket
-
     ours, theirs = socket.socketpair()
     with ours, theirs, open(os.devnull, "wb") as nothing:
-        process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=nothing)
+        process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=nothing)
         theirs.close()
         params = {"name": "bulky", "arguments": {"size": 1_000_000}, "_meta": MODERN_META}
         ours.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode() + b"\n")

@@ -110,11 +110,11 @@ async def test_what_is_listed_after_the_news_is_the_new_list() -> None:
 async def test_a_subscribed_resource_tells_its_changes_until_unsubscribed() -> None:
     toolset, heard = changing(), Heard()
     async with client_of(toolset, "legacy", message_handler=heard) as client:
-        await client.subscribe_resource("test://notes")
+        await client.subscribe_resource("test://notes")  # pyright: ignore[reportDeprecated]
         toolset.notify("test://elsewhere")
         toolset.notify("test://notes")
         await heard.until("notifications/resources/updated")
-        await client.unsubscribe_resource("test://notes")
+        await client.unsubscribe_resource("test://notes")  # pyright: ignore[reportDeprecated]
         heard.methods.clear()
         toolset.notify("test://notes")
         toolset.notify("tools")
