@@ -143,6 +143,9 @@ async def test_the_limit_is_kept_and_checked() -> None:
     assert len(await _matches("person hand vault wave greet", limit=1)) <= 1
     refused = await _find("wave", limit=0)
     assert refused.code == ErrorCode.VALIDATION_INVALID_PARAM
+    assert refused.next == {"tool": "find_tools", "arguments": {"query": "wave", "limit": 1, "detail": "compact"}}
+    assert (await _find("wave", limit=99)).code == ErrorCode.VALIDATION_INVALID_PARAM
+    assert (await _find("wave " * 300)).code == ErrorCode.VALIDATION_INVALID_PARAM
 
 
 async def test_a_tool_is_called_with_the_same_context() -> None:

@@ -165,7 +165,7 @@ def _example(name: str, example: Example) -> str:
 
 
 def _conceptual_schema(prompt: Prompt) -> str:
-    shown = [argument for argument in prompt.arguments if not _is_positional(argument)]
+    shown = [argument for argument in prompt.arguments if not is_positional(argument)]
     hidden = len(shown) < len(prompt.arguments)
     signature = ", ".join([*(_parameter(argument) for argument in shown), *(["*args"] if hidden else [])])
     lines = [f"{prompt.name}({signature})"]
@@ -179,16 +179,14 @@ def _parameter(argument: PromptArgument) -> str:
     return argument.name if argument.required else f"{argument.name}?"
 
 
-def _is_positional(argument: PromptArgument) -> bool:
+def is_positional(argument: PromptArgument) -> bool:
     """Whether an argument is one of the counted ones (`arg1` … `argF`) that stand for `*args`."""
     return _POSITIONAL.fullmatch(argument.name) is not None
 
 
 def _invocation(prompt: Prompt) -> str:
-    shown = [
-        f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments if not _is_positional(one)
-    ]
-    hidden = ["[args...]"] if any(_is_positional(one) for one in prompt.arguments) else []
+    shown = [f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments if not is_positional(one)]
+    hidden = ["[args...]"] if any(is_positional(one) for one in prompt.arguments) else []
     return " ".join([f"@{prompt.name}", *shown, *hidden])
 
 

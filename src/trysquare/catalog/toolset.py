@@ -26,14 +26,15 @@ from trysquare.core.types import JsonObject
 
 INDEX_URI = "trysquare://tools"
 TOOL_URI = "trysquare://tools/{name}"
+MOST_FOUND, LONGEST_QUERY = 20, 1_000
 FIND, CALL = "find_tools", "call_tool"
 
 
 class FindTools(ToolArguments):
-    """What to look for."""
+    """What to look for. Plain fields only: their schema is read off the annotations, so a start stays fast."""
 
-    query: str = Field(description="What the tool should do, in a few words, or its name", max_length=1_000)
-    limit: int = Field(5, description="How many tools to return at most", ge=1, le=20)
+    query: str = Field(description="What the tool should do, in a few words, or its name")
+    limit: int = Field(5, description=f"How many tools to return at most, 1 to {MOST_FOUND}")
     detail: Literal["names", "compact", "full"] = Field(
         "compact", description="names only; compact with the schema, ready to call; or the full description"
     )
@@ -70,6 +71,7 @@ class _Catalog:
 
             Searches all tools, also those that are not listed. Call one that it returns with call_tool.
             """
+            _refuse_out_of_range(args)
             return self._found(args, context.principal)
 
         return tool(
@@ -169,6 +171,20 @@ class _Catalog:
         wanted = typed.lower()
         names = sorted(one.name for one in self._toolset.tools() if wanted in one.name.lower())
         return sorted(names, key=lambda name: not name.lower().startswith(wanted))
+
+
+def _refuse_out_of_range(args: FindTools) -> None:
+    if not 1 <= args.limit <= MOST_FOUND:
+        raise InvalidArguments(
+            f"`limit` must be 1 to {MOST_FOUND}; got {args.limit}.",
+            instruction="Send the corrected call in `next`.",
+            next={"tool": FIND, "arguments": {**args.model_dump(), "limit": min(max(args.limit, 1), MOST_FOUND)}},
+        )
+    if len(args.query) > LONGEST_QUERY:
+        raise InvalidArguments(
+            f"`query` has {len(args.query)} characters; {LONGEST_QUERY} is the limit.",
+            instruction="Say in a few words what the tool should do.",
+        )
 
 
 def tool_uri(name: str) -> str:
