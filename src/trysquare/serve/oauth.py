@@ -10,6 +10,7 @@ import ipaddress
 import json
 import logging
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
