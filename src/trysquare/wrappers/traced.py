@@ -60,8 +60,10 @@ def _configured_api() -> ModuleType | None:
 @contextmanager
 def _span_for(tool: Tool, context: CallContext, api: ModuleType) -> Generator[Span]:
     current: Span = api.get_current_span()
-    method = _attributes(current).get("mcp.method.name")
-    if method == "tools/call" and _attributes(current).get("gen_ai.tool.name") == tool.name and not _inside.get():
+    # A client in this same process leaves its own span open around ours; that one is not the request's.
+    opened = {} if getattr(current, "kind", None) is api.SpanKind.CLIENT else _attributes(current)
+    method = opened.get("mcp.method.name")
+    if method == "tools/call" and opened.get("gen_ai.tool.name") == tool.name and not _inside.get():
         current.set_attributes(_own_attributes(tool))
         with _within(current):
             yield current
