@@ -302,6 +302,18 @@ async def test_the_search_follows_a_changing_toolset() -> None:
     assert "sing_song" in await _read("trysquare://tools", toolset=catalog)
 
 
+def test_those_who_listen_are_told_that_the_list_of_tools_changed() -> None:
+    changing = ChangingToolset(tools.toolset().tools())
+    heard: list[str] = []
+    unsubscribe = catalogued(changing).subscribe(heard.append)
+    changing.replace(tools=[])
+    changing.notify("prompts")
+    assert heard == ["tools", "trysquare://tools", "prompts"]
+    unsubscribe()
+    changing.notify("tools")
+    assert len(heard) == 3
+
+
 def test_a_tool_is_found_by_name_without_listing_the_others() -> None:
     class Unlistable(FixedToolset):
         listings = 0

@@ -21,7 +21,7 @@ from trysquare.core.metadata import Example
 from trysquare.core.resource import Resource, ResourceTemplate
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
+from trysquare.core.toolset import Change, CombinedToolset, FixedToolset, Listener, Toolset, Unsubscribe
 from trysquare.core.types import JsonObject
 
 INDEX_URI = "trysquare://tools"
@@ -51,7 +51,19 @@ class CallTool(ToolArguments):
 
 def catalogued(toolset: Toolset) -> Toolset:
     """The toolset with `find_tools`, `call_tool` and a page about each tool."""
-    return CombinedToolset([toolset, _Catalog(toolset).toolset()])
+    return _CataloguedToolset([toolset, _Catalog(toolset).toolset()])
+
+
+class _CataloguedToolset(CombinedToolset):
+    """A toolset and its catalog, which tells that the list of tools is another one when the tools are."""
+
+    def subscribe(self, listener: Listener) -> Unsubscribe:
+        def tell(change: Change) -> None:
+            listener(change)
+            if change == "tools":
+                listener(INDEX_URI)
+
+        return super().subscribe(tell)
 
 
 class _Catalog:
