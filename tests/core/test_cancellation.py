@@ -9,6 +9,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
+import anyio
 import pytest
 
 from trysquare import CallContext, Declarations, ErrorCode, ToolError, call_tool, wait_for
@@ -95,6 +96,22 @@ async def test_cancelling_a_call_reaches_the_tool_and_leaves_no_task(name: str, 
     await stage.has(stage.noticed)
     assert stage.context.cancelled
     await no_task_is_left(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_cancel_scope_of_anyio_is_a_cancellation_like_any_other(name: str, stage: Stage) -> None:
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+
+            async def cancel_once_started() -> None:
+                await stage.has(stage.started)
+                scope.cancel()
+
+            group.start_soon(cancel_once_started)
+            await call(tools_for(stage), name)
+            pytest.fail("the call was not cancelled")
+    assert scope.cancelled_caught
+    await stage.has(stage.noticed)
 
 
 @pytest.mark.parametrize("name", NAMES)
