@@ -114,9 +114,6 @@ class LazyApprovals:
     def __init__(self, state: LazyState) -> None:
         self._state = state
 
-    def remembered(self, request: ConsentRequest) -> bool:
-        return self._approvals().remembered(request)
-
     def decide(self, request: ConsentRequest) -> ConsentDecision:
         decision = self._approvals().decide(request)
         if decision.code is None or self._state.path == user_state():
@@ -125,8 +122,8 @@ class LazyApprovals:
         project = shlex.quote(str(self._state.path.parent.parent.resolve()))
         return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
-    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
-        self._approvals().record(request, approved=approved, by=by, how=how)
+    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+        return self._approvals().answer(request, code=code, approved=approved, by=by, how=how)
 
     def _approvals(self) -> StoredApprovals:
         return StoredApprovals(self._state.needed_database())

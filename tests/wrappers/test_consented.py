@@ -160,6 +160,34 @@ async def test_an_answer_counts_for_the_arguments_that_were_asked_about(approval
     assert disk.deleted == ["/tmp/a"]
 
 
+async def test_an_answer_lets_one_call_run_however_often_it_is_sent(approvals: StoredApprovals) -> None:
+    disk, caller = Disk(approvals), CallsAgain()
+    context = make_context(caller=caller)
+    for _ in range(2):
+        with pytest.raises(InputRequired) as asked:
+            await disk.wipe("/tmp/a", context)
+        caller.answered |= {key: accept(approve=True) for key in asked.value.questions}
+        await disk.wipe("/tmp/a", context)
+    assert (disk.deleted, len(caller.answered)) == (["/tmp/a", "/tmp/a"], 2)
+
+
+async def test_a_waiting_question_can_be_answered_in_the_terminal_too(approvals: StoredApprovals) -> None:
+    disk, context = Disk(approvals), make_context(caller=CallsAgain())
+    with pytest.raises(InputRequired):
+        await disk.wipe("/tmp/a", context)
+    [pending] = approvals.pending()
+    approvals.approve(pending.code, by="ada")
+    assert (await disk.wipe("/tmp/a", context)).value == "gone"
+
+
+async def test_two_equal_calls_that_ask_at_once_need_two_answers(approvals: StoredApprovals) -> None:
+    disk = Disk(approvals)
+    callers = [asking(*[accept(approve=True)] * 2) for _ in range(2)]
+    results = await asyncio.gather(*(disk.wipe("/tmp/a", context) for _, context in callers))
+    assert [result.success for result in results] == [True, True]
+    assert len([receipt for receipt in approvals.receipts() if receipt.approved]) == 2
+
+
 async def test_nobody_is_asked_about_a_call_that_cannot_run(approvals: StoredApprovals) -> None:
     disk = Disk(approvals)
     caller, context = asking(accept(approve=True))

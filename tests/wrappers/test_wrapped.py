@@ -139,16 +139,13 @@ async def test_paging_asks_nobody_and_runs_nothing_since_limited_is_outside_cons
     class Agreed:
         asked = 0
 
-        def remembered(self, request: Any) -> bool:
-            return False
-
         def decide(self, request: Any) -> Any:
             self.asked += 1
             from trysquare.core.consent import ConsentDecision
 
             return ConsentDecision(state="approved")
 
-        def record(self, request: Any, **more: Any) -> None:
+        def answer(self, request: Any, **more: Any) -> bool:
             raise AssertionError("nobody was asked through the client")
 
     approvals = Agreed()

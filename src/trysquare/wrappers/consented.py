@@ -41,16 +41,12 @@ ANSWER_SCHEMA: JsonObject = {
 class Approvals(Protocol):
     """Where decisions are kept. The methods may wait for a disk; they are called in threads."""
 
-    def remembered(self, request: ConsentRequest) -> bool:
-        """Whether the person agreed to the same call a short while ago, and that still holds."""
-        ...
-
     def decide(self, request: ConsentRequest) -> ConsentDecision:
         """Use up an approval of this very call, or report its refusal, or open it for a person's decision."""
         ...
 
-    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
-        """Keep the receipt of a decision that was made through the client."""
+    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+        """Take the person's answer that came through the client, once: False for one that was taken before."""
         ...
 
 
@@ -92,26 +88,27 @@ def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: Ca
 
 async def _agreed(request: ConsentRequest, approvals: Approvals, context: CallContext) -> None:
     """Return if a person agreed; raise otherwise."""
-    if request.remember_for is not None and await run_in_thread(lambda: approvals.remembered(request)):
-        return
-    if context.can_ask():
-        await _asked(request, approvals, context)
-    else:
-        _approved(await run_in_thread(lambda: approvals.decide(request)))
+    decision = await run_in_thread(lambda: approvals.decide(request))
+    while decision.code is not None and context.can_ask():
+        if await _asked(request, decision.code, approvals, context):
+            return
+        # That answer let another call run already: this one needs its own.
+        decision = await run_in_thread(lambda: approvals.decide(request))
+    _require_approved(decision)
 
 
-async def _asked(request: ConsentRequest, approvals: Approvals, context: CallContext) -> None:
-    # The key holds the digest, so that an answer counts for these arguments and no others.
-    key = f"consent-{request.digest[:32]}"
+async def _asked(request: ConsentRequest, code: str, approvals: Approvals, context: CallContext) -> bool:
+    """Ask through the client. True if the person agreed; False if their answer had been used before."""
+    # The key holds the digest, so that an answer counts for these arguments and no others, and once.
+    key = f"consent-{request.digest[:32]}-{code}"
     answer = await context.ask(question_text(request), ANSWER_SCHEMA, key=key)
     # Only the boolean itself counts: "true", 1 or an answer without the field is no agreement.
     approved = answer.action == "accept" and answer.content.get("approve") is True
-    how = _how_asked(context)
-    await run_in_thread(
-        lambda: approvals.record(request, approved=approved, by=context.principal.subject, how=how),
-    )
+    by, how = context.principal.subject, _how_asked(context)
+    taken = await run_in_thread(lambda: approvals.answer(request, code=code, approved=approved, by=by, how=how))
     if not approved:
         raise _refusal("cancelled the question" if answer.action == "cancel" else "did not agree")
+    return taken
 
 
 def _how_asked(context: CallContext) -> str:
@@ -120,7 +117,7 @@ def _how_asked(context: CallContext) -> str:
     return "input_required" if modern else "elicitation"
 
 
-def _approved(decision: ConsentDecision) -> None:
+def _require_approved(decision: ConsentDecision) -> None:
     if decision.state == "approved":
         return
     if decision.state == "refused":

@@ -61,7 +61,7 @@ def _configured_api() -> ModuleType | None:
 def _span_for(tool: Tool, context: CallContext, api: ModuleType) -> Generator[Span]:
     current: Span = api.get_current_span()
     # A client in this same process leaves its own span open around ours; that one is not the request's.
-    opened = {} if getattr(current, "kind", None) is api.SpanKind.CLIENT else _attributes(current)
+    opened: Mapping[str, Any] = {} if getattr(current, "kind", None) is api.SpanKind.CLIENT else _attributes(current)
     method = opened.get("mcp.method.name")
     if method == "tools/call" and opened.get("gen_ai.tool.name") == tool.name and not _inside.get():
         current.set_attributes(_own_attributes(tool))
