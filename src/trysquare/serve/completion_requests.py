@@ -9,17 +9,21 @@ from trysquare.core.errors import ToolError
 from trysquare.core.prompt import Complete
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
+from trysquare.serve.contexts import principal_of
 from trysquare.serve.eras import Request
+from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
 from trysquare.serve.protocol_errors import protocol_error
+from trysquare.serve.resource_requests import RESOURCES_SCOPE
 from trysquare.wire.resources import completions_to_wire
 
 
 class CompletionRequests:
     """Answers `completion/complete`."""
 
-    def __init__(self, toolset: Toolset, prompts: PromptRequests) -> None:
+    def __init__(self, toolset: Toolset, options: ServeOptions, prompts: PromptRequests) -> None:
         self._toolset = toolset
+        self._options = options
         self._prompts = prompts
 
     async def complete(self, request: Request, params: types.CompleteRequestParams) -> JsonObject:
@@ -37,5 +41,7 @@ class CompletionRequests:
     def _completer(self, reference: types.PromptReference | types.ResourceTemplateReference) -> Complete | None:
         if isinstance(reference, types.PromptReference):
             return self._prompts.find(reference.name).complete
+        if not principal_of(self._options).may_use(RESOURCES_SCOPE):
+            return None
         templates = (one for one in self._toolset.templates() if one.uri_template == reference.uri)
         return next((template.complete for template in templates), None)

@@ -40,7 +40,7 @@ def decode_frame(line: bytes) -> JSONRPCMessage:
         if "method" not in frame:
             return _answer(frame)
         if "id" not in frame:
-            return JSONRPCNotification.model_validate(frame)
+            return _notification(frame)
         if _usable_id(frame) is None:
             raise FrameError(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
         return JSONRPCRequest.model_validate(frame)
@@ -76,6 +76,13 @@ def _object(value: Any) -> JsonObject:
         return cast(JsonObject, value)
     what = "a batch, which the protocol does not have" if isinstance(value, list) else type(value).__name__
     raise FrameError(INVALID_REQUEST, f"A message is one JSON object; this is {what}.")
+
+
+def _notification(frame: JsonObject) -> JSONRPCMessage:
+    notification = JSONRPCNotification.model_validate(frame)
+    if not notification.method.startswith("notifications/"):
+        raise FrameError(INVALID_REQUEST, "A request needs an `id`; only notifications go without one.")
+    return notification
 
 
 def _answer(frame: JsonObject) -> JSONRPCMessage:

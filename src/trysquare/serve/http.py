@@ -22,6 +22,7 @@ from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
 from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
+from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
 from trysquare.serve.oauth import (
     OAuthOptions,
@@ -159,7 +160,8 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=http.max_body,
     )
-    endpoint: ASGIApp = _ProfileChosen(StreamableHTTPASGIApp(manager), options)
+    checked = MessagesChecked(StreamableHTTPASGIApp(manager), http.max_body)
+    endpoint: ASGIApp = _ProfileChosen(checked, options)
     routes = [Route(HEALTH_PATH, endpoint=_health_of(options), methods=["GET"])]
     if http.oauth is not None:
         resource = _resource_of(http, http.oauth)

@@ -17,6 +17,7 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
 from trysquare.serve.eras import Request, connection_of
+from trysquare.serve.kept_lists import KeptLists
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
 from trysquare.serve.resource_requests import ResourceRequests
@@ -82,13 +83,14 @@ def build_server(toolset: Toolset, options: ServeOptions | None = None) -> Trysq
     if not known.telemetry:
         server.middleware.clear()
     server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
+    server.middleware.append(KeptLists(known))
     return server
 
 
 def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, tools: ToolRequests) -> None:
     prompts = PromptRequests(toolset, options)
     resources = ResourceRequests(toolset, options)
-    completions = CompletionRequests(toolset, prompts)
+    completions = CompletionRequests(toolset, options, prompts)
     handlers: list[tuple[str, type[types.RequestParams], Handler]] = [
         ("tools/list", types.PaginatedRequestParams, tools.list),
         ("tools/call", types.CallToolRequestParams, tools.call),

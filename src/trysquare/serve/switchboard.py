@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from mcp.server.connection import Connection
@@ -37,6 +37,8 @@ class Switchboard:
         self.listen = ListenHandler(self._bus)
         self.generation = 0
         """Grows with every change: what was made of an older toolset must not be shown again."""
+        self.kept: dict[Hashable, tuple[int, dict[str, Any]]] = {}
+        """Answers to list requests, each with the generation that it was made in."""
         self._sessions: dict[int, Connection] = {}
 
     @asynccontextmanager
