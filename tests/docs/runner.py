@@ -18,8 +18,6 @@ a line, and a line that is only `…` for any number of lines.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import io
 import json
 import os
 import re
@@ -29,13 +27,14 @@ import subprocess
 import sys
 import threading
 import tomllib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, Block, Page
+from tests.docs.python_session import PythonSession, Ran
 
 SHOWN_PORTS = ("8000", "8001")
 """The ports that the pages show. Pages run side by side, so each runs with free ones in their place."""
@@ -155,7 +154,7 @@ class PageRun:
         self._page = page
         self._compare = compare
         self._project = project
-        self._names: dict[str, Any] = {"__name__": "__page__"}
+        self._python: PythonSession | None = None
         self._printed: str | None = None
         self._background: list[Background] = []
         self._real = {port: _free_port() for port in SHOWN_PORTS}
@@ -163,30 +162,19 @@ class PageRun:
 
     def run(self) -> None:
         """Run every block; a failure names the block."""
-        with self._at_home():
+        try:
             for block in self._page.blocks:
                 check_form(block)
                 if not is_left_out(block):
                     self._run_block(block)
-
-    @contextlib.contextmanager
-    def _at_home(self) -> Generator[None]:
-        before = set(sys.modules)
-        sys.path.insert(0, str(self._project))
-        try:
-            with contextlib.chdir(self._project):
-                yield
         finally:
-            sys.path.remove(str(self._project))
-            for name in set(sys.modules) - before:
-                if self._is_ours(sys.modules[name]):
-                    del sys.modules[name]
-            for running in self._background:
-                running.stop()
+            self._close()
 
-    def _is_ours(self, module: Any) -> bool:
-        file = getattr(module, "__file__", None)
-        return file is not None and Path(file).is_relative_to(self._project)
+    def _close(self) -> None:
+        if self._python is not None:
+            self._python.close()
+        for running in self._background:
+            running.stop()
 
     def _run_block(self, block: Block) -> None:
         match block.language:
@@ -220,30 +208,26 @@ class PageRun:
 
     def _run_python(self, block: Block) -> str:
         file = self._write(block)
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            try:
-                self._import(file) if file is not None else self._execute(block)
-            except Exception as error:  # a page's code may raise anything, and the failure must name its place
-                if block.marks.get("raises") != type(error).__name__:
-                    raise AssertionError(f"{block.place}: {type(error).__name__}: {error}") from error
-                printed.write(f"{type(error).__name__}: {error}\n")
-            else:
-                if "raises" in block.marks:
-                    raise AssertionError(f"{block.place}: {block.marks['raises']} was promised and did not come")
-        return printed.getvalue()
+        ran = self._execute(block) if file is None else self._session().load(self._module_name(file))
+        promised = block.marks.get("raises")
+        if ran.error_type != promised:
+            came = "it did not come" if ran.error_type is None else f"{ran.error_type}: {ran.error}"
+            told = f"{promised} was promised, and " if promised else ""
+            raise AssertionError(f"{block.place}: {told}{came}")
+        return ran.printed if ran.error_type is None else f"{ran.printed}{ran.error_type}: {ran.error}\n"
 
-    def _execute(self, block: Block) -> None:
-        names = {"__name__": "__page__"} if "fresh" in block.marks else self._names
+    def _session(self) -> PythonSession:
+        if self._python is None:
+            self._python = PythonSession(self._project, _environment())
+        return self._python
+
+    def _execute(self, block: Block) -> Ran:
         # Empty lines in front, so that a traceback shows the line of the page.
-        code = compile("\n" * block.line + self._as_meant(block.text), str(self._page.path), "exec", dont_inherit=True)
-        exec(code, names)
+        code = "\n" * block.line + self._as_meant(block.text)
+        return self._session().execute(code, file=str(self._page.path), fresh="fresh" in block.marks)
 
-    def _import(self, file: Path) -> None:
-        name = ".".join(file.relative_to(self._project).with_suffix("").parts)
-        sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        importlib.import_module(name)
+    def _module_name(self, file: Path) -> str:
+        return ".".join(file.relative_to(self._project).with_suffix("").parts)
 
     def _check_output(self, block: Block) -> None:
         if self._printed is None:

@@ -55,7 +55,7 @@ def test_blocks_of_a_page_share_their_names_and_files(tmp_path: Path) -> None:
         ("```python maybe\nx = 1\n```", "unknown mark maybe"),
         ("```python\nprint(1)\n```\n```output\n2\n```", "but this came out"),
         ("```python\n1 / 0\n```", "page.md:1: ZeroDivisionError"),
-        ('```python raises="KeyError"\nx = 1\n```', "was promised and did not come"),
+        ('```python raises="KeyError"\nx = 1\n```', "KeyError was promised, and it did not come"),
         ("```output\n2\n```", "needs a python block before it"),
         ("```console\n$ echo a\nb\n```", "but this came out"),
         ("```console\n$ false\n```", "ended with 1, not 0"),
