@@ -71,6 +71,21 @@ async def test_cpu_of_other_work_on_the_loop_does_not_count() -> None:
     assert 0 < only(meter).cpu < only(meter).wall, "the loop was busy elsewhere while the tool waited"
 
 
+async def test_cpu_of_a_synchronous_tools_thread_counts() -> None:
+    used: list[float] = []
+
+    def work() -> str:
+        started = time.thread_time()
+        while time.thread_time() < started + 0.02:
+            pass
+        used.append(time.thread_time() - started)
+        return "done"
+
+    meter = Meter()
+    assert (await call(timed(tool(work), meter=meter), "work")).value == "done"
+    assert only(meter).cpu >= used[0]
+
+
 async def test_what_the_tool_awaits_is_resumed_with_values_and_errors() -> None:
     async def gather() -> list[str]:
         async def give(value: str) -> str:

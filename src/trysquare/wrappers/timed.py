@@ -8,18 +8,35 @@ from typing import Any
 
 from trysquare.core.context import CallContext
 from trysquare.core.result import Result
-from trysquare.core.tool import Tool
+from trysquare.core.threads import CpuSpent, cpu_spent
+from trysquare.core.tool import Call, Tool
 from trysquare.core.types import JsonObject
-from trysquare.wrappers.meter import Meter
+from trysquare.wrappers.meter import Clock, Meter
 
 
 def timed(tool: Tool, *, meter: Meter) -> Tool:
     """Measure each call of the tool.
 
-    The CPU time is that of the event loop's thread while it works on this call, and not while the call waits. What a
-    synchronous tool does in a thread of its own counts as waiting.
+    The CPU time is that of the event loop's thread while it works on this call, and not while the call waits; and of
+    the thread in which a synchronous tool runs.
     """
-    clock, inner = meter.clock(tool.name), tool.call
+    clock = meter.clock(tool.name)
+    return tool.with_call(_measured(tool.call, clock) if tool.is_async else _measured_in_thread(tool.call, clock))
+
+
+def _measured_in_thread(inner: Call, clock: Clock) -> Call:
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        spent = CpuSpent()
+        token = cpu_spent.set(spent)
+        try:
+            return await _measured(inner, clock, spent)(arguments, context)
+        finally:
+            cpu_spent.reset(token)
+
+    return call
+
+
+def _measured(inner: Call, clock: Clock, spent: CpuSpent | None = None) -> Call:
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         work = _Work(inner(arguments, context))
@@ -32,9 +49,10 @@ def timed(tool: Tool, *, meter: Meter) -> Tool:
             failed = True
             raise
         finally:
-            clock.add(time.perf_counter() - started, work.cpu, failed=failed)
+            cpu = work.cpu if spent is None else work.cpu + spent.seconds
+            clock.add(time.perf_counter() - started, cpu, failed=failed)
 
-    return tool.with_call(call)
+    return call
 
 
 class _Work:
