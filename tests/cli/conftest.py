@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from trysquare.cli.logs import HANDLER
 from trysquare.cli.main import main
 
 TOOLS = '''
@@ -110,7 +111,7 @@ def own_logging() -> Iterator[None]:
     root, tools = logging.getLogger(), logging.getLogger("trysquare.tools")
     levels = root.level, tools.level
     yield
-    for handler in [known for known in root.handlers if getattr(known, "trysquare", False)]:
+    for handler in [known for known in root.handlers if known.name == HANDLER]:
         root.removeHandler(handler)
     root.setLevel(levels[0])
     tools.setLevel(levels[1])

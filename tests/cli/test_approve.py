@@ -101,3 +101,16 @@ def test_the_command_that_is_handed_out_works_from_any_folder(
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     types("yes\n")
     assert "Approved by" in run(*shlex.split(command)[1:]).out
+
+
+def test_receipts_tell_what_was_decided_by_whom_and_for_which_arguments(run: Run, code: str) -> None:
+    assert run("approve", "--receipts").out == "Nothing was decided yet.\n"
+    run("approve", code, "--refuse")
+    [receipt] = run("approve", "--receipts", "--json").json
+    assert (receipt["tool"], receipt["approved"], receipt["how"], len(receipt["digest"])) == (
+        "remove",
+        False,
+        "cli",
+        64,
+    )
+    assert "refused" in run("approve", "--receipts").out

@@ -62,6 +62,7 @@ def test_an_unknown_tool_names_the_nearest(run: Run) -> None:
     [
         (["{"], "trysquare: the arguments: no valid JSON at line 1, column 2"),
         (["[1"], "trysquare: the arguments: no valid JSON at line 1, column 3"),
+        (['{"name": ' + "9" * 5000 + "}"], "trysquare: the arguments: a number in it is too long."),
         (["word"], "trysquare: the arguments: `word` is neither JSON nor key=value."),
         (["{" * 100_000], "trysquare: the arguments: no valid JSON"),
         (['{"a":' * 100_000], "trysquare: the arguments: no valid JSON: nested too deeply."),
@@ -86,3 +87,13 @@ def test_the_person_at_the_terminal_is_asked(run: Run, types: Types, answer: str
     assert "Remove all?" in ran.err
     assert ran.code == code
     assert said in ran.out
+
+
+def test_stdin_that_is_no_text_is_wrong_usage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "\xff"}'), encoding="utf-8"))
+    ran = run("call", "add", "-", *TOOLS)
+    assert (ran.code, ran.err) == (2, "printed while imported\ntrysquare: stdin: not UTF-8 (byte 7).\n")
+
+
+def test_a_long_number_in_a_pair_is_taken_as_text_and_refused_by_the_tool(run: Run) -> None:
+    assert run("call", "add", "first=" + "9" * 5000, *TOOLS).code == 1

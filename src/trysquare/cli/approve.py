@@ -17,7 +17,7 @@ from trysquare.cli.terminal import ask_yes_or_no
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings.load import Loaded
-from trysquare.store.approvals import PendingApproval, StoredApprovals
+from trysquare.store.approvals import PendingApproval, Receipt, StoredApprovals
 from trysquare.store.codes import normalized
 from trysquare.store.database import open_database
 from trysquare.store.location import project_state, user_state
@@ -27,13 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of `approve`."""
     parser.add_argument("code", metavar="CODE", nargs="?", help="the code that the tool's answer named; none lists all")
     parser.add_argument("--refuse", action="store_true", help="refuse the call instead")
-    parser.add_argument("--json", action="store_true", help="print what waits as JSON")
+    parser.add_argument("--receipts", action="store_true", help="show what was decided so far, latest first")
+    parser.add_argument("--json", action="store_true", help="print what waits, or the receipts, as JSON")
     add_place_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what waits, or decide one call."""
     with _open_approvals(load(arguments)) as found:
+        if arguments.receipts:
+            return _show_receipts(found, as_json=arguments.json)
         if arguments.code is None:
             return _show_all(found, as_json=arguments.json)
         approvals = _holding(found, arguments.code)
@@ -82,6 +85,22 @@ def _show_all(found: list[StoredApprovals], *, as_json: bool) -> int:
         print_table(("CODE", "TOOL", "CALLER", "EXPIRES", "QUESTION"), rows)
         print("\nRun `trysquare approve CODE` to see one in full and decide.")
     return 0
+
+
+def _show_receipts(found: list[StoredApprovals], *, as_json: bool) -> int:
+    receipts = [receipt for approvals in found for receipt in approvals.receipts()]
+    if as_json:
+        print_json([asdict(receipt) for receipt in receipts])
+    elif not receipts:
+        print("Nothing was decided yet.")
+    else:
+        rows = [(one.at, _decision(one), one.by, one.how, one.tool, one.digest[:16], one.question) for one in receipts]
+        print_table(("WHEN", "DECISION", "BY", "HOW", "TOOL", "DIGEST", "QUESTION"), rows)
+    return 0
+
+
+def _decision(receipt: Receipt) -> str:
+    return "approved" if receipt.approved else "refused"
 
 
 def _approve(approvals: StoredApprovals, code: str) -> int:

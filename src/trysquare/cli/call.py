@@ -55,10 +55,17 @@ async def _run(arguments: argparse.Namespace) -> int:
 def read_arguments(toolset: Toolset, name: str, words: list[str]) -> Any:
     """The arguments of a call, from one JSON text, from stdin, or from `key=value` pairs."""
     if words == ["-"]:
-        return _json(sys.stdin.read(), "stdin")
+        return _json(_read_stdin(), "stdin")
     if len(words) == 1 and words[0].lstrip().startswith(("{", "[")):
         return _json(words[0], "the arguments")
     return dict(_pair(toolset, name, word) for word in words)
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"not UTF-8 (byte {error.start}).", where="stdin") from None
 
 
 def _json(text: str, where: str) -> Any:
@@ -71,6 +78,9 @@ def _json(text: str, where: str) -> Any:
         ) from None
     except RecursionError:
         raise ConfigurationError("no valid JSON: nested too deeply.", where=where) from None
+    except ValueError:
+        # Python refuses to read a whole number of more than 4300 digits.
+        raise ConfigurationError("a number in it is too long.", where=where) from None
 
 
 def _pair(toolset: Toolset, name: str, word: str) -> tuple[str, Any]:
@@ -96,5 +106,5 @@ def _value(schema: JsonObject, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text

@@ -8,6 +8,7 @@ import sys
 from trysquare.settings.load import Loaded
 from trysquare.wrappers.logged import TRACE
 
+HANDLER = "trysquare"
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -17,9 +18,9 @@ def start_logging(loaded: Loaded) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(FORMAT))
     root = logging.getLogger()
-    for old in [known for known in root.handlers if getattr(known, "trysquare", False)]:
+    for old in [known for known in root.handlers if known.name == HANDLER]:
         root.removeHandler(old)
-    handler.trysquare = True  # type: ignore[attr-defined]
+    handler.name = HANDLER
     root.addHandler(handler)
     root.setLevel(loaded.settings.log_level)
     for note in loaded.notes:

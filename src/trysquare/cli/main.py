@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
-        sys.excepthook = _show_unexpected
+        _prepare_process()
     try:
         arguments = _parse(words)
         code = cast(Command, arguments.command).run(arguments)
@@ -71,6 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return code
+
+
+def _prepare_process() -> None:
+    """What holds for a process of our own: short errors, and output that no character can break."""
+    sys.excepthook = _show_unexpected
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings.environment import CONFIG_VARIABLE, environment_layer
-from trysquare.settings.keys import Key, all_keys
+from trysquare.settings.keys import Key, all_keys, all_sections
 from trysquare.settings.model import Settings
 from trysquare.settings.origin import DEFAULT, Given, Layer, Origin
 from trysquare.settings.problems import configuration_error
@@ -86,7 +86,7 @@ def _file(
 
 
 def _checked(given: Layer) -> Settings:
-    nested: dict[str, Any] = {}
+    nested = _empty_tables()
     for name, value in given.items():
         *tables, last = name.split(".")
         inner = nested
@@ -99,6 +99,16 @@ def _checked(given: Layer) -> Settings:
         raise configuration_error(error, given) from None
     _check_folder(settings, given["project"].origin)
     return settings
+
+
+def _empty_tables() -> dict[str, Any]:
+    """Every table, still empty: then they are all checked as parts of one whole, which is built once."""
+    nested: dict[str, Any] = {}
+    for section in sorted(all_sections()):
+        inner = nested
+        for part in section.split("."):
+            inner = inner.setdefault(part, {})
+    return nested
 
 
 def _check_folder(settings: Settings, origin: Origin) -> None:

@@ -45,7 +45,8 @@ ProfileList = Annotated[tuple[Annotated[str, AfterValidator(_profile)], ...], Be
 class Section(BaseModel):
     """A table of settings: closed, so that a misspelt key is an error, and never changed once loaded."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built when first used, and then as one: building each table by itself costs every start some milliseconds.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class OAuthSettings(Section):
@@ -75,7 +76,7 @@ class HttpSettings(Section):
     stateless: bool = Field(default=False, description="Keep no sessions, so that any of several workers can answer")
     state_keys: SecretList = Field(default=(), description="Keys that seal requestState; the first seals, all open")
     state_keys_file: Path | None = Field(default=None, description="File with such keys, one a line")
-    oauth: OAuthSettings = Field(default=OAuthSettings(), description="OAuth 2.1 resource server")
+    oauth: OAuthSettings = Field(default_factory=lambda: OAuthSettings(), description="OAuth 2.1 resource server")
 
 
 class LimitSettings(Section):
@@ -128,7 +129,11 @@ class Settings(Section):
     log_level: Annotated[LogLevelName, BeforeValidator(_upper)] = Field(
         default="WARNING", description="Lowest level to log"
     )
-    server: ServerSettings = Field(default=ServerSettings(), description="What the server says of itself")
-    http: HttpSettings = Field(default=HttpSettings(), description="How the server is reached over HTTP")
-    limits: LimitSettings = Field(default=LimitSettings(), description="Bounds on calls and answers")
-    lint: LintSettings = Field(default=LintSettings(), description="What `trysquare check` looks at")
+    server: ServerSettings = Field(
+        default_factory=lambda: ServerSettings(), description="What the server says of itself"
+    )
+    http: HttpSettings = Field(
+        default_factory=lambda: HttpSettings(), description="How the server is reached over HTTP"
+    )
+    limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Bounds on calls and answers")
+    lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="What `trysquare check` looks at")

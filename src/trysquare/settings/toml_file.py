@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ SHARED_FILE = "pyproject.toml"
 SHARED_TABLE: KeyPath = ("tool", "trysquare")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ConfigurationFile:
     """A file that holds settings: its path, its text, and the table in it that is ours."""
 
@@ -31,11 +32,14 @@ class ConfigurationFile:
 
     def place(self, path: KeyPath) -> str:
         """File and line of a key, or of the table around it."""
-        lines = key_lines(self.text)
         whole = (*self.prefix, *path)
-        while whole and whole not in lines:
+        while whole and whole not in self._lines:
             whole = whole[:-1]
-        return f"{self.path}:{lines[whole]}" if whole else str(self.path)
+        return f"{self.path}:{self._lines[whole]}" if whole else str(self.path)
+
+    @cached_property
+    def _lines(self) -> dict[KeyPath, int]:
+        return key_lines(self.text)
 
 
 def find_file(folder: Path) -> ConfigurationFile | None:
