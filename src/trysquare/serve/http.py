@@ -233,13 +233,17 @@ def _require_safe_address(http: HttpOptions) -> None:
 def _bound_socket(http: HttpOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
     try:
-        return socket.create_server((http.host.strip("[]"), http.port), family=family, backlog=2048)
+        listening = socket.create_server((http.host.strip("[]"), http.port), family=family, backlog=2048)
+        # Accepted connections inherit it. asyncio sets it by itself only on sockets that it opened: without it, every
+        # answer on a kept connection waits for the client's delayed acknowledgement.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise ConfigurationError(
             f"Cannot listen on {http.host}:{http.port}: {error.strerror or error}.",
             where="http",
             hint="Choose another port, or 0 for a free one.",
         ) from None
+    return listening
 
 
 def _health_of(options: ServeOptions) -> Callable[[Request], JSONResponse]:
