@@ -6,6 +6,7 @@ import json
 import selectors
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,13 @@ def http_load(peer: str, tools: int, callers: tuple[int, ...], seconds: float, p
 
 
 def _load(process: int, port: int, callers: int, tools: int, seconds: float) -> Load:
-    client = HttpClient(port, callers, tools)
-    try:
-        client.exchange(until=0.0, least=_WARM)
+    with closing(HttpClient(port, min(callers, 4), tools)) as warming:
+        warming.exchange(until=0.0, least=_WARM)
+    # Fresh connections: a slow server may have closed those that waited while it warmed up.
+    with closing(HttpClient(port, callers, tools)) as client:
         before, started = cpu_seconds(process), time.monotonic()
         calls = client.exchange(until=started + seconds, least=callers)
         return Load(calls=calls, seconds=time.monotonic() - started, cpu=cpu_seconds(process) - before)
-    finally:
-        client.close()
 
 
 def _free_port() -> int:
