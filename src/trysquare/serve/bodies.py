@@ -1,0 +1,64 @@
+"""Bodies of HTTP requests, looked at before the SDK gets them: what is no message gets an answer that says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from trysquare.serve.frames import FrameError, decode_frame, encode_frame
+
+
+class MessagesChecked:
+    """The application behind a check that a POST holds one message of the protocol."""
+
+    def __init__(self, app: ASGIApp, max_body: int) -> None:
+        self._app = app
+        self._max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        events, is_whole = await _received(receive, self._max_body)
+        try:
+            if is_whole:
+                decode_frame(b"".join(event.get("body", b"") for event in events))
+        except FrameError as error:
+            await _refuse(send, encode_frame(error.answer))
+            return
+        await self._app(scope, _replayed(events, receive), send)
+
+
+async def _received(receive: Receive, limit: int) -> tuple[list[Message], bool]:
+    """The events that make up the body, and whether it is all there: not cut off by the client, and not too large.
+
+    The SDK answers for bodies that are too large, so nothing more of them is read here.
+    """
+    events: list[Message] = []
+    size = 0
+    while size <= limit:
+        event = await receive()
+        events.append(event)
+        size += len(event.get("body", b""))
+        if event["type"] != "http.request":
+            return events, False
+        if not event.get("more_body", False):
+            return events, size <= limit
+    return events, False
+
+
+def _replayed(events: list[Message], receive: Receive) -> Receive:
+    waiting = iter(events)
+
+    async def replay() -> Message:
+        event: Any = next(waiting, None)
+        return await receive() if event is None else event
+
+    return replay
+
+
+async def _refuse(send: Send, answer: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
