@@ -2,7 +2,7 @@
 
 Marks of a block, after its language:
 
-    title="my_module.py"   the block is that file of the project; a Python file is imported, a settings file is loaded
+    title="my_module.py"   the block is that file of the project; a Python file is imported
     append                 the block goes to the end of that file
     fresh                  the Python block sees no names of the blocks before it
     raises="ValueError"    the Python block ends with that exception; an `output` block shows `ValueError: text`
@@ -11,8 +11,9 @@ Marks of a block, after its language:
     types="y"              the last command runs in a terminal, where a person types this
     learns="9228-MYBE"     this part of the output differs each time; where later blocks show it, the real one is meant
 
-An `output` block holds what the Python block before it printed. In every shown output `…` stands for anything within
-a line, and a line that is only `…` for any number of lines.
+TOML is loaded as settings, unless its title is not `trysquare.toml`. An `output` block holds what the Python block
+before it printed. In every shown output `…` stands for anything within a line, and a line that is only `…` for any
+number of lines.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from typing import TypeAlias
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, Block, Page
 from tests.docs.python_session import PythonSession, Ran
+
+from trysquare.settings.load import load_settings
 
 SHOWN_PORTS = ("8000", "8001")
 """The ports that the pages show. Pages run side by side, so each runs with free ones in their place."""
@@ -185,7 +188,7 @@ class PageRun:
             case "console":
                 self._run_console(block)
             case "toml":
-                tomllib.loads(block.text)
+                self._check_toml(block)
                 self._write(block)
             case "json":
                 json.loads(block.text)
@@ -202,9 +205,16 @@ class PageRun:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a" if "append" in block.marks else "w", encoding="utf-8") as stream:
             stream.write(("\n\n" if "append" in block.marks else "") + self._as_meant(block.text))
-        if file.name == "trysquare.toml":
-            load_settings_file(file)
         return file
+
+    def _check_toml(self, block: Block) -> None:
+        """Parse it; and load it as settings, unless it says that it is another file."""
+        tomllib.loads(block.text)
+        if block.marks.get("title", "trysquare.toml") == "trysquare.toml":
+            file = self._project / "settings-of-a-block.toml"
+            file.write_text(block.text, encoding="utf-8")
+            load_settings({}, {}, self._project, config=file)
+            file.unlink()
 
     def _run_python(self, block: Block) -> str:
         file = self._write(block)
@@ -335,13 +345,6 @@ def console_commands(block: Block) -> Iterator[tuple[str, str]]:
             command = command.removesuffix("\\") + next(lines).strip()
     if command:
         yield command, shown
-
-
-def load_settings_file(file: Path) -> None:
-    """Load a page's trysquare.toml as the program does."""
-    from trysquare.settings.load import load_settings
-
-    load_settings({}, {}, file.parent)
 
 
 def _environment() -> dict[str, str]:

@@ -9,6 +9,8 @@ import pytest
 from tests.docs.pages import read_page
 from tests.docs.runner import PageRun, compare
 
+from trysquare import ConfigurationError
+
 
 def run_text(folder: Path, text: str) -> None:
     page = folder / "page.md"
@@ -74,6 +76,11 @@ def test_a_block_that_does_not_hold_fails_with_its_place(tmp_path: Path, block: 
 def test_data_that_does_not_parse_fails(tmp_path: Path, block: str) -> None:
     with pytest.raises(ValueError):
         run_text(tmp_path, block)
+
+
+def test_toml_that_is_no_valid_configuration_fails(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no setting `http"):
+        run_text(tmp_path, "```toml\n[http]\nprot = 1\n```")
 
 
 def test_a_raised_error_is_shown_with_its_type(tmp_path: Path) -> None:
