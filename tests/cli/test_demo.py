@@ -15,10 +15,16 @@ from trysquare.cli.demo.transcript import Transcript
 def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own_home: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
+    # What a user's environment may hold: a proxy, and settings that are wrong.
+    unhelpful = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9", "TRYSQUARE_PREFX": "x"}
     ran = subprocess.run(
         [sys.executable, "-m", "trysquare", "demo"],
-        capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary), **unhelpful},
+    )
     assert ran.returncode == 0, ran.stdout[-3000:]
     steps = 2 * len(IN_EACH_ERA) + len(OVER_HTTP)
     assert f"All {steps} steps showed what they should" in ran.stdout
@@ -40,5 +46,5 @@ def test_an_expectation_that_does_not_hold_is_a_failure() -> None:
     transcript.step("A step", "something")
     transcript.expect(True, "this")
     transcript.expect(False, "that")
-    transcript.broke(OSError("gone"))
+    transcript.broke(ExceptionGroup("tasks", [OSError("gone")]))
     assert transcript.failures == ["A step: expected that", "A step: OSError: gone"]

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import anyio
+import httpx2
 import mcp_types as types
 from anyio.abc import Process
 from mcp import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from trysquare.cli.demo.transcript import Transcript
 
@@ -125,8 +127,11 @@ class HttpServer:
     ) -> AsyncGenerator[Client]:
         """A client of this server; without a person it cannot be asked anything."""
         answer = person.answer if person else None
-        async with Client(self.url + query, mode=_mode(era), elicitation_callback=answer) as client:
-            yield client
+        # The server is on this machine: a proxy that the user's environment names has nothing to do with it.
+        async with httpx2.AsyncClient(trust_env=False, timeout=START_SECONDS) as http:
+            transport = streamable_http_client(self.url + query, http_client=http)
+            async with Client(transport, mode=_mode(era), elicitation_callback=answer) as client:
+                yield client
 
 
 def _mode(era: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import Any
+from typing import Any, cast
 
 from trysquare.cli.output import styled
 
@@ -57,13 +57,22 @@ class Transcript:
 
     def broke(self, error: BaseException) -> None:
         """A step that could not be played to its end."""
-        text = f"{type(error).__name__}: {error}"
+        cause = _first_cause(error)
+        text = f"{type(cause).__name__}: {cause}"
         self.failures.append(f"{self._title}: {text}")
         self._line("NOT SEEN", "red", text)
 
     def _line(self, mark: str, style: str, text: str) -> None:
         short = textwrap.shorten(text, width=WIDTH - 4 - len(mark), placeholder=" …") if len(text) > WIDTH else text
         print(f"   {styled(mark, style)} {short}", flush=True)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """The error itself, where a task group has put it into a group."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = cast(tuple[BaseException, ...], error.exceptions)
+    return _first_cause(inner[0])
 
 
 def _text(part: Any) -> str:
