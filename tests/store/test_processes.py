@@ -16,6 +16,9 @@ from trysquare.store.database import open_database
 
 ROOT = Path(__file__).parents[2]
 
+# Processes are started and killed many times in the full size.
+pytestmark = pytest.mark.timeout(600)
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -68,7 +71,7 @@ def test_several_processes_open_a_new_file_at_once_and_lose_nothing(path: Path) 
 
 
 def test_what_was_acknowledged_survives_kill_9(path: Path) -> None:
-    rounds = size(3, 60)
+    rounds = size(3, 40)
     acknowledged: list[str] = []
     with ExitStack() as stack:
         for number in range(rounds):

@@ -145,4 +145,4 @@ State.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-TestStoreAgainstItsModel = State.TestCase
+TestStoreAgainstItsModel = pytest.mark.timeout(600)(State.TestCase)

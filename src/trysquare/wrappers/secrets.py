@@ -18,47 +18,80 @@ _HEAD = 12
 """So many characters of a long secret are enough to recognise a shortened copy of it."""
 
 
-def is_secret(name: str, schema: JsonObject) -> bool:
-    """Whether an argument's values stay out of logs and questions: its schema says so, or its name does."""
-    marked = schema.get("writeOnly") is True or schema.get("format") == "password"
-    return marked or _SECRET_NAME.search(name) is not None
-
-
 def masked(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """The arguments with secret values replaced, at every depth."""
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
-    return {
-        name: MASK if is_secret(name, properties.get(name, {})) else _masked_inside(value)
-        for name, value in arguments.items()
-    }
+    return _Reader(schema).masked(arguments)
 
 
 def without_secrets(text: str, arguments: JsonObject, schema: JsonObject) -> str:
     """The text with every value of a secret argument replaced, whole, quoted or shortened."""
-    for value in sorted(set(_secret_texts(arguments, schema)), key=len, reverse=True):
-        text = _without(text, value)
+    found = {form for value in _Reader(schema).secrets(arguments) for form in _texts(value)}
+    for form in sorted(found, key=len, reverse=True):
+        text = _without(text, form)
     return text
 
 
-def _masked_inside(value: Any) -> Any:
-    if isinstance(value, dict):
-        return masked(cast(JsonObject, value), {})
-    if isinstance(value, list):
-        return [_masked_inside(item) for item in cast(list[Any], value)]
-    return value
+class _Reader:
+    """Walks arguments along their schema. A value is secret if its schema says so, or its name does."""
 
+    def __init__(self, schema: JsonObject) -> None:
+        self._schema = schema
+        self._definitions: JsonObject = schema.get("$defs", {})
 
-def _secret_texts(arguments: JsonObject, schema: JsonObject) -> Iterator[str]:
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
-    for name, value in arguments.items():
-        if is_secret(name, properties.get(name, {})):
-            yield from _texts(value)
-        elif isinstance(value, dict):
-            yield from _secret_texts(cast(JsonObject, value), {})
+    def masked(self, arguments: JsonObject) -> JsonObject:
+        return self._masked(arguments, self._forms(self._schema))
+
+    def secrets(self, arguments: JsonObject) -> Iterator[Any]:
+        return self._secrets(arguments, self._forms(self._schema))
+
+    def _masked(self, value: Any, forms: list[JsonObject]) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: MASK if self._is_secret(name, inner := self._property(name, forms)) else self._masked(part, inner)
+                for name, part in cast(JsonObject, value).items()
+            }
+        if isinstance(value, list):
+            return [self._masked(item, self._items(forms)) for item in cast(list[Any], value)]
+        return MASK if _is_marked(forms) else value
+
+    def _secrets(self, value: Any, forms: list[JsonObject]) -> Iterator[Any]:
+        if isinstance(value, dict):
+            for name, part in cast(JsonObject, value).items():
+                inner = self._property(name, forms)
+                if self._is_secret(name, inner):
+                    yield part
+                else:
+                    yield from self._secrets(part, inner)
         elif isinstance(value, list):
             for item in cast(list[Any], value):
-                if isinstance(item, dict):
-                    yield from _secret_texts(cast(JsonObject, item), {})
+                yield from self._secrets(item, self._items(forms))
+        elif _is_marked(forms):
+            yield value
+
+    def _is_secret(self, name: str, forms: list[JsonObject]) -> bool:
+        return _SECRET_NAME.search(name) is not None or _is_marked(forms)
+
+    def _forms(self, schema: Any, seen: frozenset[str] = frozenset()) -> list[JsonObject]:
+        """The schema itself and those that it refers to or chooses among, also where they refer in a circle."""
+        if not isinstance(schema, dict):
+            return []
+        own = cast(JsonObject, schema)
+        name = str(own.get("$ref", "")).removeprefix("#/$defs/")
+        others = [self._definitions[name]] if name in self._definitions and name not in seen else []
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            others.extend(own.get(keyword, []))
+        return [own, *(form for other in others for form in self._forms(other, seen | {name}))]
+
+    def _property(self, name: str, forms: list[JsonObject]) -> list[JsonObject]:
+        found = [form.get("properties", {}).get(name, form.get("additionalProperties")) for form in forms]
+        return [inner for part in found for inner in self._forms(part)]
+
+    def _items(self, forms: list[JsonObject]) -> list[JsonObject]:
+        return [inner for form in forms for inner in self._forms(form.get("items"))]
+
+
+def _is_marked(forms: list[JsonObject]) -> bool:
+    return any(form.get("writeOnly") is True or form.get("format") == "password" for form in forms)
 
 
 def _texts(value: Any) -> Iterator[str]:
