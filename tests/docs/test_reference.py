@@ -17,6 +17,7 @@ import trysquare
 from trysquare import ErrorCode
 from trysquare.cli.main import COMMANDS, MODULES, Command
 from trysquare.cli.options import add_shared_options
+from trysquare.core.metadata import MetadataOptions
 from trysquare.settings.environment import CONFIG_VARIABLE, EXAMPLES_VARIABLE, NO_SETTINGS, PREFIX_VARIABLE
 from trysquare.settings.keys import all_keys
 
@@ -61,6 +62,11 @@ def test_each_setting_has_its_line_with_the_words_of_the_model() -> None:
 def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
     names = {CONFIG_VARIABLE, PREFIX_VARIABLE, EXAMPLES_VARIABLE, *NO_SETTINGS}
     assert without_a_line(names, "environment.md") == []
+
+
+def test_each_option_of_a_declaration_has_its_line() -> None:
+    options = {*MetadataOptions.__annotations__, "name", "title", "description"}
+    assert without_a_line(options, "../guides/adding-a-tool.md") == []
 
 
 def options_of(command: str) -> set[str]:
