@@ -47,6 +47,35 @@ def test_a_plain_schema_is_the_one_that_pydantic_writes(annotation: Any, default
         assert tidy(plain) == tidy(model.model_json_schema())
 
 
+bounds = st.dictionaries(
+    st.sampled_from(["ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length"]), st.integers(1, 9), max_size=3
+)
+bounded = st.sampled_from(
+    [str, int, float, list[int], dict[str, int], Literal[1, 2], bool, int | None, list[str] | str]
+)
+
+
+@given(bounded, bounds)
+def test_a_plain_schema_with_bounds_is_the_one_that_pydantic_writes(annotation: Any, limits: dict[str, int]) -> None:
+    described: Any = Field(..., description="about", **limits)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    try:
+        model = create_model("Model", __config__=ConfigDict(extra="forbid"), field=(annotation, described))
+    except (TypeError, ValueError):
+        return
+    plain = plain_object_schema(model.model_fields)
+    if plain is not None:
+        assert tidy(plain) == tidy(model.model_json_schema())
+
+
+@pytest.mark.parametrize(
+    ("annotation", "limits"),
+    [(int, {"ge": 1, "le": 9}), (float, {"gt": 0}), (str, {"min_length": 1}), (list[str], {"max_length": 5})],
+)
+def test_the_common_bounds_are_plain(annotation: Any, limits: dict[str, Any]) -> None:
+    model = create_model("Model", field=(annotation, Field(..., **limits)))
+    assert plain_object_schema(model.model_fields) is not None
+
+
 @pytest.mark.parametrize("annotation", [str, int | None, list[str], dict[str, int], Literal["a", "b"], list[Any]])
 def test_the_common_annotations_are_plain(annotation: Any) -> None:
     model = create_model("Model", field=(annotation, ...))

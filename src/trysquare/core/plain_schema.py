@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
+import annotated_types
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -26,6 +27,17 @@ _SCALARS: dict[Any, JsonObject] = {
     type(None): {"type": "null"},
     Any: {},
 }
+_NUMBERS, _TEXT, _LIST = frozenset({"integer", "number"}), frozenset({"string"}), frozenset({"array"})
+_BOUNDS: dict[type, tuple[str, dict[str, frozenset[str]]]] = {
+    annotated_types.Ge: ("ge", {"minimum": _NUMBERS}),
+    annotated_types.Gt: ("gt", {"exclusiveMinimum": _NUMBERS}),
+    annotated_types.Le: ("le", {"maximum": _NUMBERS}),
+    annotated_types.Lt: ("lt", {"exclusiveMaximum": _NUMBERS}),
+    annotated_types.MultipleOf: ("multiple_of", {"multipleOf": _NUMBERS}),
+    annotated_types.MinLen: ("min_length", {"minLength": _TEXT, "minItems": _LIST}),
+    annotated_types.MaxLen: ("max_length", {"maxLength": _TEXT, "maxItems": _LIST}),
+}
+"""What may stand beside an annotation: the attribute that holds the bound, and its word for each type."""
 _LITERAL_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
 
 
@@ -72,14 +84,27 @@ def _union_schema(members: tuple[Any, ...]) -> JsonObject | None:
 
 
 def plain_field_schema(info: FieldInfo) -> JsonObject | None:
-    """The schema of a plain field: its annotation, description and default. None if anything else is set."""
+    """The schema of a plain field: its annotation, bounds, description and default. None if anything else is set."""
     schema = None if _is_special(info) else plain_annotation_schema(info.annotation)
+    schema = None if schema is None else _bounded(schema, info.metadata)
     if schema is None:
         return None
     if info.description is not None:
         schema["description"] = info.description
     has_default = not info.is_required() and info.default_factory is None
     return with_default(schema, info.default) if has_default else schema
+
+
+def _bounded(schema: JsonObject, bounds: list[Any]) -> JsonObject | None:
+    """The schema with bounds added, or None if one of them is not plain, or bounds what is not."""
+    for bound in bounds:
+        attribute, words = _BOUNDS.get(cast(Any, type(bound)), ("", {}))
+        word = next((word for word, types in words.items() if schema.get("type") in types), None)
+        limit = getattr(bound, attribute, None)
+        if word is None or type(limit) is not int or word in schema or "enum" in schema or "const" in schema:
+            return None
+        schema = {**schema, word: limit}
+    return schema
 
 
 def with_default(schema: JsonObject, default: Any) -> JsonObject | None:
@@ -91,7 +116,7 @@ def with_default(schema: JsonObject, default: Any) -> JsonObject | None:
 
 
 def _is_special(info: FieldInfo) -> bool:
-    if info.metadata or info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
+    if info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
         return True
     return any(part is not None for part in (info.title, info.examples, info.deprecated, info.field_title_generator))
 
