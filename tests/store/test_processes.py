@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -44,13 +45,15 @@ def finished(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
 
 def killed_after(process: subprocess.Popen[str], lines: int) -> list[str]:
     """Let a process acknowledge some lines, kill it with SIGKILL, and return all that it acknowledged."""
-    assert process.stdout is not None
-    got = [process.stdout.readline().strip() for _ in range(lines)]
-    process.kill()
-    rest, _ = process.communicate(timeout=100)
+    with process:
+        assert process.stdout is not None
+        got = [process.stdout.readline() for _ in range(lines)]
+        process.kill()
+        # Read on where `readline` stopped: `communicate` would pass over what it has buffered.
+        got.extend(process.stdout.readlines())
+    assert process.returncode == -signal.SIGKILL
     # A last line may have been cut while it was written: it acknowledges nothing.
-    complete = rest[: rest.rfind("\n") + 1]
-    return [line for line in (*got, *complete.splitlines()) if line]
+    return [line.strip() for line in got if line.endswith("\n")]
 
 
 def work_in(path: Path) -> list[str]:
