@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support import size
 
 from trysquare import ConfigurationError
 from trysquare.settings.keys import all_keys
@@ -172,8 +173,8 @@ def test_a_wrong_variable_is_named(tmp_path: Path, env: dict[str, str], expected
 
 def test_lists_in_variables_are_separated_by_commas_and_empty_variables_count_as_unset(tmp_path: Path) -> None:
     env = {"TRYSQUARE_TOOLS": "a:b, c:d", "TRYSQUARE_HTTP_PORT": "", "TRYSQUARE_PREFIX": ""}
-    settings = load(tmp_path, env=env).settings
-    assert (settings.tools, settings.http.port, settings.prefix) == (("a:b", "c:d"), 8000, "")
+    found = load(tmp_path, env=env).settings
+    assert (found.tools, found.http.port, found.prefix) == (("a:b", "c:d"), 8000, "")
 
 
 @pytest.mark.parametrize(("text", "included"), [("true", True), ("false", False), ("1", False), ("", False)])
@@ -192,10 +193,10 @@ def test_relative_paths_are_taken_from_where_they_were_written(tmp_path: Path) -
     project.mkdir()
     (project / "trysquare.toml").write_text('bot = "bots"\nguide = ["a", "/b"]\n', "utf-8")
     cli = {"project": option("--project", "project"), "workbench": option("--workbench", ["here"])}
-    settings = load_settings(cli, {}, tmp_path).settings
-    assert settings.bot == (project / "bots",)
-    assert settings.guide == (project / "a", Path("/b"))
-    assert settings.workbench == (tmp_path / "here",)
+    found = load_settings(cli, {}, tmp_path).settings
+    assert found.bot == (project / "bots",)
+    assert found.guide == (project / "a", Path("/b"))
+    assert found.workbench == (tmp_path / "here",)
 
 
 def test_secrets_are_masked_wherever_they_are_shown(tmp_path: Path) -> None:
@@ -215,3 +216,54 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own() -> None:
     keys = all_keys().values()
     assert all(key.description for key in keys)
     assert len({key.variable for key in keys}) == len(keys)
+
+
+def complaint(env: Mapping[str, str], folder: Path, config: Path | None = None) -> str | None:
+    """What is said about wrong settings, or None where they can be used."""
+    try:
+        assert load_settings({}, env, folder, config=config).effective()
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
+TOML_LIKE = st.text(st.sampled_from("abhtpor=[]{}.\"'#\\\n\r \t,0123\x00\u00e9\ud800"), max_size=60)
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        ["http", "tools", "[http]", "[[http]]", "port", " = ", "1", '"x"', "\n", "{", "}", "[", "]", ".", "'", '"""',
+         "true", "nan", "inf", "1979-05-27", "oauth", "project", "..", ",", "\r\n", "#"]
+    ),
+    max_size=25,
+).map("".join)  # fmt: skip
+FILES = st.one_of(
+    st.binary(max_size=60),
+    TOML_LIKE.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    FRAGMENTS.map(str.encode),
+)
+
+
+@given(FILES)
+@settings(max_examples=size(300, 5000), deadline=None)
+def test_no_file_whatever_is_in_it_brings_more_than_a_clear_error(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "any.toml").write_bytes(content)
+    said = complaint({}, folder, Path("any.toml"))
+    assert said is None or said.startswith(str(folder))
+
+
+@given(st.sampled_from(sorted(all_keys())), st.text(st.characters(exclude_characters="\x00"), max_size=30))
+@settings(max_examples=size(200, 2000), deadline=None)
+def test_no_variable_whatever_its_value_brings_more_than_a_clear_error(
+    tmp_path_factory: pytest.TempPathFactory, name: str, value: str
+) -> None:
+    variable = all_keys()[name].variable
+    said = complaint({variable: value}, tmp_path_factory.getbasetemp())
+    assert said is None or said.startswith(f"${variable}: ")
+
+
+@pytest.mark.parametrize("folder", ["x" * 300, "a\x00b"])
+def test_a_project_that_no_file_system_could_hold_is_no_folder(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no folder"):
+        load_settings({"project": option("--project", folder)}, {}, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +113,7 @@ def _empty_tables() -> dict[str, Any]:
 
 
 def _check_folder(settings: Settings, origin: Origin) -> None:
-    if not settings.project.is_dir():
+    if not os.path.isdir(settings.project):
         raise ConfigurationError(f"project: {settings.project} is no folder.", where=origin.place)
 
 

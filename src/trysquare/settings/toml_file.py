@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -45,8 +46,9 @@ class ConfigurationFile:
 def find_file(folder: Path) -> ConfigurationFile | None:
     """The configuration file of a folder; `trysquare.toml` wins over `pyproject.toml`, and says so."""
     own, shared = folder / OWN_FILE, folder / SHARED_FILE
-    table_elsewhere = _shared_table(shared) if shared.is_file() else None
-    if not own.is_file():
+    # os.path, not Path: a name that no file system can hold is no file, and no error either.
+    table_elsewhere = _shared_table(shared) if os.path.isfile(shared) else None
+    if not os.path.isfile(own):
         return table_elsewhere
     note = f"{own} is used; [tool.trysquare] in {shared} is not read." if table_elsewhere else None
     return read_file(own, note=note)

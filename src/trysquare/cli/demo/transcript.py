@@ -71,8 +71,7 @@ def _first_cause(error: BaseException) -> BaseException:
     """The error itself, where a task group has put it into a group."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inner = cast(tuple[BaseException, ...], error.exceptions)
-    return _first_cause(inner[0])
+    return _first_cause(cast(BaseExceptionGroup[BaseException], error).exceptions[0])
 
 
 def _text(part: Any) -> str:
