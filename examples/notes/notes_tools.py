@@ -46,7 +46,7 @@ class WriteNote(ToolArguments):
     ),
 )
 def write_note(args: WriteNote) -> Result[str]:
-    """Write a note."""
+    """Write a whole text into the notebook."""
     known = notebook.read(args.title)
     if known is not None and known != args.text and not args.replace:
         raise ToolError(
@@ -73,7 +73,7 @@ class ReadNote(ToolArguments):
     examples=(Example(arguments={"title": "night-train"}, explanation="The whole text of one note"),),
 )
 def read_note(args: ReadNote) -> str:
-    """Read a note."""
+    """Return the whole text of one note."""
     return existing(args.title)
 
 
@@ -118,7 +118,7 @@ class DeleteNote(ToolArguments):
     examples=(Example(arguments={"title": "night-train"}, explanation="Deletes one note, once the person agreed"),),
 )
 def delete_note(args: DeleteNote) -> Result[str]:
-    """Delete a note."""
+    """Remove one note from the notebook for good."""
     existing(args.title)
     notebook.delete(args.title)
     return Result.ok(args.title, message=f"The note {args.title} is deleted.")
