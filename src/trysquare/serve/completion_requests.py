@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import mcp_types as types
 
-from trysquare.core.call import contained
-from trysquare.core.errors import ToolError
 from trysquare.core.prompt import Complete
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
@@ -13,7 +11,6 @@ from trysquare.serve.contexts import principal_of
 from trysquare.serve.eras import Request
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
-from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import RESOURCES_SCOPE
 from trysquare.wire.resources import completions_to_wire
 
@@ -29,14 +26,10 @@ class CompletionRequests:
     async def complete(self, request: Request, params: types.CompleteRequestParams) -> JsonObject:
         """The values that may follow what was typed; none where nobody knows any."""
         others = dict((params.context.arguments if params.context else None) or {})
-        try:
-            complete = self._completer(params.ref)
-            if complete is None:
-                return completions_to_wire(())
-            work = complete(params.argument.name, params.argument.value, others)
-            return completions_to_wire(await contained("The completion", work))
-        except ToolError as error:
-            raise protocol_error(error) from None
+        complete = self._completer(params.ref)
+        if complete is None:
+            return completions_to_wire(())
+        return completions_to_wire(await complete(params.argument.name, params.argument.value, others))
 
     def _completer(self, reference: types.PromptReference | types.ResourceTemplateReference) -> Complete | None:
         if isinstance(reference, types.PromptReference):

@@ -6,7 +6,7 @@ import mcp_types as types
 
 from trysquare.catalog.describe import prompt_description
 from trysquare.core.call import direct_calls
-from trysquare.core.errors import ErrorCode, InputRequired, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InputRequired, NotFound
 from trysquare.core.healing import nearest
 from trysquare.core.prompt import Prompt
 from trysquare.core.toolset import Toolset
@@ -15,7 +15,6 @@ from trysquare.serve.contexts import bounded, call_context, principal_of
 from trysquare.serve.eras import Request
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
-from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.tool_requests import questions_to_wire
 from trysquare.wire.prompts import messages_to_wire, prompt_to_wire
 
@@ -34,10 +33,7 @@ class PromptRequests:
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`prompts/list`."""
         principal = principal_of(self._options)
-        try:
-            page, following = page_of(self._visible(), key=_name, cursor=params.cursor, size=self._options.page_size)
-        except ToolError as error:
-            raise protocol_error(error) from None
+        page, following = page_of(self._visible(), key=_name, cursor=params.cursor, size=self._options.page_size)
         return page_to_wire(
             "prompts", [prompt_to_wire(prompt, prompt_description) for prompt in page], following, principal
         )
@@ -49,8 +45,6 @@ class PromptRequests:
             prompt = self.find(params.name)
             rendering = prompt.render(dict(params.arguments or {}), context)
             return messages_to_wire(prompt, await bounded(f"Prompt {prompt.name}", rendering, context))
-        except ToolError as error:
-            raise protocol_error(error) from None
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
 

@@ -9,7 +9,6 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CA
 
 from trysquare.core.errors import CapabilityMissing, ErrorCode, ToolError
 from trysquare.core.result import Result
-from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import replaced
 
 LEGACY_RESOURCE_NOT_FOUND: Final = -32002
@@ -27,20 +26,27 @@ _CALLERS_FAULT: Final = frozenset(
 )
 
 
-def protocol_error(error: ToolError, *, code: int | None = None, data: JsonObject | None = None) -> MCPError:
+def protocol_error(error: ToolError, *, modern: bool) -> MCPError:
     """A foreseen failure as an error of the protocol, with our code and what to do next beside the text."""
-    number = code or (INVALID_PARAMS if error.code in _CALLERS_FAULT else INTERNAL_ERROR)
-    told: dict[str, Any] = {"code": error.code.value, **(data or {})}
+    told: dict[str, Any] = {"code": error.code.value, **error.fields}
     if error.instruction is not None:
         told["instruction"] = error.instruction
-    return MCPError(code=number, message=replaced(error.message), data=replaced(told))
+    if modern and isinstance(error, CapabilityMissing):
+        told["requiredCapabilities"] = {error.fields["capability"]: {}}
+    return MCPError(code=_number(error, modern), message=replaced(error.message), data=replaced(told))
 
 
-def missing_capability(result: Result[Any]) -> MCPError | None:
-    """The error of the 2026-07-28 era for a tool that needs what the client did not declare, if that is what failed."""
+def missing_capability(result: Result[Any]) -> CapabilityMissing | None:
+    """What a tool needed and the client did not declare, if that is why it failed."""
     capability = result.fields.get("capability")
     if result.code is not ErrorCode.CAPABILITY_NOT_SUPPORTED or not isinstance(capability, str):
         return None
-    error = CapabilityMissing(capability)
-    required: JsonObject = {"requiredCapabilities": {capability: {}}}
-    return protocol_error(error, code=MISSING_REQUIRED_CLIENT_CAPABILITY, data=required)
+    return CapabilityMissing(capability)
+
+
+def _number(error: ToolError, modern: bool) -> int:
+    if modern and isinstance(error, CapabilityMissing):
+        return MISSING_REQUIRED_CLIENT_CAPABILITY
+    if error.code is ErrorCode.RESOURCE_NOT_FOUND and not modern:
+        return LEGACY_RESOURCE_NOT_FOUND
+    return INVALID_PARAMS if error.code in _CALLERS_FAULT else INTERNAL_ERROR

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import mcp_types as types
-from mcp_types import INVALID_PARAMS
 
 from trysquare.core.call import direct_calls
-from trysquare.core.errors import ErrorCode, InputRequired, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InputRequired, NotFound
 from trysquare.core.resource import Resource, ResourceTemplate
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.serve.contexts import bounded, call_context, principal_of
-from trysquare.serve.eras import Request, connection_of, is_modern
+from trysquare.serve.eras import Request, connection_of
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
-from trysquare.serve.protocol_errors import LEGACY_RESOURCE_NOT_FOUND, protocol_error
 from trysquare.serve.switchboard import SUBSCRIBED
 from trysquare.serve.tool_requests import questions_to_wire
 from trysquare.wire.resources import reading_to_wire, resource_to_wire, template_to_wire
@@ -34,10 +32,7 @@ class ResourceRequests:
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`resources/list`."""
         visible = list(self._toolset.resources()) if self._allowed() else []
-        try:
-            page, following = page_of(visible, key=_uri, cursor=params.cursor, size=self._options.page_size)
-        except ToolError as error:
-            raise protocol_error(error) from None
+        page, following = page_of(visible, key=_uri, cursor=params.cursor, size=self._options.page_size)
         return page_to_wire(
             "resources", [resource_to_wire(resource) for resource in page], following, principal_of(self._options)
         )
@@ -45,10 +40,7 @@ class ResourceRequests:
     async def list_templates(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`resources/templates/list`."""
         visible = list(self._toolset.templates()) if self._allowed() else []
-        try:
-            page, following = page_of(visible, key=_form, cursor=params.cursor, size=self._options.page_size)
-        except ToolError as error:
-            raise protocol_error(error) from None
+        page, following = page_of(visible, key=_form, cursor=params.cursor, size=self._options.page_size)
         return page_to_wire(
             "resourceTemplates",
             [template_to_wire(template) for template in page],
@@ -64,11 +56,6 @@ class ResourceRequests:
             resource = self.find(uri)
             reading = resource.read(uri, {}, context)
             return reading_to_wire(await bounded(f"Resource {uri[:200]}", reading, context))
-        except NotFound as error:
-            code = INVALID_PARAMS if is_modern(request) else LEGACY_RESOURCE_NOT_FOUND
-            raise protocol_error(error, code=code, data={"uri": uri}) from None
-        except ToolError as error:
-            raise protocol_error(error) from None
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
 
@@ -79,6 +66,7 @@ class ResourceRequests:
             raise NotFound(
                 f"There is no resource at `{uri[:200]}`.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
+                fields={"uri": uri},
                 instruction="Use an address from the list of resources, or one of the form of a template.",
             )
         return resource

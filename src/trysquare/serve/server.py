@@ -12,14 +12,17 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
+from trysquare.core.call import contained
+from trysquare.core.errors import ToolError
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
-from trysquare.serve.eras import Request, connection_of
+from trysquare.serve.eras import Request, connection_of, is_modern
 from trysquare.serve.kept_lists import KeptLists
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
+from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import ResourceRequests
 from trysquare.serve.switchboard import Switchboard
 from trysquare.serve.tool_requests import ToolRequests
@@ -105,9 +108,21 @@ def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, 
         ("logging/setLevel", types.SetLevelRequestParams, _set_log_level),
     ]
     for method, params_type, handler in handlers:
-        server.add_request_handler(method, params_type, handler)
+        server.add_request_handler(method, params_type, _contained(method, handler))
     server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, _listen)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
+
+
+def _contained(method: str, handler: Handler) -> Handler:
+    """The handler, whose failures are errors of the protocol and whose crash tells an incident id only."""
+
+    async def answer(request: Request, params: Any) -> JsonObject:
+        try:
+            return await contained(method, handler(request, params))
+        except ToolError as error:
+            raise protocol_error(error, modern=is_modern(request)) from None
+
+    return answer
 
 
 async def _set_log_level(request: Request, params: types.SetLevelRequestParams) -> JsonObject:

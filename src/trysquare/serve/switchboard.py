@@ -22,6 +22,8 @@ from trysquare.core.toolset import Change, Toolset
 
 SUBSCRIBED: Final = "trysquare.subscribed"
 """Where a connection keeps the addresses that it subscribed to."""
+_PATIENCE: Final = 10.0
+"""Seconds that a client has to take a piece of news."""
 _LIST_EVENTS: Final[dict[str, Callable[[], ServerEvent]]] = {
     "tools": ToolsListChanged,
     "prompts": PromptsListChanged,
@@ -59,7 +61,10 @@ class Switchboard:
 
         async def tell_all() -> None:
             async for change in receive:
-                await self.tell(change)
+                await self._bus.publish(_event(change))
+                for connection in list(self._sessions.values()):
+                    # Each on its own: a client that does not read must not keep the news from the others.
+                    tasks.start_soon(_tell_session, connection, change)
 
         async with send, receive, anyio.create_task_group() as tasks:
             unsubscribe = toolset.subscribe(hear)
@@ -76,19 +81,21 @@ class Switchboard:
         self._sessions[id(connection)] = connection
         connection.exit_stack.callback(self._sessions.pop, id(connection), None)
 
-    async def tell(self, change: Change) -> None:
-        """Tell every client of a change, each the way of its era."""
-        event = _LIST_EVENTS[change]() if change in _LIST_EVENTS else ResourceUpdated(uri=change)
-        await self._bus.publish(event)
-        for connection in list(self._sessions.values()):
-            await _tell_session(connection, change)
-
     def close(self) -> None:
         """End the listen streams in order: each client gets the answer that says so."""
         self.listen.close()
 
 
+def _event(change: Change) -> ServerEvent:
+    return _LIST_EVENTS[change]() if change in _LIST_EVENTS else ResourceUpdated(uri=change)
+
+
 async def _tell_session(connection: Connection, change: Change) -> None:
+    with anyio.move_on_after(_PATIENCE):
+        await _send_change(connection, change)
+
+
+async def _send_change(connection: Connection, change: Change) -> None:
     if change == "tools":
         await connection.send_tool_list_changed()
     elif change == "prompts":

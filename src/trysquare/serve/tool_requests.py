@@ -11,7 +11,7 @@ from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
 from trysquare.core.call import call_tool, direct_calls, found_tool
 from trysquare.core.context import Principal
-from trysquare.core.errors import InputRequired, NotFound, ToolError
+from trysquare.core.errors import InputRequired
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
@@ -20,7 +20,7 @@ from trysquare.serve.contexts import call_context, principal_of, profiles_of
 from trysquare.serve.eras import Request, is_modern
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
-from trysquare.serve.protocol_errors import missing_capability, protocol_error
+from trysquare.serve.protocol_errors import missing_capability
 from trysquare.wire.questions import request_to_wire
 from trysquare.wire.results import result_to_wire
 from trysquare.wire.tools import tool_to_wire
@@ -38,10 +38,7 @@ class ToolRequests:
         """`tools/list`: what the profiles show of the rooms that this principal may use."""
         principal = principal_of(self._options)
         tools = self._visible(profiles_of(request, self._options), principal)
-        try:
-            page, following = page_of(tools, key=_name, cursor=params.cursor, size=self._options.page_size)
-        except ToolError as error:
-            raise protocol_error(error) from None
+        page, following = page_of(tools, key=_name, cursor=params.cursor, size=self._options.page_size)
         return page_to_wire("tools", [tool_to_wire(tool, compact_description) for tool in page], following, principal)
 
     async def call(self, request: Request, params: types.CallToolRequestParams) -> JsonObject:
@@ -51,16 +48,14 @@ class ToolRequests:
     async def answer(self, request: Request, name: str, arguments: Mapping[str, Any] | None) -> JsonObject:
         """Call a tool and tell what came of it: its result, or the questions that a person has to answer."""
         context = call_context(request, self._options, self._direct)
-        try:
-            found_tool(self._toolset, name, context.principal)
-        except NotFound as error:
-            raise protocol_error(error) from None
+        found_tool(self._toolset, name, context.principal)
         try:
             result = await call_tool(self._toolset, name, arguments, context)
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
-        if is_modern(request) and (error := missing_capability(result)):
-            raise error
+        # The new era has an error of its own for this, by which a client can learn to declare more.
+        if is_modern(request) and (missing := missing_capability(result)):
+            raise missing
         return result_to_wire(result)
 
     def schema_of(self, name: str) -> JsonObject | None:
