@@ -51,6 +51,22 @@ def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "--profil", "levels"], "there is no option `--profil`; the nearest is `--profile`"),
+        (["list", "--tool=a:b"], "there is no option `--tool`; the nearest is `--tools`"),
+        (["config", "--zzzz"], "there is no option `--zzzz`"),
+        (["list", "word"], "`word` is one word too many"),
+        (["list", "--tools"], "argument --tools: expected one argument"),
+    ],
+)
+def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: str) -> None:
+    ran = run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"trysquare {words[0]}: {said} (see trysquare {words[0]} --help)\n"
+
+
+@pytest.mark.parametrize(
     ("option", "value", "room"),
     [
         ("--bot", "folder", "bots"),

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from types import TracebackType
@@ -93,6 +94,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"trysquare {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, dest="command_name")
+    chosen: argparse.ArgumentParser = parser
     for known, about in COMMANDS.items():
         inner = commands.add_parser(
             known, help=about, description=about[0].upper() + about[1:] + ".", epilog=EXIT_CODES,
@@ -102,14 +104,26 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
             command = cast(Command, importlib.import_module(MODULES.get(known, f"trysquare.cli.{known}")))
             command.configure(inner)
             inner.set_defaults(command=command)
+            chosen = inner
     if name is not None and name not in COMMANDS:
         parser.error(_no_command(name))
-    return parser.parse_args(words)
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        chosen.error(_not_understood(unknown[0], chosen))
+    return arguments
 
 
 def _no_command(name: str) -> str:
     near = nearest(name, COMMANDS)
     return f"there is no command `{name}`" + (f"; the nearest is `{near[0]}`" if near else "")
+
+
+def _not_understood(word: str, parser: argparse.ArgumentParser) -> str:
+    if not word.startswith("-"):
+        return f"`{word}` is one word too many"
+    option = word.partition("=")[0]
+    near = nearest(option, sorted(set(re.findall(r"--[a-z][a-z-]+", parser.format_help()))))
+    return f"there is no option `{option}`" + (f"; the nearest is `{near[0]}`" if near else "")
 
 
 def _failed(error: TrysquareError, words: Sequence[str]) -> int:

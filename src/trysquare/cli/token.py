@@ -28,12 +28,12 @@ _NAME = re.compile(r"[\w.@-]{1,64}")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what can be done with tokens."""
     actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
-    create = actions.add_parser("create", help="make a token and print it, once")
+    create = actions.add_parser("create", help="make a token and print it, once", allow_abbrev=False)
     create.add_argument("name", metavar="NAME", help="who will use it; calls are made in this name")
     create.add_argument("--scope", action="append", metavar="ROOM", help="open this room only; can be repeated")
     create.add_argument("--expires", metavar="TIME", help="such as 90d, 12h or 30m; without it, never")
-    listing = actions.add_parser("list", help="show the tokens, without their secrets")
-    revoke = actions.add_parser("revoke", help="end a token")
+    listing = actions.add_parser("list", help="show the tokens, without their secrets", allow_abbrev=False)
+    revoke = actions.add_parser("revoke", help="end a token", allow_abbrev=False)
     revoke.add_argument("name", metavar="NAME")
     for action in (create, listing):
         action.add_argument("--json", action="store_true", help="print JSON")
