@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
+from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
 
+_SESSION = b"mcp-session-id"
+
 
 class MessagesChecked:
-    """The application behind a check that a POST holds one message of the protocol."""
+    """The application behind a check that a POST holds one message of the protocol, and in a session a fresh id.
+
+    The SDK keeps the open requests of a session by id: of two with the same one, only one would be answered.
+    """
 
     def __init__(self, app: ASGIApp, max_body: int) -> None:
         self._app = app
         self._max_body = max_body
+        self._open: set[tuple[bytes, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         events, is_whole = await _received(receive, self._max_body)
+        replayed = _replayed(events, receive)
+        if not is_whole:
+            await self._app(scope, replayed, send)
+            return
         try:
-            if is_whole:
-                decode_frame(b"".join(event.get("body", b"") for event in events))
+            message = decode_frame(b"".join(event.get("body", b"") for event in events))
+            with self._opened(scope, message):
+                await self._app(scope, replayed, send)
         except FrameError as error:
             await _refuse(send, encode_frame(error.answer))
+
+    @contextmanager
+    def _opened(self, scope: Scope, message: JSONRPCMessage) -> Generator[None]:
+        session = dict(scope["headers"]).get(_SESSION)
+        if session is None or not isinstance(message, JSONRPCRequest):
+            yield
             return
-        await self._app(scope, _replayed(events, receive), send)
+        key = (session, str(message.id))
+        if key in self._open:
+            raise FrameError(INVALID_REQUEST, "A request with this `id` is still open.", message.id)
+        self._open.add(key)
+        try:
+            yield
+        finally:
+            self._open.discard(key)
 
 
 async def _received(receive: Receive, limit: int) -> tuple[list[Message], bool]:
