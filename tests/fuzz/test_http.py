@@ -140,3 +140,15 @@ async def test_a_client_that_goes_away_during_a_call_leaves_nothing_behind(caplo
             await reader.readuntil(b"\r\n\r\n")
         writer.close()
         await _require_good_call(port, 1)
+
+
+async def test_a_session_that_was_ended_is_gone_and_the_server_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    async with fuzzed_server(caplog) as port:
+        host = f"127.0.0.1:{port}"
+        headers = {"Host": host, "Mcp-Session-Id": session_of(await exchanged(opening(host), port))}
+        headers |= {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+        ended = await exchanged(RawRequest(data=written("DELETE", "/mcp", headers, b"")), port)
+        late = await exchanged(RawRequest(data=written("POST", "/mcp", headers, body)), port)
+        assert (ended.status, late.status) == (200, 404)
+        await _require_good_call(port, 1)
