@@ -228,7 +228,7 @@ class PageRun:
 
     def _session(self) -> PythonSession:
         if self._python is None:
-            self._python = PythonSession(self._project, _environment())
+            self._python = PythonSession(self._project, reader_environment())
         return self._python
 
     def _execute(self, block: Block) -> Ran:
@@ -280,7 +280,7 @@ class PageRun:
 
     def _start(self, block: Block, command: str, shown: str) -> None:
         process = subprocess.Popen(
-            ["sh", "-c", f"exec {self._as_meant(command)}"], cwd=self._project, env=_environment(),
+            ["sh", "-c", f"exec {self._as_meant(command)}"], cwd=self._project, env=reader_environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
         )  # fmt: skip
         running = Background(process)
@@ -302,7 +302,7 @@ class PageRun:
 
 def _run_plainly(command: list[str], folder: Path) -> tuple[int, str]:
     done = subprocess.run(
-        command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, cwd=folder, env=reader_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=COMMAND_SECONDS, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout
@@ -313,7 +313,9 @@ def run_in_terminal(command: list[str], folder: Path, *, typed: str) -> tuple[in
     ours, theirs = os.openpty()
     written = bytearray()
     try:
-        process = subprocess.Popen(command, cwd=folder, env=_environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+        process = subprocess.Popen(
+            command, cwd=folder, env=reader_environment(), stdin=theirs, stdout=theirs, stderr=theirs
+        )
         os.close(theirs)
         waiting = [f"{typed}\n".encode()]
         # At its end a terminal gives an error where a pipe gives nothing.
@@ -347,10 +349,13 @@ def console_commands(block: Block) -> Iterator[tuple[str, str]]:
         yield command, shown
 
 
-def _environment() -> dict[str, str]:
-    """The environment of a reader's shell: this Python's commands first, plain output, a wide terminal."""
+def reader_environment() -> dict[str, str]:
+    """The environment of a reader's shell: this Python's commands first, plain output, and no settings of ours."""
     scripts = str(Path(sys.executable).parent)
-    return {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100", "NO_COLOR": "1"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TRYSQUARE_", "OTEL_"))}
+    # A proxy of the machine must not stand between a page's client and its server.
+    own = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100", "NO_COLOR": "1", "NO_PROXY": "*"}
+    return {**inherited, **own}
 
 
 def _free_port() -> str:

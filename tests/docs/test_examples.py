@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client import ClientRequestContext
 from tests.docs.pages import ROOT
-from tests.docs.runner import project_of
+from tests.docs.runner import project_of, reader_environment
 
 ERAS = ["legacy", "2026-07-28"]
 
@@ -37,7 +36,7 @@ class Person:
 async def served(example: str, folder: Path, era: str, person: Person | None = None) -> AsyncGenerator[Client]:
     project = project_of(ROOT / "examples" / example / "README.md", folder / example)
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "trysquare", "serve"], cwd=project, env=dict(os.environ)
+        command=sys.executable, args=["-m", "trysquare", "serve"], cwd=project, env=reader_environment()
     )
     async with Client(stdio_client(command), mode=era, elicitation_callback=person) as client:
         yield client

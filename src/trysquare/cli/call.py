@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any, cast
 
-from trysquare.app import open_app
+from trysquare.app import LazyHandles, open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.terminal import TerminalCaller
@@ -45,7 +45,11 @@ async def _run(arguments: argparse.Namespace) -> int:
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         given = read_arguments(app.toolset, arguments.name, arguments.arguments)
         context = CallContext(
-            caller=TerminalCaller(), client="trysquare call", direct=direct_calls(app.direct)
+            caller=TerminalCaller(),
+            # Shared, so that the next page of a long answer can be asked for in the next command.
+            handles=LazyHandles(app.state),
+            client="trysquare call",
+            direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)
     print(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if arguments.json else result.to_text())
