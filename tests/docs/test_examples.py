@@ -12,7 +12,7 @@ import mcp_types
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client import ClientRequestContext
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, read_page
 from tests.docs.runner import project_of, reader_environment
 
 ERAS = ["legacy", "2026-07-28"]
@@ -33,13 +33,16 @@ class Person:
 
 
 @asynccontextmanager
-async def served(example: str, folder: Path, era: str, person: Person | None = None) -> AsyncGenerator[Client]:
-    project = project_of(ROOT / "examples" / example / "README.md", folder / example)
+async def served(project: Path, *options: str, era: str, person: Person | None = None) -> AsyncGenerator[Client]:
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "trysquare", "serve"], cwd=project, env=reader_environment()
+        command=sys.executable, args=["-m", "trysquare", "serve", *options], cwd=project, env=reader_environment()
     )
     async with Client(stdio_client(command), mode=era, elicitation_callback=person) as client:
         yield client
+
+
+def copied(example: str, folder: Path) -> Path:
+    return project_of(ROOT / "examples" / example / "README.md", folder / example)
 
 
 async def called(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
@@ -47,15 +50,26 @@ async def called(client: Client, tool: str, /, **arguments: Any) -> dict[str, An
 
 
 async def test_hello_greets_through_a_client(tmp_path: Path) -> None:
-    async with served("hello", tmp_path, "legacy") as client:
+    async with served(copied("hello", tmp_path), era="legacy") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["greet"]
         assert (await called(client, "greet", name="Ada"))["value"] == "Hello, Ada"
+
+
+async def test_the_module_of_the_readme_is_served_as_it_stands_there(tmp_path: Path) -> None:
+    [module] = [block for block in read_page(ROOT / "README.md").blocks if block.marks.get("title") == "my_module.py"]
+    (tmp_path / "my_module.py").write_text(module.text, encoding="utf-8")
+    async with served(tmp_path, "--tools", "my_module:tools", era="2026-07-28") as client:
+        assert await called(client, "greet", name="Ada") == {
+            "success": True,
+            "value": "Hello, Ada",
+            "instruction": "Show the greeting as it is.",
+        }
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_notes_are_written_found_read_and_deleted_with_the_persons_word(tmp_path: Path, era: str) -> None:
     person = Person(False, True)
-    async with served("notes", tmp_path, era, person) as client:
+    async with served(copied("notes", tmp_path), era=era, person=person) as client:
         await called(client, "write_note", title="night-train", text="Vienna at 20:05")
         assert (await called(client, "find_notes", words="vienna"))["value"] == ["night-train"]
         [contents] = (await client.read_resource("note://night-train")).contents
