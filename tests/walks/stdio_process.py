@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,11 @@ class StdioProcess:
         if request_id not in self._answers:
             raise AssertionError(f"the server ended without an answer to {request_id}: {self.stderr.decode()[-3000:]}")
         return self._answers.pop(request_id)
+
+    async def wait_until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait until something holds of the lines that came in, looking again at each of them."""
+        async with asyncio.timeout(seconds), self._arrived:
+            await self._arrived.wait_for(lambda: holds() or self._ended)
 
     async def ask(self, method: str, params: JsonObject, request_id: str | int) -> JsonObject:
         """Send a request and wait for its answer."""
