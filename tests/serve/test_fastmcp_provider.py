@@ -90,7 +90,19 @@ async def ask_first(context: CallContext) -> str:
     return f"Paint it {answer.content['colour']}."
 
 
+async def greeting(context: CallContext) -> str:
+    """Call a tool and render its answer."""
+    return str((await context.call_tool("greet", {"name": "Ada"})).value)
+
+
+def broken() -> str:
+    """Crash."""
+    raise ZeroDivisionError("secret detail")
+
+
 async def read_note(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
+    if values.get("name") == "broken":
+        raise ZeroDivisionError("secret detail")
     if values.get("name") == "locked":
         raise ToolError("That note is locked.")
     return [ResourceContents(uri=uri, text=f"note {values or uri}", mime_type="text/markdown")]
@@ -106,7 +118,7 @@ def example_toolset() -> FixedToolset:
             tool(greet, category="example", read_only=True, version="1.2"),
             *(tool(function) for function in (delete, count, crash, refuse)),
         ],
-        prompts=[prompt(story), prompt(ask_first)],
+        prompts=[prompt(story), prompt(ask_first), prompt(greeting), prompt(broken)],
         resources=[
             Resource(uri="note://home/first", name="first", read=read_note, mime_type="text/markdown"),
             Resource(uri="note://home/bytes", name="bytes", read=read_bytes),
@@ -283,6 +295,21 @@ async def test_a_prompt_may_ask_too(era: Any):
         rendered: Any = await client.get_prompt("ask_first")
 
     assert rendered.messages[0].content.text == "Paint it green."
+
+
+async def test_a_prompt_calls_a_tool_directly():
+    async with Client(example_server()) as client:
+        rendered: Any = await client.get_prompt("greeting")
+
+    assert rendered.messages[0].content.text == "Hello, Ada"
+
+
+async def test_a_crash_of_a_prompt_or_resource_tells_an_incident_and_no_detail():
+    async with Client(example_server()) as client:
+        with pytest.raises(McpError, match=r"Prompt broken failed unexpectedly \(incident"):
+            await client.get_prompt("broken")
+        with pytest.raises(McpError, match=r"failed unexpectedly \(incident"):
+            await client.read_resource("note://home/by-name/broken")
 
 
 async def test_a_link_in_a_prompt_becomes_its_address():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from trysquare.core.call import call_tool
+from trysquare.catalog.describe import prompt_description
+from trysquare.core.call import call_tool, contained
 from trysquare.core.content import ResourceContents
-from trysquare.core.context import CallContext, Principal, local_principal
+from trysquare.core.context import CallContext, DirectCall, Principal, local_principal
 from trysquare.core.errors import InputRequired, NotFound, ToolError
 from trysquare.core.handles import Handles
 from trysquare.core.prompt import Prompt, PromptMessage
@@ -49,6 +50,8 @@ class Source:
 
     toolset: Toolset
     handles: Handles
+    direct: DirectCall
+    """How prompts and tools call other tools by name."""
 
 
 class ProvidedTool(FastMcpTool):
@@ -98,7 +101,7 @@ class ProvidedPrompt(FastMcpPrompt):
             PromptArgument(name=argument.name, description=argument.description, required=argument.required)
             for argument in prompt.arguments
         ]
-        made = cls(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+        made = cls(name=prompt.name, title=prompt.title, description=prompt_description(prompt), arguments=arguments)
         made._prompt, made._source = prompt, source
         return made
 
@@ -107,10 +110,10 @@ class ProvidedPrompt(FastMcpPrompt):
         caller, context = _call_context(self._source)
         given = {name: str(value) for name, value in (arguments or {}).items()}
         try:
-            messages = await _foreseen(PromptError, lambda: self._prompt.render(given, context))
+            messages = await _foreseen(PromptError, f"Prompt {self.name}", self._prompt.render(given, context))
         except InputRequired as needed:
             return InputRequiredPromptResult(caller.asking(needed))
-        return PromptResult([_message(message) for message in messages], description=self.description)
+        return PromptResult([_message(message) for message in messages], description=self._prompt.description)
 
 
 class ProvidedResource(FastMcpResource):
@@ -137,7 +140,7 @@ class ProvidedResource(FastMcpResource):
         caller, context = _call_context(self._source)
         own = self._resource
         try:
-            return _reading(await _foreseen(ResourceError, lambda: own.read(own.uri, {}, context)))
+            return _reading(await _foreseen(ResourceError, f"Resource {own.uri}", own.read(own.uri, {}, context)))
         except InputRequired as needed:
             return InputRequiredResourceResult(caller.asking(needed))
 
@@ -188,6 +191,7 @@ def _call_context(source: Source) -> tuple[FastMcpCaller, CallContext]:
         handles=source.handles,
         request_id=context.request_id if served else None,
         client=_client_name(context.session.client_params) if served else None,
+        direct=source.direct,
     )
 
 
@@ -202,10 +206,10 @@ def _client_name(told: mcp_types.InitializeRequestParams | None) -> str | None:
     return None if told is None else told.client_info.name
 
 
-async def _foreseen(kind: type[Exception], work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work; a foreseen failure becomes FastMCP's error of the same text."""
+async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T]) -> T:
+    """Await the work; a foreseen failure becomes FastMCP's error of the same text, a crash tells an id only."""
     try:
-        return await work()
+        return await contained(what, work)
     except NotFound as error:
         raise NotFoundError(error.message) from error
     except ToolError as error:

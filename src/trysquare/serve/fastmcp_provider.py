@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager
 
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
+from trysquare.core.call import direct_calls
+from trysquare.core.context import DirectCall
 from trysquare.core.handles import Handles, MemoryHandles
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change, Toolset
@@ -39,16 +41,24 @@ _MOST_SESSIONS = 256
 class TrysquareProvider(Provider):
     """A toolset as a FastMCP provider.
 
-    `profiles` says what is listed; whatever is listed, every tool stays callable by name.
+    `profiles` says what is listed; whatever is listed, every tool stays callable by name. `direct` is how prompts and
+    tools call other tools by name, by default through this toolset.
     """
 
     def __init__(
-        self, toolset: Toolset, *, profiles: ProfileChoice | None = None, handles: Handles | None = None
+        self,
+        toolset: Toolset,
+        *,
+        profiles: ProfileChoice | None = None,
+        handles: Handles | None = None,
+        direct: DirectCall | None = None,
     ) -> None:
         super().__init__()
         self._toolset = toolset
         self._profiles = profiles or ProfileChoice()
-        self._source = Source(toolset=toolset, handles=handles or MemoryHandles())
+        self._source = Source(
+            toolset=toolset, handles=handles or MemoryHandles(), direct=direct or direct_calls(toolset)
+        )
         self._made: dict[str, tuple[Tool, ProvidedTool]] = {}
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
 
