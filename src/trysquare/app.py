@@ -17,7 +17,7 @@ from trysquare.core.call import direct_calls
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
 from trysquare.core.handles import MemoryHandles
-from trysquare.core.metadata import ToolMetadata
+from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, Toolset
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
@@ -249,8 +249,17 @@ async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -
         combined = CombinedToolset(toolsets)
     except DeclarationError as error:
         raise ConfigurationError(str(error)) from None
-    limit = settings.limits.result_characters
-    return combined if limit is None else WrappedToolset(combined, partial(_held_to, limit=limit))
+    toolset: Toolset = combined
+    if (limit := settings.limits.result_characters) is not None:
+        toolset = WrappedToolset(toolset, partial(_held_to, limit=limit))
+    return WrappedToolset(toolset, _proven) if settings.strict else toolset
+
+
+def _proven(tool: Tool) -> Tool:
+    """The tool with a question to the person where it only asked for a literal, which a model can type by itself."""
+    if tool.metadata.consent is not None or tool.metadata.consent_literal is None:
+        return tool
+    return replace(tool, metadata=replace(tool.metadata, consent=Consent(question=f"Let {tool.name} run?")))
 
 
 def _held_to(tool: Tool, *, limit: int) -> Tool:

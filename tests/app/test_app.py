@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -29,6 +30,12 @@ def echo(text: str) -> str:
 def remove(what: str) -> str:
     """Remove a thing."""
     return what
+
+
+@tools.declare(consent_literal="WIPE")
+def wipe(confirm: Literal["WIPE"]) -> str:
+    """Wipe everything."""
+    return confirm
 
 
 @tools.declare(result_limit=300)
@@ -60,7 +67,7 @@ def settings(tmp_path: Path, **more: object) -> Settings:
 
 async def test_the_toolset_is_wrapped_and_catalogued(served: None, tmp_path: Path) -> None:
     async with open_app(settings(tmp_path, prefix="demo")) as app:
-        assert [tool.name for tool in app.plain.tools()] == ["echo", "remove", "lines"]
+        assert [tool.name for tool in app.plain.tools()] == ["echo", "remove", "wipe", "lines"]
         assert app.toolset.find("demo_echo") is not None
         assert app.toolset.find("find_tools") is not None
         assert (await call_tool(app.toolset, "demo_echo", {"text": "x"})).value == "x"
@@ -109,6 +116,15 @@ async def test_the_configured_limit_holds_where_a_tool_chose_none(served: None, 
         assert echo is not None
         assert lines is not None
         assert (echo.metadata.result_limit, lines.metadata.result_limit) == (500, 300)
+
+
+async def test_strict_asks_a_person_where_a_model_could_type_the_literal(served: None, tmp_path: Path) -> None:
+    async with open_app(settings(tmp_path)) as lenient:
+        assert (await call_tool(lenient.toolset, "wipe", {"confirm": "WIPE"})).success
+    async with open_app(settings(tmp_path, strict=True)) as strict:
+        result = await call_tool(strict.toolset, "wipe", {"confirm": "WIPE"})
+    assert result.code == "CONSENT_REQUIRED"
+    assert not result.success
 
 
 async def test_handles_are_shared_where_several_processes_serve(served: None, tmp_path: Path) -> None:

@@ -37,7 +37,11 @@ LISTING = (
         flag="--profile", key="profile", metavar="[ROOM=]full|levels|gateway|search", many=True, help="what is listed"
     ),
     Option(flag="--prefix", key="prefix", metavar="TEXT", help="put before every tool's name"),
-    Option(flag="--strict", key="strict", help="proof at every gate; warnings of check are errors"),
+    Option(
+        flag="--strict",
+        key="strict",
+        help="proof at every gate: a literal that a model can type is not enough; warnings of check are errors",
+    ),
 )
 PLACE = (
     Option(flag="--project", key="project", metavar="FOLDER", help="the project (default: the working directory)"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from trysquare.app import App, open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
+from trysquare.cli.telemetry import tracing
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings.load import Loaded
 from trysquare.settings.model import OAuthSettings
@@ -70,10 +71,8 @@ def read_address(text: str) -> tuple[str, int]:
 async def _serve(arguments: argparse.Namespace) -> None:
     loaded = load(arguments)
     start_logging(loaded)
-    if arguments.http is None:
-        await _serve_stdio(loaded)
-    else:
-        await _serve_http(loaded)
+    with tracing():
+        await (_serve_stdio(loaded) if arguments.http is None else _serve_http(loaded))
 
 
 async def _serve_stdio(loaded: Loaded) -> None:
