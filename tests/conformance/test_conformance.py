@@ -19,6 +19,7 @@ ACCEPTED_WARNINGS = {
 
 
 @pytest.mark.node
+@pytest.mark.xdist_group("conformance")
 @pytest.mark.parametrize(("revision", "count"), [("2026-07-28", 37), ("2025-11-25", 30)])
 async def test_every_required_server_scenario_passes(
     revision: str, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
@@ -46,7 +47,7 @@ class StdioProcess:
         return self._answers.pop(request_id)
 
     async def wait_until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
-        """Wait until something holds of the lines that came in, looking again at each of them."""
+        """Wait until something holds of what came in, looking again each time that more does."""
         async with asyncio.timeout(seconds), self._arrived:
             await self._arrived.wait_for(lambda: holds() or self._ended)
 
@@ -59,6 +60,12 @@ class StdioProcess:
         """Close the server's input and wait for it to end."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+        async with asyncio.timeout(seconds):
+            return await self._process.wait()
+
+    async def interrupt(self, seconds: float = 30) -> int:
+        """Tell the server to end, as Ctrl-C does, and wait for it."""
+        self._process.send_signal(signal.SIGINT)
         async with asyncio.timeout(seconds):
             return await self._process.wait()
 
@@ -88,7 +95,9 @@ class StdioProcess:
         """Read what the server logs."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(65536):
-            self.stderr += chunk
+            async with self._arrived:
+                self.stderr += chunk
+                self._arrived.notify_all()
 
 
 @contextlib.asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.walks.inspector import FAILED_CALL, NOT_PORTABLE, Era, inspected
 from tests.walks.offered_tools import tools
 from tests.walks.servers import served_over_http
+from tests.walks.stdio_process import started_process
 
 from trysquare.core.types import JsonObject
 
@@ -19,6 +21,9 @@ pytestmark = pytest.mark.node
 COMMAND = [str(Path(sys.executable).parent / "trysquare"), "serve", "--tools"]
 OURS = [*COMMAND, "tests.walks.offered_tools:tools"]
 NAMES = [tool.name for tool in tools.toolset().tools()]
+
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
 
 eras = pytest.mark.parametrize("era", ["modern", "legacy"])
 transports = pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -81,3 +86,16 @@ async def test_a_misspelt_argument_brings_the_corrected_call(era: Era) -> None:
     assert seen.code == FAILED_CALL, seen
     assert seen.result["isError"] is True
     assert seen.result["structuredContent"]["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
+
+
+@eras
+async def test_the_command_serves_over_http_until_it_is_interrupted(era: Era) -> None:
+    async with started_process([*OURS, "--http", "127.0.0.1:0"]) as process:
+        await process.wait_until(lambda: b"/mcp" in process.stderr)
+        [address] = re.findall(r"http://127\.0\.0\.1:\d+/mcp", process.stderr.decode("utf-8"))
+        target = ["--transport", "http", "--server-url", address]
+        seen = await inspected(target, era, *_call("greet", '{"name": "Ada"}'))
+        assert seen.result["structuredContent"]["value"] == "Hello, Ada"
+        assert await process.interrupt() == INTERRUPTED
+    assert process.lines == []
+    assert "Traceback" not in process.stderr.decode("utf-8")
