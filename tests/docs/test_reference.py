@@ -15,6 +15,7 @@ from tests.docs.settings_tables import MARK, settings_tables
 
 import trysquare
 from trysquare import ErrorCode
+from trysquare.cli.clients import CLIENTS
 from trysquare.cli.main import COMMANDS, MODULES, Command
 from trysquare.cli.options import add_shared_options
 from trysquare.core.metadata import MetadataOptions
@@ -67,6 +68,13 @@ def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
 def test_each_option_of_a_declaration_has_its_line() -> None:
     options = {*MetadataOptions.__annotations__, "name", "title", "description"}
     assert without_a_line(options, "../guides/adding-a-tool.md") == []
+
+
+def test_each_client_has_its_line_with_what_it_takes() -> None:
+    documented = rows("../guides/clients.md")
+    assert without_a_line(CLIENTS, "../guides/clients.md") == []
+    limits = {name: str(client.most_tools or "no known limit") for name, client in CLIENTS.items()}
+    assert {name: documented[name].split("|")[-1].strip() for name in CLIENTS} == limits
 
 
 def options_of(command: str) -> set[str]:
