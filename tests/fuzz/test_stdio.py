@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.timeout(size(120, 1800))
 
 BATCH = 50
 ERAS = ("2025-11-25", "2026-07-28")
-SERVER = ("-m", "tests.fuzz.stdio_server")
+SERVER = (str(Path(sys.executable).parent / "trysquare"), "serve", "--tools", "tests.fuzz.toolset:tools")
 
 
 @pytest.fixture(params=ERAS)
