@@ -108,6 +108,14 @@ async def test_only_an_accepted_true_is_agreement(approvals: StoredApprovals, an
     assert [receipt.approved for receipt in approvals.receipts()] == [False]
 
 
+async def test_a_receipt_names_the_callers_own_way_of_asking(approvals: StoredApprovals) -> None:
+    class AtTheTerminal(ScriptedCaller):
+        asks_by = "terminal"
+
+    await Disk(approvals).wipe(context=make_context(caller=AtTheTerminal((accept(approve=True),))))
+    assert [receipt.how for receipt in approvals.receipts()] == ["terminal"]
+
+
 async def test_a_receipt_tells_what_was_agreed_by_whom_how_and_when(
     approvals: StoredApprovals, database: Database
 ) -> None:

@@ -17,6 +17,9 @@ YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 class TerminalCaller:
     """Asks on stderr and reads the answers from stdin, when both are a terminal: then a person sits there."""
 
+    asks_by = "terminal"
+    """How a receipt says that the person was asked."""
+
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         part = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
         say(f"[{part}] {message or ''}".rstrip())

@@ -226,7 +226,7 @@ def _require_safe_address(http: HttpOptions) -> None:
     raise ConfigurationError(
         f"Serving on `{http.host or 'all addresses'}` would let anybody on the network call the tools.",
         where="http.host",
-        hint="Add a bearer token (`trysquare token add`), set `http.oauth.issuer`, or serve on 127.0.0.1.",
+        hint="Add a bearer token (`trysquare token create NAME`), set `http.oauth.issuer`, or serve on 127.0.0.1.",
     )
 
 

@@ -112,9 +112,9 @@ async def _asked(request: ConsentRequest, code: str, approvals: Approvals, conte
 
 
 def _how_asked(context: CallContext) -> str:
-    """The way of the protocol's era: the client asks and calls again, or is asked while the call waits."""
+    """The way of the caller where it names one, else of the protocol's era: calls again, or is asked meanwhile."""
     modern = "io.modelcontextprotocol/protocolVersion" in context.meta
-    return "input_required" if modern else "elicitation"
+    return getattr(context.caller, "asks_by", None) or ("input_required" if modern else "elicitation")
 
 
 def _require_approved(decision: ConsentDecision) -> None:
