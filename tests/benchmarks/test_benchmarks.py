@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from benchmarks.__main__ import main
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TRYSQUARE, is_there

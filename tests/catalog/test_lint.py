@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
-from tests.catalog.relevance import TOOLS, made
 
+from tests.catalog.relevance import TOOLS, made
 from trysquare import ConfigurationError, Example, FixedToolset, Tool, tool
 from trysquare.catalog.describe import compact_description, full_description
 from trysquare.catalog.lint import RULES, lint

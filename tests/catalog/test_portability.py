@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from tests.catalog.relevance import TOOLS
 from tests.walks.inspector import inspected
 from tests.walks.servers import served_over_http
-
 from trysquare import FixedToolset
 from trysquare.catalog.lint import lint
 from trysquare.core.schema import GivenArguments

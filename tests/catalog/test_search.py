@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.catalog.relevance import MISSPELT, NOTHING_FITS, QUERIES, TOOLS, made
 from tests.support import size
-
 from trysquare import Tool
 from trysquare.catalog.search import SearchIndex
 

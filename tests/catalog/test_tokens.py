@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.catalog.relevance import TOOLS
 from tests.catalog.token_texts import TEXTS
 from tests.support import node_command
-
 from trysquare.catalog.tokens import count_tokens, definition, definition_tokens
 from trysquare.core.result import dump_json
 

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Run, Types
 
 CALL = ("call", "remove", "what=all", "--tools", "demo_tools:tools")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
+
 from tests.cli.conftest import Run, Types
 
 TOOLS = ("--tools", "demo_tools:tools")

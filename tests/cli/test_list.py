@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from inline_snapshot import snapshot
+
 from tests.cli.conftest import Run
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
-from tests.cli.conftest import Run
 
+from tests.cli.conftest import Run
 from trysquare.cli.main import COMMANDS
 
 TRYSQUARE = [sys.executable, "-m", "trysquare"]

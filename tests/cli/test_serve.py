@@ -14,8 +14,8 @@ import httpx2 as httpx
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from tests.cli.conftest import Run
 
+from tests.cli.conftest import Run
 from trysquare import ConfigurationError
 from trysquare.cli.serve import read_address
 

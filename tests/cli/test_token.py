@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
 
+from tests.cli.conftest import Run
 from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.conformance.fixture.toolset import conformance_toolset
 from tests.conformance.suite import Outcome, run_suite
 from tests.walks.servers import served_over_http

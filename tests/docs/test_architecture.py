@@ -6,6 +6,7 @@ import re
 import tomllib
 
 import pytest
+
 from tests.docs.pages import ROOT, read_page
 
 PACKAGE = ROOT / "src" / "trysquare"

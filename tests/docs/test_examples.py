@@ -12,6 +12,7 @@ import mcp_types
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client import ClientRequestContext
+
 from tests.docs.pages import ROOT, read_page
 from tests.docs.runner import project_of, reader_environment
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.docs.pages import ROOT, Page, all_pages, read_page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, read_page, run_pages
 from tests.docs.runner import PageRun, first_line, project_of

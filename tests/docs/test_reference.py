@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 import pytest
-from tests.docs.pages import ROOT, read_page
-from tests.docs.settings_tables import MARK, settings_tables
 
 import trysquare
+from tests.docs.pages import ROOT, read_page
+from tests.docs.settings_tables import MARK, settings_tables
 from trysquare import ErrorCode
 from trysquare.cli.clients import CLIENTS
 from trysquare.cli.main import COMMANDS, MODULES, Command

@@ -6,9 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
 from tests.docs.pages import read_page
 from tests.docs.runner import PageRun, compare
-
 from trysquare import ConfigurationError
 
 

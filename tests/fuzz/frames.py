@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.values import SCALARS, TEXTS, random_value
-
 from trysquare.core.types import JsonObject
 
 METHODS = (

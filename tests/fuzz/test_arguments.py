@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tests.fuzz.from_schema import fitting, nearly_fitting
 from tests.fuzz.properties import parsed_strictly, require_no_traceback
 from tests.fuzz.shares import SHARES, share
 from tests.fuzz.toolset import STRANGE_KINDS, fuzz_toolset
 from tests.fuzz.values import any_text, any_value
 from tests.support import size
-
 from trysquare import ErrorCode, Result, call_tool
 from trysquare.catalog.toolset import catalogued
 from trysquare.core.types import JsonObject

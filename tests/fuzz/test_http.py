@@ -11,6 +11,7 @@ from random import Random
 from urllib.parse import urlsplit
 
 import pytest
+
 from tests.fuzz.frames import modern_meta
 from tests.fuzz.http_requests import (
     RawRequest,
@@ -27,7 +28,6 @@ from tests.fuzz.shares import share
 from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
 from tests.walks.servers import served_over_http
-
 from trysquare.core.types import JsonObject
 
 pytestmark = pytest.mark.timeout(size(120, 1800))

@@ -14,12 +14,12 @@ import pytest
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
+
 from tests.fuzz.frames import modern_meta, random_request
 from tests.fuzz.properties import left_behind, require_no_traceback
 from tests.fuzz.shares import share
 from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
-
 from trysquare.core.types import JsonObject
 from trysquare.serve.server import build_server
 

@@ -8,9 +8,9 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+
 from tests.serve.clients import Person, client_of
 from tests.serve.sample import declared
-
 from trysquare import CallContext, FixedToolset, Result, tool
 from trysquare.core.client_requests import Answer, ModelRequest, Question, RootsRequest
 from trysquare.serve.answers import Answers

@@ -21,9 +21,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
+
 from tests.serve.clients import MODERN_META, MODES, Person, served_http, text_of
 from tests.serve.sample import EXTRA, changing, declared
-
 from trysquare import ConfigurationError, FixedToolset, Principal, Result, tool
 from trysquare.catalog.profiles import ProfileChoice
 from trysquare.serve.auth import FixedTokens

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from mcp.shared.exceptions import MCPError
+
 from tests.serve.clients import MODES, client_of
 from tests.serve.sample import EXTRA, declared
-
 from trysquare import ChangingToolset, Tool
 from trysquare.serve.server import ServeOptions
 

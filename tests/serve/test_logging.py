@@ -7,6 +7,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
+
 from tests.serve.clients import client_of
 from tests.serve.sample import declared
 

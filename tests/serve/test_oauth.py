@@ -16,10 +16,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
 from tests.serve.clients import served_http
 from tests.serve.sample import declared
 from tests.serve.test_http import connected, listing, post
-
 from trysquare import ConfigurationError, Principal
 from trysquare.serve.auth import AnyOf, FixedTokens, InsufficientScope, StoredTokens, TokensUnavailable, token_digest
 from trysquare.serve.http import HttpOptions

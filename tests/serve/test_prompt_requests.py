@@ -5,9 +5,9 @@ from __future__ import annotations
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+
 from tests.serve.clients import MODES, Person, client_of
 from tests.serve.sample import declared
-
 from trysquare import CallContext, FixedToolset, prompt
 from trysquare.serve.server import ServeOptions
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.serve.clients import MODES, client_of, text_of
 
+from tests.serve.clients import MODES, client_of, text_of
 from trysquare import CallContext, FixedToolset, Prompt, Resource, Result, Tool, tool
 from trysquare.core.client_requests import RootsRequest
 

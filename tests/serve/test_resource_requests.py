@@ -5,6 +5,7 @@ from __future__ import annotations
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+
 from tests.serve.clients import MODES, client_of
 from tests.serve.sample import declared
 

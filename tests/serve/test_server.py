@@ -9,9 +9,9 @@ import mcp_types as types
 import pytest
 from inline_snapshot import snapshot
 from mcp.shared.exceptions import MCPError
+
 from tests.serve.clients import MODES, Person, client_of, text_of
 from tests.serve.sample import changing, declared
-
 from trysquare import CallContext, FixedToolset, Principal, Result, tool
 from trysquare.catalog.profiles import ProfileChoice
 from trysquare.serve.server import ServeOptions, build_server

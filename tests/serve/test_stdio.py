@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+
 from tests.serve.clients import MODERN_META, MODES, Person, text_of
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+
 from tests.serve.clients import client_of
 from tests.serve.sample import EXTRA, changing
-
 from trysquare import ChangingToolset
 
 

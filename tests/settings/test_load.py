@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support import size
 
+from tests.support import size
 from trysquare import ConfigurationError
 from trysquare.settings.keys import all_keys
 from trysquare.settings.load import MASK, Loaded, load_settings

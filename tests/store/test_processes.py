@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from tests.support import size
 
+from tests.support import size
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
 

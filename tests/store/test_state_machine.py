@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.support import size
 
+from tests.support import size
 from trysquare import ToolError
 from trysquare.core.consent import ConsentRequest
 from trysquare.core.errors import NotFound

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from tests.support import node_command
 from tests.walks.stdio_process import REPOSITORY
-
 from trysquare.core.types import JsonObject
 
 _PACKAGE_FILE = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"

@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
+
 from tests.walks.inspector import FAILED_CALL, NOT_PORTABLE, Era, inspected
 from tests.walks.offered_tools import tools
 from tests.walks.servers import served_over_http
 from tests.walks.stdio_process import started_process
-
 from trysquare.core.types import JsonObject
 
 pytestmark = pytest.mark.node

@@ -12,11 +12,11 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitResult, PromptReference, TextContent, TextResourceContents
+
 from tests.walks.offered_tools import tools
 from tests.walks.servers import served_over_http
 from tests.walks.stdio_process import REPOSITORY
 from tests.walks.test_inspector import NAMES, OURS
-
 from trysquare.serve.server import build_server
 
 MODES = ("legacy", "2026-07-28", "auto")
