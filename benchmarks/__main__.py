@@ -23,9 +23,12 @@ def main(words: list[str] | None = None) -> int:
         print(f"{peer} is left out: run `make node`", file=sys.stderr)
     results = Results()
     with tempfile.TemporaryDirectory() as project:
-        for section in arguments.sections or SECTIONS:
-            run_section(section, plan, peers, results, Path(project))
-    print_report(results)
+        try:
+            for section in arguments.sections or SECTIONS:
+                run_section(section, plan, peers, results, Path(project))
+        finally:
+            # What was measured before a failure is worth seeing too.
+            print_report(results)
     if not arguments.quick and not arguments.no_page and not arguments.sections:
         write_page(PAGE, results, plan)
         print(f"\nWritten to {PAGE.relative_to(ROOT)}.")

@@ -15,6 +15,7 @@ from benchmarks.peers.known import start_of
 from benchmarks.workload import MODERN, call, expected_text
 
 _WARM = 16
+_MOST_REOPENED = 200
 _PATIENCE = 120.0
 
 
@@ -22,10 +23,9 @@ class Connection:
     """One kept-alive connection with at most one request under way."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = port
         self._received = b""
+        self.socket = _connected(port)
 
     def send(self, message: dict[str, Any]) -> None:
         """Write one request."""
@@ -38,17 +38,29 @@ class Connection:
         )
         self.socket.sendall(head.encode() + body)
 
+    def reopen(self) -> None:
+        """Connect anew: a server may close a connection that waited too long behind others."""
+        self.socket.close()
+        self._received = b""
+        self.socket = _connected(self._port)
+
     def receive(self) -> bytes | None:
         """The whole answer once it is there, else None."""
         chunk = self.socket.recv(1 << 20)
         if not chunk:
-            raise RuntimeError(f"the server closed the connection: {self._received[:500]!r}")
+            raise ConnectionResetError(f"the server closed the connection: {self._received[:500]!r}")
         self._received += chunk
         head, gap, body = self._received.partition(b"\r\n\r\n")
         if not gap or not _is_whole(head.lower(), body):
             return None
         answer, self._received = self._received, b""
         return answer
+
+
+def _connected(port: int) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port))
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
 
 
 def _is_whole(head: bytes, body: bytes) -> bool:
@@ -65,6 +77,7 @@ class HttpClient:
         self._connections = [Connection(port) for _ in range(callers)]
         self._tools = tools
         self._number = 1
+        self._reopened = 0
 
     def exchange(self, *, until: float, least: int) -> int:
         """Keep every connection busy until then."""
@@ -75,7 +88,7 @@ class HttpClient:
             open_ones, answered, sent = len(self._connections), 0, len(self._connections)
             while open_ones:
                 for key, _ in selector.select():
-                    answer = key.data.receive()
+                    answer = self._received(selector, key.data)
                     if answer is None:
                         continue
                     answered += 1
@@ -85,10 +98,23 @@ class HttpClient:
                         self._send(key.data)
                         sent += 1
                     else:
-                        # A slow server may close it while the others still wait, and that is no failure.
-                        selector.unregister(key.fileobj)
+                        selector.unregister(key.data.socket)
                         open_ones -= 1
         return answered
+
+    def _received(self, selector: selectors.BaseSelector, connection: Connection) -> bytes | None:
+        """The answer if it is whole. A connection that the server has closed is opened again, a few times."""
+        try:
+            return connection.receive()
+        except ConnectionResetError:
+            self._reopened += 1
+            if self._reopened > _MOST_REOPENED:
+                raise
+            selector.unregister(connection.socket)
+            connection.reopen()
+            selector.register(connection.socket, selectors.EVENT_READ, connection)
+            self._send(connection)
+            return None
 
     def _send(self, connection: Connection) -> None:
         connection.send(call(self._number, self._tools, MODERN))
