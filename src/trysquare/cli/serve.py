@@ -12,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from trysquare.app import App, open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
@@ -59,6 +61,16 @@ def _quick_start() -> Generator[None]:
         gc.enable()
 
 
+@contextmanager
+def _models_built_when_needed() -> Generator[None]:
+    """Let pydantic compile the models of the SDK when they are first used: it defines hundreds, a server uses a few."""
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del BaseModel.model_config["defer_build"]
+
+
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `:PORT` or `PORT`; an IPv6 host stands in brackets."""
     match = _ADDRESS.fullmatch(text)
@@ -76,7 +88,8 @@ async def _serve(arguments: argparse.Namespace) -> None:
 
 
 async def _serve_stdio(loaded: Loaded) -> None:
-    from trysquare.serve.stdio import diverted_output, serve_descriptors
+    with _models_built_when_needed():
+        from trysquare.serve.stdio import diverted_output, serve_descriptors
 
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with diverted_output() as (read_from, write_to):
@@ -86,7 +99,8 @@ async def _serve_stdio(loaded: Loaded) -> None:
 
 
 async def _serve_http(loaded: Loaded) -> None:
-    from trysquare.serve.http import serve_http
+    with _models_built_when_needed():
+        from trysquare.serve.http import serve_http
 
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         _ready(app)
