@@ -1,0 +1,182 @@
+"""Selection: which documents an expression means, in which order, and why. Pure: content in, choice out."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from trysquare.core.errors import ErrorCode, NotFound
+from trysquare.core.healing import nearest
+from trysquare.guide.content import Category, Content
+from trysquare.guide.document import Document, DocumentId
+from trysquare.guide.expression import Expression, ExpressionError, Named, Operand, Part, parse_expression
+
+MAX_COLLECTION_DEPTH = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """A document that was chosen, and the part of the expression that chose it."""
+
+    document: Document
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """What an expression means: documents in order, without duplicates, and what was noticed on the way."""
+
+    chosen: tuple[Chosen, ...]
+    excluded: tuple[Chosen, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def select(expression: Expression, content: Content) -> Selection:
+    """Choose documents. A name that is not known, or a part that matches nothing, is an error with the nearest."""
+    return _Selecting(content).run(expression)
+
+
+@dataclass
+class _Selecting:
+    """One evaluation: what was found so far, and which collections are open."""
+
+    content: Content
+    warnings: list[str] = field(default_factory=list[str])
+    open_collections: list[str] = field(default_factory=list[str])
+
+    def run(self, expression: Expression) -> Selection:
+        wanted: dict[DocumentId, Chosen] = {}
+        excluded: dict[DocumentId, Chosen] = {}
+        for part in expression.parts:
+            found = self._part(part)
+            if not found and not part.exclude:
+                raise self._nothing(part)
+            target = excluded if part.exclude else wanted
+            for document in found:
+                target.setdefault(document.id, Chosen(document=document, because=str(part)))
+        kept = tuple(chosen for key, chosen in wanted.items() if key not in excluded)
+        if not kept:
+            raise NotFound(
+                "The expression excludes all that it names.",
+                code=ErrorCode.RESOURCE_NOT_FOUND,
+                instruction="Exclude less: what stands after `-` is taken away from the whole answer.",
+            )
+        taken = tuple(chosen for key, chosen in excluded.items() if key in wanted)
+        return Selection(chosen=kept, excluded=taken, warnings=tuple(self.warnings))
+
+    def _part(self, part: Part) -> list[Document]:
+        first, *others = (self._operand(operand) for operand in part.operands)
+        shared = [{document.id for document in found} for found in others]
+        return [document for document in first if all(document.id in ids for ids in shared)]
+
+    def _operand(self, operand: Operand) -> list[Document]:
+        if not isinstance(operand, Named):
+            return list(self.content.tagged(operand.tag))
+        collection = self.content.collection(operand.name)
+        category = self.content.category(operand.name)
+        # Inside a collection a name that is both means the category, so that `docs` may hold the category `docs`.
+        if collection is not None and not (self.open_collections and category is not None):
+            return self._collection(operand, collection.expressions)
+        if category is None:
+            raise self._unknown(operand)
+        return self._category(category, operand.patterns)
+
+    def _category(self, category: Category, patterns: Sequence[str]) -> list[Document]:
+        documents = self.content.documents(category.name)
+        if not patterns:
+            return list(documents)
+        return _unique(each for pattern in patterns for each in documents if matches(each.id.name, pattern))
+
+    def _collection(self, operand: Named, expressions: Sequence[str]) -> list[Document]:
+        if operand.name in self.open_collections:
+            cycle = " > ".join([*self.open_collections, operand.name])
+            self.warnings.append(f"Collection `{operand.name}` contains itself ({cycle}); the inner one was left out.")
+            return []
+        if len(self.open_collections) >= MAX_COLLECTION_DEPTH:
+            self.warnings.append(f"Collections are nested deeper than {MAX_COLLECTION_DEPTH}; the rest was left out.")
+            return []
+        self.open_collections.append(operand.name)
+        try:
+            found = _unique(each for text in expressions for each in self._member(operand.name, text))
+        finally:
+            self.open_collections.pop()
+        if not operand.patterns:
+            return found
+        return [each for each in found if any(matches(each.id.name, pattern) for pattern in operand.patterns)]
+
+    def _member(self, collection: str, text: str) -> list[Document]:
+        """The documents of one expression of a collection; one that fails is told, and the others still count."""
+        try:
+            expression = parse_expression(text)
+            wanted = [each for part in expression.parts if not part.exclude for each in self._part(part)]
+            taken = {each.id for part in expression.parts if part.exclude for each in self._part(part)}
+        except (ExpressionError, NotFound) as error:
+            self.warnings.append(f"Collection `{collection}`, `{text}`: {error.message}")
+            return []
+        return [each for each in wanted if each.id not in taken]
+
+    def _unknown(self, operand: Named) -> NotFound:
+        known = [each.name for each in (*self.content.categories(), *self.content.collections())]
+        close = nearest(operand.name, known, count=3)
+        hint = f" The nearest are {_quoted(close)}." if close else f" There are {_quoted(known) or 'none'}."
+        return NotFound(
+            f"There is no category or collection `{_short(operand.name)}`.{hint}",
+            code=ErrorCode.RESOURCE_NOT_FOUND,
+            instruction="Use one of these names, or list the content first.",
+            fields={"position": operand.position, "nearest": close},
+        )
+
+    def _nothing(self, part: Part) -> NotFound:
+        names = [operand.name for operand in part.operands if isinstance(operand, Named)]
+        known = [each.id.name for name in names if self.content.category(name) for each in self.content.documents(name)]
+        wanted = [pattern for operand in part.operands if isinstance(operand, Named) for pattern in operand.patterns]
+        close = [near for pattern in wanted for near in nearest(pattern, known, count=3)]
+        hint = f" The nearest are {_quoted(close[:3])}." if close else ""
+        return NotFound(
+            f"Nothing matches `{_short(str(part))}`.{hint}",
+            code=ErrorCode.RESOURCE_NOT_FOUND,
+            instruction="Correct the pattern, or list the documents of the category first.",
+            fields={"nearest": close[:3]},
+        )
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a document's name fits a pattern: `*` and `?` as in file names, the ending optional, case ignored.
+
+    A pattern without `/` also fits the last piece of a name, so that `python` finds `backend/python`; one that ends in
+    `/` fits everything below that folder.
+    """
+    trimmed = _trimmed(pattern)
+    fits = _compiled(trimmed).match
+    return fits(name) is not None or ("/" not in trimmed and fits(name.rpartition("/")[2]) is not None)
+
+
+def _trimmed(pattern: str) -> str:
+    text = pattern.strip().removesuffix(".md")
+    return f"{text}*" if text.endswith("/") else text
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Matched against names that the library made itself, so `..` in a pattern can never lead outside. The standard
+    # translation uses atomic groups: a hostile pattern costs linear time.
+    return re.compile(fnmatch.translate(pattern), re.IGNORECASE)
+
+
+def _unique(documents: Iterable[Document]) -> list[Document]:
+    """The documents in order, each once: the first occurrence counts."""
+    seen: dict[DocumentId, Document] = {}
+    for document in documents:
+        seen.setdefault(document.id, document)
+    return list(seen.values())
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in list(names)[:20])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"
