@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
-from trysquare.core.errors import ConfigurationError, DeclarationError
+from trysquare.core.consent import ConsentDecision, ConsentRequest
+from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
 from trysquare.core.toolset import CombinedToolset, Toolset
+from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
 from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
+from trysquare.store.approvals import StoredApprovals
+from trysquare.store.database import Database, open_database
+from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import Wrapping, wrapped_toolset
 
 Origins: TypeAlias = Mapping[str, Origin]
@@ -42,6 +49,103 @@ class App:
     plain: Toolset
     """The same tools as they were declared."""
     profiles: ProfileChoice
+    state: LazyState
+
+    def serve_options(self) -> ServeOptions:
+        """How the toolset is to be served, whatever the transport."""
+        return ServeOptions(
+            name=self.settings.server.name,
+            instructions=self.settings.server.instructions,
+            profiles=self.profiles,
+            page_size=self.settings.limits.page_size,
+            call_timeout=self.settings.limits.timeout,
+            state_keys=state_keys(self.settings),
+        )
+
+
+class LazyState:
+    """The state file, opened when something first needs it: listing tools leaves no trace on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._database: Database | None = None
+        self._lock = threading.Lock()
+
+    def database(self) -> Database:
+        """The open state file."""
+        with self._lock:
+            if self._database is None:
+                self._database = open_database(self.path)
+            return self._database
+
+    def close(self) -> None:
+        """Let go of the file, if it was opened."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+
+class LazyApprovals:
+    """What `consented` asks of the store, with the state file opened at the first question."""
+
+    def __init__(self, state: LazyState) -> None:
+        self._state = state
+
+    def remembered(self, request: ConsentRequest) -> bool:
+        return self._approvals().remembered(request)
+
+    def decide(self, request: ConsentRequest) -> ConsentDecision:
+        return self._approvals().decide(request)
+
+    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
+        self._approvals().record(request, approved=approved, by=by, how=how)
+
+    def _approvals(self) -> StoredApprovals:
+        try:
+            return StoredApprovals(self._state.database())
+        except ConfigurationError as error:
+            raise ToolError(
+                f"The tool did not run: {error}",
+                code=ErrorCode.STATE_UNAVAILABLE,
+                instruction="Tell the person; they can mend it and the same call can be sent again.",
+            ) from error
+
+
+def state_file(settings: Settings, origins: Origins) -> Path:
+    """Where state is kept: in the project where there is one, else with the user.
+
+    A working directory that nobody called a project, and that nothing marks as one, stays untouched.
+    """
+    named = "project" in origins or any(origin.source == "file" for origin in origins.values())
+    if named or (settings.project / FOLDER).is_dir():
+        return project_state(settings.project)
+    return user_state()
+
+
+def state_keys(settings: Settings) -> tuple[bytes, ...]:
+    """The keys that seal questions to the person, from the settings and from the keys' file."""
+    keys = [key.get_secret_value() for key in settings.http.state_keys]
+    file = settings.http.state_keys_file
+    if file is not None:
+        keys.extend(_lines(file))
+    for key in keys:
+        if len(key.encode()) < SHORTEST_KEY:
+            raise ConfigurationError(
+                f"a state key needs at least {SHORTEST_KEY} bytes.",
+                where=str(file or "http.state_keys"),
+                hint="`python3 -c 'import secrets; print(secrets.token_hex(32))'` makes one.",
+            )
+    return tuple(key.encode() for key in keys)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise ConfigurationError(f"http.state_keys_file cannot be read: {reason}.", where=str(file)) from None
+    return [line.strip() for line in lines if line.strip()]
 
 
 @asynccontextmanager
@@ -76,13 +180,17 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
     """Open every room that the settings ask for, and yield their tools as one toolset."""
     known_origins = origins or {}
     async with AsyncExitStack() as stack:
+        state = LazyState(state_file(settings, known_origins))
+        stack.callback(state.close)
         plain = await _opened(settings, known_origins, stack)
         try:
             served = wrapped_toolset(plain, Wrapping(prefix=settings.prefix or ""))
             toolset = catalogued(served)
         except DeclarationError as error:
             raise ConfigurationError(str(error)) from None
-        yield App(settings=settings, toolset=toolset, plain=plain, profiles=parse_profiles(settings.profile))
+        yield App(
+            settings=settings, toolset=toolset, plain=plain, profiles=parse_profiles(settings.profile), state=state
+        )
 
 
 async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> Toolset:

@@ -103,14 +103,16 @@ async def count_slowly(context: CallContext, steps: int = 3) -> Result[str]:
 
 
 @tools.prompt(examples=(("@letter Ada", "a letter to Ada"),))
-async def letter(to: str, tone: str = "warm") -> str:
+async def letter(context: CallContext, to: str, tone: str = "warm") -> str:
     """Write a letter to somebody.
 
     Args:
         to: Who the letter is for
         tone: How it sounds: warm or formal
     """
-    opening = await greet(Greet.model_validate({"name": to, "tone": tone}))
+    opening = await context.call_tool("greet", {"name": to, "tone": tone})
+    if not opening.success:
+        raise ToolError(opening.error or "The greeting failed.", instruction=opening.instruction)
     return f"Write a {tone} letter of five lines. Begin it with: {opening.value}"
 
 

@@ -8,10 +8,10 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
-from trysquare.serve.http import HttpOptions, http_app
-from trysquare.serve.server import ServeOptions
 
 from trysquare import Toolset
+from trysquare.serve.http import HttpOptions, http_app
+from trysquare.serve.server import ServeOptions
 
 
 class _AnnouncingServer(uvicorn.Server):

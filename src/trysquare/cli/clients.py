@@ -50,21 +50,11 @@ class Client:
     typed: bool = False
     """Whether an entry says `"type": "stdio"`."""
     most_tools: int | None = None
-    """How many tools it takes from all its servers together; None where no limit is known."""
+    """How many tools it sends to its model, from all servers together; None where no such limit is known."""
     name_room: int | None = None
-    """Characters for `mcp__SERVER__TOOL` or the client's like of it; None where no limit is known."""
+    """How long a tool's name may be in the frame that the client puts it in; None where no limit is known."""
     name_frame: str = "mcp__{server}__{tool}"
-    own_tools: int = 0
-    """How many of `most_tools` the client fills with tools of its own."""
     afterwards: str = "Restart it to load the server."
-
-    def default_scope(self) -> Scope:
-        """The user's own configuration; a project's file is shared with others and holds this machine's paths."""
-        return "user"
-
-    def room_for_tools(self) -> int | None:
-        """How many of our tools fit if no other server is connected."""
-        return None if self.most_tools is None else self.most_tools - self.own_tools
 
     def entry(self, command: str, arguments: list[str]) -> JsonObject:
         """What the client's file says of one server that it starts itself."""
@@ -117,8 +107,8 @@ CLIENTS: Mapping[str, Client] = {
             },
             table="mcpServers",
             most_tools=40,
-            name_room=60,
-            name_frame="{server}:{tool}",
+            name_room=59,
+            name_frame="{server}{tool}",
             afterwards="Look for the green dot under Settings, MCP.",
         ),
         Client(
@@ -131,7 +121,6 @@ CLIENTS: Mapping[str, Client] = {
             table="servers",
             typed=True,
             most_tools=128,
-            own_tools=40,
             name_room=64,
             name_frame="mcp_{server}_{tool}",
             afterwards='Start it with "MCP: List Servers".',
@@ -143,7 +132,6 @@ CLIENTS: Mapping[str, Client] = {
             table="mcp_servers",
             format="toml",
             most_tools=128,
-            own_tools=10,
             name_room=64,
             afterwards="Start a new session; /mcp lists the servers.",
         ),
@@ -156,7 +144,6 @@ CLIENTS: Mapping[str, Client] = {
             },
             table="mcpServers",
             most_tools=512,
-            own_tools=20,
             name_room=63,
             name_frame="mcp_{server}_{tool}",
             afterwards="Start a new session; /mcp lists the servers.",
@@ -172,7 +159,7 @@ def this_place(project: Path) -> Place:
 
 def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
     """The longest listing that the client takes; the shortest if none fits."""
-    room = client.room_for_tools()
+    room = client.most_tools
     offered = [profile for profile in PROFILES_BY_SIZE if profile in counts]
     if room is None:
         return offered[0]

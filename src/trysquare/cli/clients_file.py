@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from trysquare.cli.clients_text import TextError
 from trysquare.core.errors import ConfigurationError
+
+T = TypeVar("T")
 
 
 def read_file(path: Path) -> str:
@@ -27,8 +30,8 @@ def read_file(path: Path) -> str:
         raise ConfigurationError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
-def edited(path: Path, text: str, edit: Callable[[str], str]) -> str:
-    """The text after an edit; what is wrong with it is told with the file's name and line."""
+def edited(path: Path, text: str, edit: Callable[[str], T]) -> T:
+    """What a function makes of a file's text; what is wrong with the text is told with the file's name and line."""
     try:
         return edit(text)
     except TextError as error:
@@ -39,15 +42,18 @@ def edited(path: Path, text: str, edit: Callable[[str], str]) -> str:
         ) from None
 
 
-def replace_file(path: Path, before: str, after: str) -> Path | None:
+def replace_file(path: Path, before: str, after: str, *, new_mode: int = 0o600) -> Path | None:
     """Write the file in one step and keep a copy of what was there. Returns the copy's path."""
     target = path.resolve()
     try:
+        content = after.encode()
         target.parent.mkdir(parents=True, exist_ok=True)
         if read_file(target) != before:
             raise ConfigurationError("The file changed meanwhile.", where=str(path), hint="Try again.")
         backup = _backed_up(target) if target.exists() else None
-        _replaced(target, after.encode())
+        _replaced(target, content, new_mode)
+    except UnicodeEncodeError:
+        raise ConfigurationError("The entry has characters that are no text.", where=str(path)) from None
     except OSError as error:
         raise ConfigurationError(
             f"The file cannot be written: {error.strerror}.", where=str(path), hint="It is as it was."
@@ -66,10 +72,9 @@ def _backed_up(target: Path) -> Path:
     return backup
 
 
-def _replaced(target: Path, content: bytes) -> None:
+def _replaced(target: Path, content: bytes, new_mode: int) -> None:
     """Write beside the file and rename over it, so that a reader sees the old content or the new, never a part."""
-    # A configuration may hold keys: a new file is for its owner only, an old one keeps its mode.
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    mode = target.stat().st_mode & 0o777 if target.exists() else new_mode
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -17,6 +17,7 @@ from trysquare.cli.clients_text import Edit, TextError, apply_edits, line_break
 from trysquare.core.types import JsonObject
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK = re.compile(r"\n(\r?\n)\Z")
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _PIECE = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*|[\[\]{}]|\n|[^\[\]{}"\'\#\n]+',
@@ -63,11 +64,8 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
     edits: list[Edit] = []
     for start, end in _table_spans(text, path):
         # The empty line before a table belongs to it; what comes after belongs to the next one.
-        before = text[:start]
-        for blank in ("\r\n\r\n", "\n\n"):
-            if before.endswith(blank):
-                start -= len(blank) // 2
-                break
+        blank = _BLANK.search(text, 0, start)
+        start = start if blank is None else blank.start(1)
         edits.append(Edit(start=start, end=end))
     return _checked(text, apply_edits(text, edits), path, None)
 

@@ -10,11 +10,10 @@ from typing import Any
 from trysquare.app import App, open_app
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import listed
-from trysquare.catalog.tokens import count_tokens
+from trysquare.catalog.tokens import definition_tokens
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import print_json, print_table
-from trysquare.core.result import dump_json
 from trysquare.core.tool import Tool
 
 
@@ -42,11 +41,6 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def tool_tokens(tool: Tool) -> int:
-    """What a tool costs in a listing: its name, its compact description and its schema."""
-    return count_tokens(f"{tool.name}\n{compact_description(tool)}\n{dump_json(tool.input_schema)}")
-
-
 def _as_json(app: App, tools: Sequence[Tool]) -> dict[str, Any]:
     rows = [_tool_json(tool) for tool in tools]
     return {
@@ -69,12 +63,12 @@ def _tool_json(tool: Tool) -> dict[str, Any]:
         "input_schema": tool.input_schema,
         "room": tool.metadata.room,
         "category": tool.metadata.category,
-        "tokens": tool_tokens(tool),
+        "tokens": definition_tokens(tool),
     }
 
 
 def _print(app: App, tools: Sequence[Tool]) -> None:
-    counts = [tool_tokens(tool) for tool in tools]
+    counts = [definition_tokens(tool) for tool in tools]
     rows = [
         (tool.name, tool.metadata.category or tool.metadata.room, str(count), _first_line(tool.description))
         for tool, count in zip(tools, counts, strict=True)

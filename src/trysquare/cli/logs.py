@@ -6,9 +6,9 @@ import logging
 import sys
 
 from trysquare.settings.load import Loaded
+from trysquare.wrappers.logged import TRACE
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-TRACE = 5
 
 
 def start_logging(loaded: Loaded) -> None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import NoReturn, Protocol, cast
 
 from trysquare import __version__
-from trysquare.core.errors import TrysquareError
+from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.healing import nearest
 
 COMMANDS = {
@@ -26,6 +26,8 @@ COMMANDS = {
     "doctor": "tell what is installed, what works, and what to run for the rest",
     "demo": "drive every part through a real MCP client and show what happens",
 }
+MODULES = {"demo": "trysquare.cli.demo.command"}
+"""Where a command is not in the file of its name."""
 EXIT_CODES = """exit codes:
   0    done
   1    the call, check or demo failed; the output says how
@@ -87,7 +89,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
         )  # fmt: skip
         if known == name:
-            command = cast(Command, importlib.import_module(f"trysquare.cli.{known}"))
+            command = cast(Command, importlib.import_module(MODULES.get(known, f"trysquare.cli.{known}")))
             command.configure(inner)
             inner.set_defaults(command=command)
     if name is not None and name not in COMMANDS:
@@ -105,7 +107,11 @@ def _failed(error: TrysquareError) -> int:
         raise error
     for line in str(error).splitlines():
         print(f"trysquare: {line}", file=sys.stderr)
-    return 2
+    if not isinstance(error, ToolError):
+        return 2
+    if error.instruction:
+        print(f"trysquare: {error.instruction}", file=sys.stderr)
+    return 1
 
 
 def _wants_traceback() -> bool:

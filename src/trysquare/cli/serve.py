@@ -58,6 +58,14 @@ async def _serve_stdio(app: App) -> None:
 
 
 async def _serve_http(app: App) -> None:
-    from trysquare.serve.http import serve_http
+    from trysquare.serve.http import HttpOptions, serve_http
 
-    await serve_http(app.toolset, app.serve_options(), http_options(app))
+    http = app.settings.http
+    options = HttpOptions(
+        host=http.host,
+        port=http.port,
+        path=http.path,
+        allowed_hosts=http.allowed_hosts,
+        allowed_origins=http.allowed_origins,
+    )
+    await serve_http(app.toolset, app.serve_options(), options)

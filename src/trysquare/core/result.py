@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from trysquare.core.content import Content
 from trysquare.core.errors import ErrorCode, ToolError
@@ -103,18 +103,21 @@ class Result(Generic[T]):
         if self.value is not None:
             envelope["value"] = jsonable(self.value)
         elif self.raw is not None:
-            envelope["value"] = json.loads(self.raw)
+            envelope["value"] = _parsed(self.raw)
         if self.error is not None:
-            envelope["error"] = {"code": (self.code or ErrorCode.TOOL_FAILED).value, "message": self.error}
-            envelope["error_type"] = self.error_type
+            envelope["error"] = {"code": (self.code or ErrorCode.TOOL_FAILED).value, "message": clean(self.error)}
+            envelope["error_type"] = clean(self.error_type or ErrorCode.TOOL_FAILED.lower())
         if self.exception is not None:
             envelope["exception_type"] = type(self.exception).__name__
-            envelope["exception_message"] = str(self.exception)
-        for name in ("message", "instruction", "next"):
-            if (part := getattr(self, name)) is not None:
-                envelope[name] = part
+            envelope["exception_message"] = clean(str(self.exception))
+        if self.message is not None:
+            envelope["message"] = clean(self.message)
+        if self.instruction is not None:
+            envelope["instruction"] = clean(self.instruction)
+        if self.next is not None:
+            envelope["next"] = jsonable(self.next)
         if self.warnings:
-            envelope["warnings"] = list(self.warnings)
+            envelope["warnings"] = [clean(warning) for warning in self.warnings]
         for name, part in self.fields.items():
             envelope[name] = jsonable(part)
         return envelope
@@ -131,9 +134,8 @@ class Result(Generic[T]):
 def render_text(envelope: JsonObject) -> str:
     """Render an envelope as text: the answer first, then what to do about it."""
     lines: list[str] = []
-    error: JsonObject | None = envelope.get("error")
-    if error is not None:
-        lines.append(f"Error {error['code']}: {error['message']}")
+    if "error" in envelope:
+        lines.append(_error_line(envelope["error"], envelope.get("error_type")))
     if message := envelope.get("message"):
         lines.append(message)
     if "value" in envelope:
@@ -153,17 +155,88 @@ def render_text(envelope: JsonObject) -> str:
 _RENDERED = frozenset({"success", "error", "error_type", "message", "value", "warnings", "instruction", "next"})
 
 
+def _error_line(error: Any, error_type: str | None) -> str:
+    if not isinstance(error, dict):
+        return f"Error: {dump_json(error)}"
+    told = cast(JsonObject, error)
+    code = str(told.get("code"))
+    kind = f" ({error_type})" if error_type and error_type != code.lower() else ""
+    return f"Error {code}{kind}: {told.get('message')}"
+
+
 def dump_json(value: Any) -> str:
-    """Compact JSON text, readable: characters of other scripts stay as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A JSON value as compact text, readable: characters of other scripts stay as they are."""
+    return to_json(value, inf_nan_mode="strings").decode()
 
 
 def jsonable(value: Any) -> Any:
-    """Any value as plain JSON: models, dataclasses, paths, dates; what has no JSON form becomes its text."""
-    if value is None or isinstance(value, (str, bool)):
+    """Any value as plain JSON: models, dataclasses, paths, dates; what has no JSON form becomes its text.
+
+    What comes out can always be sent: it goes once through JSON, which leaves no NaN and no half of a character.
+    """
+    if value is None or isinstance(value, bool):
         return value
+    if type(value) is str:
+        return clean(value)
     try:
-        return to_jsonable_python(value, by_alias=True, fallback=str, inf_nan_mode="strings")
-    except (PydanticSerializationError, UnicodeError, ValueError):
-        # Cycles and bytes that are no text: the answer must still arrive, and say what it was.
-        return str(value)
+        return from_json(to_json(value, by_alias=True, fallback=str, inf_nan_mode="strings"))
+    except (PydanticSerializationError, ValueError):
+        return _by_force(value)
+
+
+def _by_force(value: Any) -> Any:
+    """What to send of a value that is no JSON as it stands: cleaned, or else its text."""
+    try:
+        plain = to_jsonable_python(cleaned(value), by_alias=True, fallback=str, bytes_mode="base64")
+        return from_json(to_json(cleaned(plain), inf_nan_mode="strings"))
+    except Exception:  # noqa: BLE001 - a cycle, too deep, or code of the value's own; the answer must still arrive
+        return clean(_READABLE.repr(value))
+
+
+def cleaned(value: Any) -> Any:
+    """The same value without what JSON cannot hold: halves of characters, and numbers beyond every reader."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(part) for key, part in cast(dict[Any, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [cleaned(part) for part in cast(list[Any], value)]
+    return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_BITS else value
+
+
+def clean(text: str) -> str:
+    """The same text, or where it holds lone surrogates the text with `?` in their place."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _parsed(raw: bytes) -> Any:
+    try:
+        return from_json(raw, allow_inf_nan=False)
+    except ValueError:
+        return clean(raw.decode(errors="replace"))
+
+
+_MAX_BITS = 14_000
+"""Python itself refuses to read or write longer numbers as digits."""
+
+
+class _Readable(reprlib.Repr):
+    """The text of a value, without the depth that nobody could read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 8
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = 1000
+        self.maxstring = self.maxother = 10_000
+
+    def repr_int(self, x: int, level: int) -> str:
+        return hex(x) if x.bit_length() > _MAX_BITS else repr(x)
+
+
+_READABLE = _Readable()

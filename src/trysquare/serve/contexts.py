@@ -28,6 +28,7 @@ def call_context(request: Request, options: ServeOptions) -> CallContext:
         principal=principal_of(options),
         caller=McpCaller(request),
         handles=options.handles,
+        direct=options.direct,
         deadline=None if timeout is None else time.monotonic() + timeout,
         request_id=None if request.request_id is None else str(request.request_id),
         client=None if client is None else client.client_info.name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import trysquare
 from trysquare.catalog.profiles import ProfileChoice
-from trysquare.core.context import Principal, local_principal
+from trysquare.core.context import DirectCall, Principal, local_principal
 from trysquare.core.handles import Handles, MemoryHandles
 
 SHORTEST_KEY = 32
@@ -35,6 +35,8 @@ class ServeOptions:
     state_ttl: float = 600.0
     """Seconds that a person has to answer a question."""
     handles: Handles = field(default_factory=MemoryHandles)
+    direct: DirectCall | None = None
+    """How prompts and tools call other tools by name: `direct_calls(toolset)` of the core makes one."""
     principal: Principal = field(default_factory=local_principal)
     """Who calls where no token says it: the user of this operating system."""
     telemetry: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence

@@ -229,7 +229,7 @@ def _refuse_guessing(connection: sqlite3.Connection, now: float) -> None:
 def _keep_receipt(
     connection: sqlite3.Connection, request: ConsentRequest, *, approved: bool, by: str, how: str, now: float | None
 ) -> Receipt:
-    """Write the receipt and its row of the audit. `now` is given where the call runs at once, to remember it from then."""
+    """Write the receipt and its row of the audit. `now` is given where the call runs at once."""
     at = utc_now()
     until = now + request.remember_for if approved and now is not None and request.remember_for is not None else 0.0
     append(

@@ -142,7 +142,7 @@ def _refusal(what: str) -> ConsentRefused:
 
 
 def question_text(request: ConsentRequest) -> str:
-    """What the person reads: the question, then the call itself, so that every argument is seen, a long one by its beginning and its length."""
+    """What the person reads: the question, then the call itself; a long argument by its beginning and length."""
     arguments = _one_line(dump_json(request.arguments), MAX_ARGUMENTS)
     return f"{request.question}\n\nTool: {request.tool}\nArguments: {arguments}\nDigest: {request.digest[:16]}"
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
+from trysquare.core.context import CallContext
 from trysquare.core.prompt import Prompt
 from trysquare.core.resource import Resource, ResourceTemplate
-from trysquare.core.tool import Tool
+from trysquare.core.result import Result
+from trysquare.core.tool import Call, Tool
 from trysquare.core.toolset import Change, Listener, Toolset, Unsubscribe, by_name, resource_of_template
+from trysquare.core.types import JsonObject
+from trysquare.wrappers.consented import Approvals, consented
+from trysquare.wrappers.limited import RESULTS, limited, paged_arguments
 from trysquare.wrappers.logged import logged
+from trysquare.wrappers.meter import Meter
 from trysquare.wrappers.prefixed import Rename, final_name, prefix_of, prefixed
+from trysquare.wrappers.timed import timed
+from trysquare.wrappers.traced import traced
 
 logger = logging.getLogger("trysquare.tools")
 
@@ -111,19 +119,38 @@ class Wrapping:
     """What the wrappers of a served toolset need."""
 
     prefix: str = ""
+    approvals: Approvals | None = None
+    """Where consent is kept; without it a tool that needs consent does not run."""
+    meter: Meter = field(default_factory=Meter)
 
 
-def in_order(wrapping: Wrapping, rename: Rename) -> Wrap:
+def in_order(wrapping: Wrapping, rename: Rename | None = None) -> Wrap:
     """All wrappers in their one order; outermost first: traced, timed, logged, prefixed, limited, consented."""
 
     def wrap(tool: Tool) -> Tool:
-        return logged(prefixed(tool, prefix=wrapping.prefix, rename=rename))
+        held = limited(consented(tool, approvals=wrapping.approvals))
+        named = prefixed(held, prefix=wrapping.prefix, rename=rename)
+        return traced(timed(logged(named), meter=wrapping.meter))
 
-    return wrap
+    return lambda tool: _when_called(tool, wrap, wrapping.prefix)
+
+
+def _when_called(tool: Tool, wrap: Wrap, prefix: str) -> Tool:
+    """What a listing shows of the wrapped tool. The wrappers themselves are put on at the first call."""
+    made: Call | None = None
+
+    def call(arguments: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
+        nonlocal made
+        if made is None:
+            made = wrap(tool).call
+        return made(arguments, context)
+
+    name = final_name(tool.name, prefix_of(tool, prefix))
+    return replace(tool, name=name, arguments=paged_arguments(tool), call=call)
 
 
 def wrapped_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
-    """The toolset as it is served: every tool with all wrappers."""
+    """The toolset as it is served: every tool with all wrappers, and the pages of long answers as resources."""
 
     def name_of(tool: Tool) -> str:
         return final_name(tool.name, prefix_of(tool, wrapping.prefix))
@@ -132,4 +159,9 @@ def wrapped_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
         tool = toolset.find(name)
         return name if tool is None else name_of(tool)
 
-    return WrappedToolset(toolset, in_order(wrapping, rename), name_of=name_of)
+    return WrappedToolset(toolset, in_order(wrapping, rename), name_of=name_of, templates=(RESULTS,))
+
+
+def direct_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
+    """The toolset as prompts call it: under the declared names, and only limited and consented."""
+    return WrappedToolset(toolset, lambda tool: limited(consented(tool, approvals=wrapping.approvals)))

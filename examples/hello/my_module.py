@@ -1,0 +1,21 @@
+"""One tool: it greets."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from trysquare import Declarations, Result, ToolArguments
+
+tools = Declarations()
+
+
+class Greet(ToolArguments):
+    name: str = Field(description="Who to greet, as they write it themselves")
+    tone: Literal["warm", "formal"] = Field("warm", description="How the greeting sounds")
+
+
+@tools.declare(category="example", use_when="the user wants to be greeted")
+async def greet(args: Greet) -> Result[str]:
+    """Greet a person by name."""
+    opening = "Hello" if args.tone == "warm" else "Good day"
+    return Result.ok(f"{opening}, {args.name}", instruction="Show the greeting as it is.")

@@ -1,0 +1,72 @@
+"""`trysquare demo`: start the server and drive every room through a real MCP client, in both eras."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+
+from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.stage import ERAS, Person, Stage
+from trysquare.cli.demo.steps import IN_EACH_ERA, OVER_HTTP
+from trysquare.cli.demo.transcript import Transcript
+from trysquare.cli.output import styled
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `demo`."""
+    parser.add_argument("--debug-traceback", action="store_true", help="show the traceback of an unexpected error")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play every step; 1 if any of them did not show what it should."""
+    transcript = Transcript()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="trysquare-demo-") as folder:
+        stage = Stage(transcript=transcript, project=Path(folder))
+        asyncio.run(_play(stage))
+        log = stage.log.read_text(encoding="utf-8")
+    return _conclude(transcript, time.monotonic() - started, log)
+
+
+async def _play(stage: Stage) -> None:
+    for era in ERAS:
+        stage.transcript.chapter(f"A conversation over stdio, protocol {era}")
+        person = Person(transcript=stage.transcript)
+        async with stage.stdio(era, person) as client:
+            talk = Conversation(client=client, person=person, transcript=stage.transcript, era=era)
+            for step in IN_EACH_ERA:
+                stage.transcript.step(step.title, step.shows)
+                await _guarded(stage, step.play(talk))
+    stage.transcript.chapter("A server over streamable HTTP")
+    async with stage.http_server() as server:
+        for served in OVER_HTTP:
+            stage.transcript.step(served.title, served.shows)
+            await _guarded(stage, served.play(stage, server))
+
+
+async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:
+    """Play one step; what breaks it is a failure of that step, and the next one is played."""
+    from mcp import MCPError
+
+    try:
+        await playing
+    except (MCPError, KeyError, OSError, TimeoutError, RuntimeError, ExceptionGroup) as error:
+        stage.transcript.broke(error)
+
+
+def _conclude(transcript: Transcript, seconds: float, log: str) -> int:
+    print()
+    if not transcript.failures:
+        print(styled(f"All {transcript.steps} steps showed what they should, in {seconds:.1f} s.", "green"))
+        return 0
+    print(styled(f"{len(transcript.failures)} of {transcript.steps} steps did not show what they should:", "red"))
+    for failure in transcript.failures:
+        print(f"  {failure}")
+    print("The server's log ends with:")
+    for line in log.splitlines()[-15:]:
+        print(f"  {line}")
+    return 1

@@ -1,0 +1,46 @@
+"""The steps of the demo, in order. A new room adds its steps here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, ParamSpec
+
+from trysquare.cli.demo import conversation, service
+from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.stage import HttpServer, Stage
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step(Generic[P]):
+    """One thing to show: its name, and the function that plays it and whose docstring says what to look for."""
+
+    title: str
+    play: Callable[P, Awaitable[None]]
+
+    @property
+    def shows(self) -> str:
+        """What to look for."""
+        text = (self.play.__doc__ or "").strip()
+        return text[:1].lower() + text[1:]
+
+
+IN_EACH_ERA: tuple[Step[[Conversation]], ...] = (
+    Step(title="Listing", play=conversation.list_tools),
+    Step(title="A good call", play=conversation.call_well),
+    Step(title="A call that heals", play=conversation.call_healed),
+    Step(title="Progress", play=conversation.show_progress),
+    Step(title="Consent", play=conversation.ask_for_consent),
+    Step(title="A large answer", play=conversation.page_through),
+    Step(title="A prompt", play=conversation.get_prompt),
+    Step(title="Resources", play=conversation.read_resources),
+    Step(title="A crash", play=conversation.survive_crash),
+)
+OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
+    Step(title="Profiles", play=service.choose_profiles),
+    Step(title="Search", play=service.search_tools),
+    Step(title="Approval by code", play=service.approve_by_code),
+    Step(title="Killed and restarted", play=service.kill_and_restart),
+)

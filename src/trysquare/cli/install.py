@@ -1,0 +1,236 @@
+"""`trysquare install`: add the server to the configuration of an MCP client, and change nothing else there."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from trysquare.app import App, open_app
+from trysquare.catalog.profiles import ProfileChoice, listed
+from trysquare.cli import clients_jsonc, clients_toml
+from trysquare.cli.clients import CLIENTS, PROFILES_BY_SIZE, Client, Scope, fitting_profile, overlong_names, this_place
+from trysquare.cli.clients_file import edited, read_file, replace_file
+from trysquare.cli.logs import start_logging
+from trysquare.cli.options import ALL_OPTIONS, Option, add_shared_options, load
+from trysquare.cli.output import print_table
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.healing import nearest
+from trysquare.core.types import JsonObject
+from trysquare.settings.load import Loaded, value_of
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
+"""A user's file may come to hold keys; a project's is shared."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `install`."""
+    parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}")
+    parser.add_argument("--name", default="trysquare", help="what the client calls the server (default: trysquare)")
+    parser.add_argument("--scope", choices=("user", "project"), default="user", help="whose file (default: user)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--print", action="store_true", help="print the entry and write nothing")
+    what.add_argument("--remove", action="store_true", help="take the entry out again")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
+    parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
+    add_shared_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Install, remove or print the entry; without a client, show the clients."""
+    if arguments.client is None:
+        _print_clients()
+        return 0
+    loaded = load(arguments)
+    start_logging(loaded)
+    place = _place(arguments, loaded)
+    if arguments.remove:
+        return _remove(place, dry=arguments.dry_run)
+    entry = asyncio.run(_entry(arguments, loaded, place))
+    if arguments.print:
+        print(_shown_entry(place, entry))
+        return 0
+    return _write(place, entry, force=arguments.force, dry=arguments.dry_run)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntryPlace:
+    """Where an entry stands: a client's file and the path in it."""
+
+    client: Client
+    file: Path
+    name: str
+    scope: Scope = "user"
+
+    @property
+    def path(self) -> list[str]:
+        return [self.client.table, self.name]
+
+    @property
+    def editor(self) -> Any:
+        """The functions that edit this kind of file."""
+        return clients_toml if self.client.format == "toml" else clients_jsonc
+
+
+def installed_entry(place: EntryPlace) -> Any | None:
+    """What a client's file says of a server, or None. An unreadable file is a `ConfigurationError`."""
+    return edited(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, place.path))
+
+
+def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
+    client = _client(arguments.client)
+    if not _NAME.fullmatch(arguments.name):
+        raise ConfigurationError("A server's name has 1 to 32 letters, digits, `_` or `-`.", where="--name")
+    scope = cast(Scope, arguments.scope)
+    if scope not in client.files:
+        raise ConfigurationError(f"{client.title} has no {scope} configuration.", where="--scope", hint="Leave it out.")
+    file = client.files[scope](this_place(loaded.settings.project.resolve()))
+    return EntryPlace(client=client, file=file, name=arguments.name, scope=scope)
+
+
+def _client(name: str) -> Client:
+    client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
+    if client is not None:
+        return client
+    close = nearest(name, CLIENTS)
+    hint = f"The nearest is `{close[0]}`." if close else f"The clients are {', '.join(CLIENTS)}."
+    raise ConfigurationError(f"There is no client `{name}`.", where="trysquare install", hint=hint)
+
+
+async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
+    profile = await _checked_profile(loaded, place)
+    command, *before = server_command()
+    words = [*before, "serve", *_options(arguments, loaded)]
+    return place.client.entry(command, words + (["--profile", profile] if profile else []))
+
+
+async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
+    """The profile to write: None where the user chose one, or where the whole listing fits."""
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        counts = profile_counts(app)
+        chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
+        tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
+        _note(_about_listing(place.client, chosen, len(tools), counts["full"]))
+        for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
+            _note(f"`{tool}` is too long a name for {place.client.title} with the server's; choose a shorter --name.")
+    return None if chosen == "full" else chosen
+
+
+def profile_counts(app: App) -> Mapping[str, int]:
+    """How many tools each profile lists, if it is chosen for all rooms."""
+    return {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
+
+
+def _about_listing(client: Client, chosen: str | None, count: int, full: int) -> str:
+    takes = "any number of tools" if client.most_tools is None else f"{client.most_tools} tools from all its servers"
+    profile = "the profile that you chose" if chosen is None else f"profile `{chosen}`"
+    line = f"{client.title} takes {takes}: {profile} lists {count} of {full}."
+    if client.most_tools is not None and count > client.most_tools:
+        return line + " That is too many; the client drops the rest. Choose --profile search."
+    return line
+
+
+def server_command() -> list[str]:
+    """The absolute command that starts this very installation, whatever folder and PATH a client has."""
+    beside = Path(sys.executable).parent / "trysquare"
+    if beside.is_file() and os.access(beside, os.X_OK):
+        return [str(beside)]
+    return [sys.executable, "-m", "trysquare"]
+
+
+def _options(arguments: argparse.Namespace, loaded: Loaded) -> list[str]:
+    """What options and environment say here, as options of the entry: a client has neither our folder nor our shell."""
+    words: list[str] = []
+    for option in ALL_OPTIONS:
+        origin = loaded.origins.get(option.key)
+        if option.key != "project" and origin is not None and origin.source in ("option", "environment"):
+            words += _option_words(option, value_of(loaded.settings, option.key))
+    if (config := getattr(arguments, "config", None)) is not None:
+        words += ["--config", str(Path(config).expanduser().absolute())]
+    return [*words, "--project", str(loaded.settings.project.resolve())]
+
+
+def _option_words(option: Option, value: Any) -> list[str]:
+    if option.metavar is None:
+        return [option.flag if value else option.flag.replace("--", "--no-", 1)]
+    values = cast(tuple[Any, ...], value) if option.many else (value,)
+    # An empty text, or one that looks like an option, is taken as a value only behind `=`.
+    return [
+        word
+        for one in map(str, values)
+        for word in ([f"{option.flag}={one}"] if not one or one.startswith("-") else [option.flag, one])
+    ]
+
+
+def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> int:
+    before = read_file(place.file)
+    old = installed_entry(place)
+    if old == entry:
+        print(f"Already there: `{place.name}` in {place.file}. Nothing to do.")
+        return 0
+    if old is not None and not force:
+        print(f"{place.file} has another entry `{place.name}`:\n{_shown_entry(place, old)}")
+        print("Give --force to replace it, or --name for a second one. Nothing was written.")
+        return 1
+    after = edited(place.file, before, lambda text: place.editor.put_entry(text, place.path, entry))
+    if dry:
+        _print_difference(place.file, before, after)
+        return 0
+    if old is not None:
+        print(f"Replaced:\n{_shown_entry(place, old)}")
+    backup = replace_file(place.file, before, after, new_mode=_NEW_MODES[place.scope])
+    print(f"Wrote `{place.name}` to {place.file}.")
+    if backup is not None:
+        print(f"What was there: {backup}")
+    print(place.client.afterwards)
+    return 0
+
+
+def _remove(place: EntryPlace, *, dry: bool) -> int:
+    before = read_file(place.file)
+    after = edited(place.file, before, lambda text: place.editor.remove_entry(text, place.path))
+    if after == before:
+        print(f"There is no entry `{place.name}` in {place.file}. Nothing to do.")
+        return 0
+    if dry:
+        _print_difference(place.file, before, after)
+        return 0
+    backup = replace_file(place.file, before, after)
+    print(f"Removed `{place.name}` from {place.file}. What was there: {backup}")
+    return 0
+
+
+def _shown_entry(place: EntryPlace, entry: Any) -> str:
+    if place.client.format == "toml" and isinstance(entry, dict):
+        return clients_toml.put_entry("", place.path, cast(JsonObject, entry)).rstrip()
+    return json.dumps({place.client.table: {place.name: entry}}, indent=2, default=str)
+
+
+def _print_difference(file: Path, before: str, after: str) -> None:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), f"{file} (would be)"
+    )
+    print("".join(line if line.endswith("\n") else line + "\n" for line in lines), end="")
+
+
+def _print_clients() -> None:
+    place = this_place(Path.cwd())
+    rows = [
+        (client.name, client.title, str(client.most_tools or "any"), str(client.files["user"](place)))
+        for client in CLIENTS.values()
+    ]
+    print_table(("CLIENT", "NAME", "TOOLS", "FILE"), rows)
+    print("\nRun trysquare install CLIENT, with the same options as trysquare serve.")
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)

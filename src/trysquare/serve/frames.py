@@ -1,0 +1,112 @@
+"""Frames: one line of JSON as one message of the protocol, and back.
+
+What is no message is answered, not dropped: a client that waits for an answer must get one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, cast
+
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from trysquare.core.types import JsonObject
+from trysquare.wire.surrogates import replaced
+
+
+class FrameError(Exception):
+    """A line that is no message, with the answer to it."""
+
+    def __init__(self, code: int, message: str, request_id: str | int | None = None) -> None:
+        super().__init__(message)
+        self.answer: Final = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
+
+
+def decode_frame(line: bytes) -> JSONRPCMessage:
+    """The message that a line holds, or a `FrameError`."""
+    frame = _object(_parsed(line))
+    try:
+        if "method" not in frame:
+            return _answer(frame)
+        if "id" in frame:
+            return JSONRPCRequest.model_validate(frame)
+        return JSONRPCNotification.model_validate(frame)
+    except ValidationError as error:
+        raise FrameError(INVALID_REQUEST, _told(error), _usable_id(frame)) from None
+
+
+def encode_frame(message: JSONRPCMessage) -> bytes:
+    """A message as one line of JSON."""
+    frame = _as_object(message)
+    try:
+        return to_json(frame, inf_nan_mode="null") + b"\n"
+    except (PydanticSerializationError, UnicodeError, ValueError):
+        # Half characters have no UTF-8; nothing of ours sends them, but a line must go out all the same.
+        return json.dumps(replaced(frame), default=str).encode() + b"\n"
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FrameError(PARSE_ERROR, f"The line is not UTF-8: byte {error.start} cannot be read.") from None
+    except RecursionError:
+        raise FrameError(PARSE_ERROR, "The JSON is nested too deeply.") from None
+    except json.JSONDecodeError as error:
+        raise FrameError(PARSE_ERROR, f"The line is not JSON: {error.msg} at character {error.pos}.") from None
+    except ValueError:
+        raise FrameError(PARSE_ERROR, "The line holds a number that is too long.") from None
+
+
+def _object(value: Any) -> JsonObject:
+    if isinstance(value, dict):
+        return cast(JsonObject, value)
+    what = "a batch, which the protocol does not have" if isinstance(value, list) else type(value).__name__
+    raise FrameError(INVALID_REQUEST, f"A message is one JSON object; this is {what}.")
+
+
+def _answer(frame: JsonObject) -> JSONRPCMessage:
+    if "result" in frame:
+        return JSONRPCResponse.model_validate(frame)
+    if "error" in frame:
+        return JSONRPCError.model_validate(frame)
+    raise FrameError(INVALID_REQUEST, "A message needs a `method`, a `result` or an `error`.", _usable_id(frame))
+
+
+def _usable_id(frame: JsonObject) -> str | int | None:
+    given = frame.get("id")
+    if isinstance(given, str):
+        return cast(str, replaced(given))
+    return given if isinstance(given, int) and not isinstance(given, bool) else None
+
+
+def _told(error: ValidationError) -> str:
+    """The fields that are wrong, without what was in them."""
+    fields = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False) if detail["loc"])
+    return f"The message is no valid JSON-RPC 2.0: look at {', '.join(f'`{field}`' for field in fields)}."
+
+
+def _as_object(message: JSONRPCMessage) -> JsonObject:
+    match message:
+        case JSONRPCResponse():
+            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+        case JSONRPCError():
+            error = message.error.model_dump(mode="json", exclude_none=True)
+            return {"jsonrpc": "2.0", "id": message.id, "error": error}
+        case JSONRPCNotification():
+            head: JsonObject = {"jsonrpc": "2.0", "method": message.method}
+            return head if message.params is None else {**head, "params": message.params}
+        case JSONRPCRequest():
+            head = {"jsonrpc": "2.0", "id": message.id, "method": message.method}
+            return head if message.params is None else {**head, "params": message.params}

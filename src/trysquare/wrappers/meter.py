@@ -1,0 +1,76 @@
+"""Meter: how often each tool was called, how long it took and how much of that was work, for `/metrics` and others."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from dataclasses import dataclass
+
+BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0)
+"""Upper ends of the histogram's buckets, in seconds; one more bucket holds what took longer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolTimes:
+    """What was measured of one tool. Times are in seconds."""
+
+    tool: str
+    calls: int
+    failures: int
+    wall: float
+    wall_max: float
+    cpu: float
+    buckets: tuple[int, ...]
+    """How many calls took at most `BOUNDS[i]` and longer than the bound before it."""
+
+
+class Clock:
+    """The running sums of one tool."""
+
+    __slots__ = ("_buckets", "_calls", "_cpu", "_failures", "_lock", "_tool", "_wall", "_wall_max")
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._lock = threading.Lock()
+        self._calls = self._failures = 0
+        self._wall = self._wall_max = self._cpu = 0.0
+        self._buckets = [0] * (len(BOUNDS) + 1)
+
+    def add(self, wall: float, cpu: float, *, failed: bool) -> None:
+        """Count one call."""
+        bucket = bisect_left(BOUNDS, wall)
+        with self._lock:
+            self._calls += 1
+            self._failures += failed
+            self._wall += wall
+            self._cpu += cpu
+            self._buckets[bucket] += 1
+            if wall > self._wall_max:
+                self._wall_max = wall
+
+    def times(self) -> ToolTimes:
+        """The sums as they are now."""
+        with self._lock:
+            return ToolTimes(
+                tool=self._tool, calls=self._calls, failures=self._failures, wall=self._wall, wall_max=self._wall_max,
+                cpu=self._cpu, buckets=tuple(self._buckets),
+            )  # fmt: skip
+
+
+class Meter:
+    """The clocks of all tools."""
+
+    def __init__(self) -> None:
+        self._clocks: dict[str, Clock] = {}
+        self._lock = threading.Lock()
+
+    def clock(self, tool: str) -> Clock:
+        """The clock of a tool, made when it is first asked for."""
+        with self._lock:
+            return self._clocks.setdefault(tool, Clock(tool))
+
+    def times(self) -> list[ToolTimes]:
+        """What was measured, of the tools that were called, by name."""
+        with self._lock:
+            clocks = sorted(self._clocks.items())
+        return [times for _, clock in clocks if (times := clock.times()).calls]

@@ -1,0 +1,75 @@
+"""timed: how long each call takes, and how much of that is work of this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Generator
+from typing import Any
+
+from trysquare.core.context import CallContext
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool
+from trysquare.core.types import JsonObject
+from trysquare.wrappers.meter import Meter
+
+
+def timed(tool: Tool, *, meter: Meter) -> Tool:
+    """Measure each call of the tool.
+
+    The CPU time is that of the event loop's thread while it works on this call, and not while the call waits. What a
+    synchronous tool does in a thread of its own counts as waiting.
+    """
+    clock, inner = meter.clock(tool.name), tool.call
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        work = _Work(inner(arguments, context))
+        started, failed = time.perf_counter(), False
+        try:
+            result = await work
+            failed = not result.success
+            return result
+        except Exception:
+            failed = True
+            raise
+        finally:
+            clock.add(time.perf_counter() - started, work.cpu, failed=failed)
+
+    return tool.with_call(call)
+
+
+class _Work:
+    """An awaitable that adds up the CPU time of its own steps, so that what runs between them does not count."""
+
+    __slots__ = ("_steps", "cpu")
+
+    def __init__(self, work: Awaitable[Result[Any]]) -> None:
+        self._steps = work.__await__()
+        self.cpu = 0.0
+
+    def __await__(self) -> Generator[Any, Any, Result[Any]]:
+        steps = self._steps
+        sent: Any = None
+        thrown: BaseException | None = None
+        while True:
+            started = time.thread_time()
+            try:
+                waited_for = steps.send(sent) if thrown is None else _throw(steps, thrown)
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                self.cpu += time.thread_time() - started
+            try:
+                sent, thrown = (yield waited_for), None
+            except GeneratorExit:
+                _close(steps)
+                raise
+            except BaseException as error:  # noqa: BLE001 - handed to the work itself, which decides
+                sent, thrown = None, error
+
+
+def _throw(steps: Any, error: BaseException) -> Any:
+    return steps.throw(error)
+
+
+def _close(steps: Any) -> None:
+    steps.close()

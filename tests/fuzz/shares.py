@@ -1,0 +1,18 @@
+"""How many inputs each kind of fuzzing gets: ten thousand in all, a hundred thousand in the full size."""
+
+from __future__ import annotations
+
+from tests.support import size
+
+SHARES = {
+    "arbitrary arguments": 2500,
+    "arguments from schemas": 2500,
+    "requests in memory": 1000,
+    "frames over stdio": 2500,
+    "requests over HTTP": 1500,
+}
+
+
+def share(kind: str) -> int:
+    """How many inputs of one kind to make."""
+    return size(SHARES[kind], SHARES[kind] * 10)
