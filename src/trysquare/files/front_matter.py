@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -74,11 +74,13 @@ def _parse_yaml(raw: str) -> Any:
         raise ConfigurationError(
             "Front matter needs PyYAML.", hint="Install it with: pip install 'trysquare[guide]'"
         ) from None
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # Aliases could make a small text into a huge value, and no front matter needs them.
-        if any(isinstance(token, (yaml.AliasToken, yaml.AnchorToken)) for token in yaml.scan(raw)):
+        # Aliases could make a small text into a huge value, and no front matter needs them. Scanning costs as much as
+        # reading, so only a text that could hold one is scanned.
+        if ("&" in raw or "*" in raw) and _has_alias(yaml.scan(raw, Loader=loader)):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             raise FrontMatterError("Anchors and aliases are not allowed in front matter.")
-        return yaml.safe_load(raw)
+        return yaml.load(raw, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 2})" if mark is not None else ""
@@ -86,3 +88,7 @@ def _parse_yaml(raw: str) -> Any:
         raise FrontMatterError(f"The front matter cannot be read{line}: {problem}.") from None
     except (RecursionError, ValueError) as error:
         raise FrontMatterError(f"The front matter cannot be read: {error}.") from None
+
+
+def _has_alias(tokens: Iterable[object]) -> bool:
+    return any(type(token).__name__ in ("AliasToken", "AnchorToken") for token in tokens)

@@ -90,6 +90,12 @@ class SealedFolder:
         with self._opened(below, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             yield from _walk(descriptor, "" if below in (".", "") else below.strip("/") + "/", max_depth)
 
+    def folders(self, below: str = ".") -> list[str]:
+        """The names of the folders directly below one, in order; hidden and `_` names are left out."""
+        with self._opened(below, os.O_RDONLY | os.O_DIRECTORY) as descriptor, os.scandir(descriptor) as scan:
+            found = [each.name for each in scan if each.is_dir(follow_symlinks=False)]
+        return sorted(name for name in found if not name.startswith((".", "_")) and _is_text(name))
+
     def write_bytes(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file whole: it has the old contents or the new ones, never something between."""
         parent, name = self._parent(path)

@@ -51,4 +51,3 @@ class Document:
     """Flags that must have a value before the document is shown: `requires-workflow: true`."""
     includes: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    tokens: int = 0

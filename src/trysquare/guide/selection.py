@@ -133,7 +133,9 @@ class _Selecting:
         names = [operand.name for operand in part.operands if isinstance(operand, Named)]
         known = [each.id.name for name in names if self.content.category(name) for each in self.content.documents(name)]
         wanted = [pattern for operand in part.operands if isinstance(operand, Named) for pattern in operand.patterns]
-        close = [near for pattern in wanted for near in nearest(pattern, known, count=3)]
+        # A pattern is mostly the last piece of a name, so both are compared.
+        candidates = {**{name.rpartition("/")[2]: name for name in reversed(known)}, **{name: name for name in known}}
+        close = [candidates[near] for pattern in wanted for near in nearest(pattern, candidates, count=3)]
         hint = f" The nearest are {_quoted(close[:3])}." if close else ""
         return NotFound(
             f"Nothing matches `{_short(str(part))}`.{hint}",
