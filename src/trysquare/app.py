@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
+from trysquare.core.call import direct_calls
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
+from trysquare.core.metadata import ToolMetadata
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, Toolset
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
@@ -22,7 +26,7 @@ from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import FOLDER, project_state, user_state
-from trysquare.wrappers.wrapped import Wrapping, wrapped_toolset
+from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 Origins: TypeAlias = Mapping[str, Origin]
 Door: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager[Toolset]]
@@ -48,6 +52,8 @@ class App:
     """All tools as callers see them: wrapped and catalogued."""
     plain: Toolset
     """The same tools as they were declared."""
+    direct: Toolset
+    """The same tools as prompts call them: only limited and consented, under the names of their authors."""
     profiles: ProfileChoice
     state: LazyState
 
@@ -60,6 +66,7 @@ class App:
             page_size=self.settings.limits.page_size,
             call_timeout=self.settings.limits.timeout,
             state_keys=state_keys(self.settings),
+            direct=direct_calls(self.direct),
         )
 
 
@@ -183,14 +190,26 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
         state = LazyState(state_file(settings, known_origins))
         stack.callback(state.close)
         plain = await _opened(settings, known_origins, stack)
+        wrapping = Wrapping(prefix=settings.prefix or "", approvals=LazyApprovals(state))
         try:
-            served = wrapped_toolset(plain, Wrapping(prefix=settings.prefix or ""))
-            toolset = catalogued(served)
+            toolset = catalogued(wrapped_toolset(plain, wrapping))
         except DeclarationError as error:
             raise ConfigurationError(str(error)) from None
         yield App(
-            settings=settings, toolset=toolset, plain=plain, profiles=parse_profiles(settings.profile), state=state
+            settings=settings,
+            toolset=toolset,
+            plain=plain,
+            direct=direct_toolset(plain, wrapping),
+            profiles=_profiles(settings, known_origins),
+            state=state,
         )
+
+
+def _profiles(settings: Settings, origins: Origins) -> ProfileChoice:
+    try:
+        return parse_profiles(settings.profile)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.message, where=place_of("profile", origins), hint=error.hint) from None
 
 
 async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> Toolset:
@@ -198,9 +217,18 @@ async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -
     doors = [(room, _door(room, origins)) for room in wanted]
     toolsets = [await stack.enter_async_context(door(settings, origins)) for _, door in doors]
     try:
-        return CombinedToolset(toolsets)
+        combined = CombinedToolset(toolsets)
     except DeclarationError as error:
         raise ConfigurationError(str(error)) from None
+    limit = settings.limits.result_characters
+    return combined if limit is None else WrappedToolset(combined, partial(_held_to, limit=limit))
+
+
+def _held_to(tool: Tool, *, limit: int) -> Tool:
+    """The tool with the configured limit of its answers, unless its author chose one."""
+    if tool.metadata.result_limit != ToolMetadata().result_limit:
+        return tool
+    return replace(tool, metadata=replace(tool.metadata, result_limit=limit))
 
 
 def _door(room: Room, origins: Origins) -> Door:

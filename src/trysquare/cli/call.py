@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from trysquare.app import open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.terminal import TerminalCaller
-from trysquare.core.call import call_tool
+from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
@@ -38,9 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     start_logging(loaded)
+    if not loaded.is_set("log_level"):
+        # The answer says it already; a log line beside it would only repeat it.
+        logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         given = read_arguments(app.toolset, arguments.name, arguments.arguments)
-        context = CallContext(caller=TerminalCaller(), client="trysquare call")
+        context = CallContext(
+            caller=TerminalCaller(), client="trysquare call", direct=direct_calls(app.direct)
+        ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)
     print(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if arguments.json else result.to_text())
     return 0 if result.success else 1

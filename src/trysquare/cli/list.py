@@ -13,7 +13,7 @@ from trysquare.catalog.profiles import listed
 from trysquare.catalog.tokens import definition_tokens
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import print_json, print_table
+from trysquare.cli.output import count, print_json, print_table
 from trysquare.core.tool import Tool
 
 
@@ -68,18 +68,21 @@ def _tool_json(tool: Tool) -> dict[str, Any]:
 
 
 def _print(app: App, tools: Sequence[Tool]) -> None:
-    counts = [definition_tokens(tool) for tool in tools]
+    costs = [definition_tokens(tool) for tool in tools]
     rows = [
-        (tool.name, tool.metadata.category or tool.metadata.room, str(count), _first_line(tool.description))
-        for tool, count in zip(tools, counts, strict=True)
+        (tool.name, tool.metadata.category or tool.metadata.room, str(cost), _first_line(tool.description))
+        for tool, cost in zip(tools, costs, strict=True)
     ]
     print_table(("TOOL", "CATEGORY", "TOKENS", "PURPOSE"), rows)
     _print_beside(app)
-    print(f"\n{_count(len(tools), 'tool')} listed, {_count(sum(counts), 'token')}; {_callable(app)}")
+    if not app.plain.tools():
+        print("\nThere are no tools yet; name some with --tools MODULE:NAME, or in trysquare.toml.")
+        return
+    print(f"\n{count(len(tools), 'tool')} listed, {count(sum(costs), 'token')}; {_callable(app)}")
 
 
 def _callable(app: App) -> str:
-    return f"{_count(len(app.toolset.tools()), 'tool')} can be called by name."
+    return f"{count(len(app.toolset.tools()), 'tool')} can be called by name."
 
 
 def _print_beside(app: App) -> None:
@@ -94,7 +97,3 @@ def _print_beside(app: App) -> None:
 
 def _first_line(text: str) -> str:
     return next(iter(text.strip().splitlines()), "")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

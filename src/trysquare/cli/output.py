@@ -44,3 +44,8 @@ def _width() -> int:
 
 def _cut(text: str, room: int | None) -> str:
     return text if room is None or len(text) <= room else text[: room - 1] + "…"
+
+
+def count(number: int, word: str) -> str:
+    """A number and what it counts, in the singular for one."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -6,10 +6,11 @@ import argparse
 import asyncio
 import re
 
-from trysquare.app import App, open_app
+from trysquare.app import open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.core.errors import ConfigurationError
+from trysquare.settings.load import Loaded
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
 
@@ -44,23 +45,25 @@ def read_address(text: str) -> tuple[str, int]:
 async def _serve(arguments: argparse.Namespace) -> None:
     loaded = load(arguments)
     start_logging(loaded)
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
-        if arguments.http is None:
-            await _serve_stdio(app)
-        else:
-            await _serve_http(app)
+    if arguments.http is None:
+        await _serve_stdio(loaded)
+    else:
+        await _serve_http(loaded)
 
 
-async def _serve_stdio(app: App) -> None:
-    from trysquare.serve.stdio import serve_stdio
+async def _serve_stdio(loaded: Loaded) -> None:
+    from trysquare.serve.stdio import diverted_output, serve_descriptors
 
-    await serve_stdio(app.toolset, app.serve_options())
+    # Diverted before the user's modules are imported: whatever they print must not reach the client.
+    with diverted_output() as (read_from, write_to):
+        async with open_app(loaded.settings, origins=loaded.origins) as app:
+            await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
-async def _serve_http(app: App) -> None:
+async def _serve_http(loaded: Loaded) -> None:
     from trysquare.serve.http import HttpOptions, serve_http
 
-    http = app.settings.http
+    http = loaded.settings.http
     options = HttpOptions(
         host=http.host,
         port=http.port,
@@ -68,4 +71,5 @@ async def _serve_http(app: App) -> None:
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
     )
-    await serve_http(app.toolset, app.serve_options(), options)
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        await serve_http(app.toolset, app.serve_options(), options)

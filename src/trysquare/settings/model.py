@@ -93,6 +93,13 @@ class LintSettings(Section):
     """What `trysquare check` looks at."""
 
     ignore: TextList = Field(default=(), description="Rules that are not applied")
+    first_line: int = Field(default=50, description="Characters of a description's first line", ge=1)
+    description_characters: int = Field(default=1_024, description="Characters of a description", ge=1)
+    tool_tokens: int = Field(default=700, description="Tokens that one tool may cost in a listing", ge=1)
+    profile_tokens: int = Field(default=20_000, description="Tokens that a whole listing may cost", ge=1)
+    listed_tools: int = Field(default=128, description="Tools in a listing", ge=1)
+    parameters: int = Field(default=12, description="Parameters of one tool", ge=1)
+    name_length: int = Field(default=50, description="Characters of a tool's name", ge=1)
 
 
 class ServerSettings(Section):

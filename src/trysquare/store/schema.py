@@ -67,7 +67,7 @@ _FIRST = (
     """
     CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
         hash TEXT NOT NULL UNIQUE,
         scopes TEXT,
         created TEXT NOT NULL,
@@ -76,6 +76,8 @@ _FIRST = (
         revoked TEXT
     )
     """,
+    # A revoked token stays as a trace, and its name is free again.
+    "CREATE UNIQUE INDEX tokens_by_name ON tokens (name) WHERE revoked IS NULL",
     """
     CREATE TABLE handles (
         handle TEXT PRIMARY KEY,

@@ -56,7 +56,9 @@ def limited(tool: Tool, *, lifetime: float = LIFETIME) -> Tool:
 
 def paged_arguments(tool: Tool) -> Arguments:
     """The arguments that a limited tool lists: its own and the cursor."""
-    return tool.arguments if tool.metadata.result_limit is None else PagedArguments(tool.arguments)
+    if tool.metadata.result_limit is None:
+        return tool.arguments
+    return PagedArguments(tool.arguments)
 
 
 class _Repeated:

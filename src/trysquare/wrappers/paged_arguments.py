@@ -24,8 +24,12 @@ class PagedArguments:
         own = self._inner.wire.get("properties", {})
         return "cursor" if "cursor" not in own else "page_cursor"
 
-    @cached_property
+    @property
     def wire(self) -> JsonObject:
+        return self._wire
+
+    @cached_property
+    def _wire(self) -> JsonObject:
         wire = self._inner.wire
         return {**wire, "properties": {**wire.get("properties", {}), self.cursor_name: CURSOR}}
 
