@@ -1,0 +1,131 @@
+"""Fetch: from a request to an answer. Selects, checks flags, renders, bounds, and tells what it did."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from trysquare.catalog.tokens import count_tokens
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.guide.contradictions import Contradiction, contradictions
+from trysquare.guide.delivery import Delivery, Piece, deliver
+from trysquare.guide.document import Document
+from trysquare.guide.expression import Named, parse_expression, with_pattern
+from trysquare.guide.flags import FlagValue, holds
+from trysquare.guide.project import Project
+from trysquare.guide.render import render
+from trysquare.guide.selection import Chosen, Selection, select
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What is asked for."""
+
+    expression: str
+    pattern: str | None = None
+    budget: int | None = None
+    held: AbstractSet[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hidden:
+    """A document that was chosen and is not shown, because of a flag."""
+
+    document: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetched:
+    """What was found for a request, ready to be told."""
+
+    delivery: Delivery
+    selection: Selection
+    hidden: tuple[Hidden, ...]
+    conflicts: tuple[Contradiction, ...]
+    warnings: tuple[str, ...]
+
+
+def fetch(project: Project, request: Request) -> Fetched:
+    """Answer a request from a project's content."""
+    expression = parse_expression(request.expression)
+    if request.pattern:
+        expression = with_pattern(expression, request.pattern)
+    selection = select(expression, project)
+    flags = project.flag_values()
+    shown, hidden = _by_flags(selection.chosen, flags)
+    if not shown:
+        raise _all_hidden(hidden)
+    pieces, failed = _pieces(project, shown, flags)
+    if not pieces:
+        raise ToolError(failed[0], code=ErrorCode.CONFIG_INVALID)
+    delivery = deliver(pieces, budget=_budget(request, project), held=request.held)
+    wants_conflicts = project.flag("report-conflicts").value
+    found = contradictions([piece.document for piece in pieces]) if wants_conflicts else []
+    return Fetched(
+        delivery=delivery,
+        selection=selection,
+        hidden=hidden,
+        conflicts=tuple(found),
+        warnings=(*selection.warnings, *failed),
+    )
+
+
+def _budget(request: Request, project: Project) -> int | None:
+    if request.budget is not None:
+        return request.budget
+    set_by_flag = project.flag("content-budget").value
+    return set_by_flag if isinstance(set_by_flag, int) else None
+
+
+def _by_flags(chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple[list[Chosen], tuple[Hidden, ...]]:
+    shown: list[Chosen] = []
+    hidden: list[Hidden] = []
+    for each in chosen:
+        unmet = [name for name, wanted in each.document.requires.items() if not holds(wanted, flags.get(name))]
+        if unmet:
+            reason = ", ".join(f"requires-{name}: {each.document.requires[name]}" for name in unmet)
+            hidden.append(Hidden(document=str(each.document.id), reason=reason))
+        else:
+            shown.append(each)
+    return shown, tuple(hidden)
+
+
+def _all_hidden(hidden: Sequence[Hidden]) -> NotFound:
+    named = "; ".join(f"`{each.document}` ({each.reason})" for each in hidden[:5])
+    return NotFound(
+        f"What the expression names is hidden by flags: {named}.",
+        code=ErrorCode.RESOURCE_NOT_FOUND,
+        instruction="Ask the person whether to set the flag; set_project_flag does it.",
+    )
+
+
+def _pieces(project: Project, chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple[list[Piece], list[str]]:
+    pieces: list[Piece] = []
+    failed: list[str] = []
+    for each in chosen:
+        try:
+            text = render(each.document, flags=flags, include=lambda name: _included(project, name))
+        except ToolError as error:
+            failed.append(error.message)
+            continue
+        pieces.append(Piece(chosen=each, text=text, digest=_digest(each.document, text), tokens=count_tokens(text)))
+    return pieces, failed
+
+
+def _digest(document: Document, text: str) -> str:
+    """The digest of what is delivered. A plain document's own would do, but a template's depends on flags."""
+    return hashlib.sha256(f"{document.id}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _included(project: Project, name: str) -> str | None:
+    try:
+        operand = parse_expression(name).parts[0].operands[0]
+    except ToolError:
+        return None
+    if not isinstance(operand, Named) or len(operand.patterns) != 1:
+        return None
+    found = [each for each in project.documents(operand.name) if each.id.name == operand.patterns[0]]
+    return found[0].text if found else None
