@@ -12,11 +12,14 @@ from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.guide.contradictions import Contradiction, contradictions
 from trysquare.guide.delivery import Delivery, Piece, deliver
 from trysquare.guide.document import Document
-from trysquare.guide.expression import Named, parse_expression, with_pattern
+from trysquare.guide.expression import Expression, Named, parse_expression, with_pattern
 from trysquare.guide.flags import FlagValue, holds
 from trysquare.guide.project import Project
 from trysquare.guide.render import render
 from trysquare.guide.selection import Chosen, Selection, select
+
+MAX_CHECKED = 200
+"""Documents of one answer that are compared with the disk; for larger answers the watcher alone vouches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +56,7 @@ def fetch(project: Project, request: Request) -> Fetched:
     expression = parse_expression(request.expression)
     if request.pattern:
         expression = with_pattern(expression, request.pattern)
-    selection = select(expression, project)
+    selection = _current_selection(expression, project)
     flags = project.flag_values()
     shown, hidden = _by_flags(selection.chosen, flags)
     if not shown:
@@ -71,6 +74,12 @@ def fetch(project: Project, request: Request) -> Fetched:
         conflicts=tuple(found),
         warnings=(*selection.warnings, *failed),
     )
+
+
+def _current_selection(expression: Expression, project: Project) -> Selection:
+    selection = select(expression, project)
+    looked_at = [chosen.document for chosen in selection.chosen[:MAX_CHECKED]]
+    return selection if project.is_current(looked_at) else select(expression, project)
 
 
 def _budget(request: Request, project: Project) -> int | None:

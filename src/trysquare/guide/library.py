@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -105,6 +105,27 @@ class Library:
             if self._by_tag is None:
                 self._by_tag = self._tag_index()
             return self._by_tag.get(tag, ())
+
+    def is_current(self, documents: Iterable[Document]) -> bool:
+        """Whether these documents are as they lie on disk now; what is not is read again at the next question.
+
+        The watcher tells of changes a moment after they happen. This look closes the gap for what is about to be sent.
+        """
+        changed = [path for each in documents if (path := each.path) is not None and self._differs(each, path)]
+        for path in changed:
+            self.changed(path)
+        return not changed
+
+    def _differs(self, document: Document, path: str) -> bool:
+        with self._lock:
+            shelf = self._shelves.get(document.id.category)
+            known = None if shelf is None else shelf.entries.get(path)
+        if known is None:
+            return False
+        try:
+            return self._sealed.stat(path) != known
+        except ToolError:
+            return True
 
     def problems(self) -> Sequence[Problem]:
         """What could not be read, by path."""

@@ -76,6 +76,10 @@ class Project:
         taken = {(each.id.category, each.id.name.lower()) for each in self._shelf.all()}
         return [*(each for each in files if (each.id.category, each.id.name.lower()) not in taken), *stored]
 
+    def is_current(self, documents: Sequence[Document]) -> bool:
+        """Whether these documents are as they lie on disk now."""
+        return all([library.is_current(documents) for library in self.libraries])
+
     def presets(self) -> Mapping[str, PresetEntry]:
         """The presets that the folders name."""
         return {name: preset for library in self.libraries for name, preset in library.file.presets.items()}
