@@ -63,7 +63,7 @@ class DeleteNote(ToolArguments):
     consent=Consent(question="Delete the note {title}?"),
 )
 async def delete_note(args: DeleteNote) -> Result[str]:
-    """Delete one note of the notebook, after the person agreed."""
+    """Delete one note, after the person agreed."""
     _note(args.title)
     del _notes[args.title]
     return Result.ok(f"The note {args.title} is deleted.", instruction="Tell the person that it is gone.")
@@ -71,7 +71,7 @@ async def delete_note(args: DeleteNote) -> Result[str]:
 
 @tools.declare(category="example", use_when="a long table of squares is wanted", read_only=True, result_limit=2_000)
 async def list_squares(count: int = 1000) -> Result[str]:
-    """List the squares of the first whole numbers, one a line.
+    """List the squares of whole numbers, one a line.
 
     Args:
         count: How many lines to list
@@ -81,7 +81,9 @@ async def list_squares(count: int = 1000) -> Result[str]:
 
 @tools.declare(category="example", use_when="one number is to be divided by another", read_only=True)
 def divide(dividend: float, divisor: float) -> float:
-    """Divide one number by another. Its author forgot about zero, which shows what a crash looks like.
+    """Divide one number by another.
+
+    Its author forgot about zero, which shows what a crash looks like.
 
     Args:
         dividend: The number to divide

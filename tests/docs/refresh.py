@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.docs.pages import read_page
 from tests.docs.runner import PageRun, is_same, project_of
+from tests.docs.settings_tables import MARK, settings_tables
 
 
 class Recorder:
@@ -32,8 +33,13 @@ def refresh(path: Path) -> list[str]:
     # From the end to the start, so that the lines of the places before stay where they are.
     for place, expected, actual in reversed(recorder.changes):
         _replace(lines, place, expected, actual)
-    path.write_text("".join(lines), encoding="utf-8")
+    path.write_text(_with_tables("".join(lines)), encoding="utf-8")
     return [place for place, _, _ in recorder.changes]
+
+
+def _with_tables(text: str) -> str:
+    head, mark, _ = text.partition(MARK)
+    return head + mark + settings_tables() if mark else text
 
 
 def _replace(lines: list[str], place: str, expected: str, actual: str) -> None:

@@ -8,6 +8,8 @@ Marks of a block, after its language:
     raises="ValueError"    the Python block ends with that exception; an `output` block shows `ValueError: text`
     exit="1"               the last command of the console block ends with that code
     background             the last command keeps running until the page's end; its shown output is awaited
+    types="y"              the last command runs in a terminal, where a person types this
+    learns="9228-MYBE"     this part of the output differs each time; where later blocks show it, the real one is meant
 
 An `output` block holds what the Python block before it printed. In every shown output `…` stands for anything within
 a line, and a line that is only `…` for any number of lines.
@@ -28,6 +30,7 @@ import sys
 import threading
 import tomllib
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,7 +43,7 @@ COMMAND_SECONDS = 60
 
 _MARKS: dict[str, frozenset[str]] = {
     "python": frozenset({"title", "append", "fresh", "raises"}),
-    "console": frozenset({"exit", "background"}),
+    "console": frozenset({"exit", "background", "types", "learns"}),
     "toml": frozenset({"title"}),
     "json": frozenset({"title"}),
     "markdown": frozenset({"title"}),
@@ -155,7 +158,8 @@ class PageRun:
         self._names: dict[str, Any] = {"__name__": "__page__"}
         self._printed: str | None = None
         self._background: list[Background] = []
-        self._port = _free_port()
+        self._real = {SHOWN_PORT: _free_port()}
+        """What the page shows -> what is meant in this run."""
 
     def run(self) -> None:
         """Run every block; a failure names the block."""
@@ -209,7 +213,7 @@ class PageRun:
         file = self._project / block.marks["title"]
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a" if "append" in block.marks else "w", encoding="utf-8") as stream:
-            stream.write(("\n\n" if "append" in block.marks else "") + self._with_port(block.text))
+            stream.write(("\n\n" if "append" in block.marks else "") + self._as_meant(block.text))
         if file.name == "trysquare.toml":
             load_settings_file(file)
         return file
@@ -232,7 +236,7 @@ class PageRun:
     def _execute(self, block: Block) -> None:
         names = {"__name__": "__page__"} if "fresh" in block.marks else self._names
         # Empty lines in front, so that a traceback shows the line of the page.
-        code = compile("\n" * block.line + self._with_port(block.text), str(self._page.path), "exec", dont_inherit=True)
+        code = compile("\n" * block.line + self._as_meant(block.text), str(self._page.path), "exec", dont_inherit=True)
         exec(code, names)
 
     def _import(self, file: Path) -> None:
@@ -244,7 +248,7 @@ class PageRun:
     def _check_output(self, block: Block) -> None:
         if self._printed is None:
             raise AssertionError(f"{block.place}: an `output` block needs a python block before it")
-        self._compare(block.place, block.text, self._with_shown_port(self._printed))
+        self._compare(block.place, block.text, self._as_shown(self._printed))
         self._printed = None
 
     def _run_console(self, block: Block) -> None:
@@ -254,35 +258,78 @@ class PageRun:
             if last and "background" in block.marks:
                 self._start(block, command, shown)
             else:
-                self._check_command(block, command, shown, int(block.marks.get("exit", "0")) if last else 0)
+                self._check_command(block, command, shown, last=last)
 
-    def _check_command(self, block: Block, command: str, shown: str, code: int) -> None:
-        done = subprocess.run(
-            ["sh", "-c", self._with_port(command)], cwd=self._project, env=_environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=COMMAND_SECONDS,
-        )  # fmt: skip
-        output = self._with_shown_port(done.stdout)
+    def _check_command(self, block: Block, command: str, shown: str, *, last: bool) -> None:
+        typed = block.marks.get("types") if last else None
+        run = _run_plainly if typed is None else partial(run_in_terminal, typed=typed)
+        code, written = run(["sh", "-c", self._as_meant(command)], self._project)
         place = f"{block.place} `{command}`"
-        if done.returncode != code:
-            raise AssertionError(f"{place} ended with {done.returncode}, not {code}:\n\n{output}")
+        self._learn(block, shown, written)
+        output = self._as_shown(written)
+        expected = int(block.marks.get("exit", "0")) if last else 0
+        if code != expected:
+            raise AssertionError(f"{place} ended with {code}, not {expected}:\n\n{output}")
         self._compare(place, shown, output)
+
+    def _learn(self, block: Block, shown: str, written: str) -> None:
+        """Take from what came out the real form of what the page shows."""
+        value = block.marks.get("learns", "")
+        if not value or value not in shown or value in self._real:
+            return
+        escaped = re.escape(value)
+        pattern = _pattern(_trimmed(shown)).replace(escaped, r"(?P<real>[\w.~+/=-]+)", 1).replace(escaped, r"(?P=real)")
+        if found := re.fullmatch(pattern, _trimmed(self._as_shown(written))):
+            self._real[value] = found["real"]
 
     def _start(self, block: Block, command: str, shown: str) -> None:
         process = subprocess.Popen(
-            ["sh", "-c", f"exec {self._with_port(command)}"], cwd=self._project, env=_environment(),
+            ["sh", "-c", f"exec {self._as_meant(command)}"], cwd=self._project, env=_environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
         )  # fmt: skip
         running = Background(process)
         self._background.append(running)
         pattern = re.compile(_pattern(_trimmed(shown)))
-        written = running.wait_for(lambda text: bool(pattern.match(_trimmed(self._with_shown_port(text)))))
-        self._compare(f"{block.place} `{command}`", shown, self._with_shown_port(written))
+        written = running.wait_for(lambda text: bool(pattern.match(_trimmed(self._as_shown(text)))))
+        self._compare(f"{block.place} `{command}`", shown, self._as_shown(written))
 
-    def _with_port(self, text: str) -> str:
-        return text.replace(SHOWN_PORT, self._port)
+    def _as_meant(self, text: str) -> str:
+        for shown, real in self._real.items():
+            text = text.replace(shown, real)
+        return text
 
-    def _with_shown_port(self, text: str) -> str:
-        return text.replace(self._port, SHOWN_PORT).replace(str(self._project), ".")
+    def _as_shown(self, text: str) -> str:
+        for shown, real in self._real.items():
+            text = text.replace(real, shown)
+        return text.replace(str(self._project), ".")
+
+
+def _run_plainly(command: list[str], folder: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=COMMAND_SECONDS, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def run_in_terminal(command: list[str], folder: Path, *, typed: str) -> tuple[int, str]:
+    """Run a command in a terminal of its own and type something; returns its exit code and what the screen showed."""
+    ours, theirs = os.openpty()
+    written = bytearray()
+    try:
+        process = subprocess.Popen(command, cwd=folder, env=_environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        waiting = [f"{typed}\n".encode()]
+        # At its end a terminal gives an error where a pipe gives nothing.
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 65536):
+                written += piece
+                # A line without an end is a question: now the person types.
+                if waiting and not written.endswith(b"\n"):
+                    os.write(ours, waiting.pop())
+        return process.wait(timeout=COMMAND_SECONDS), written.decode("utf-8").replace("\r\n", "\n")
+    finally:
+        os.close(ours)
 
 
 def console_commands(block: Block) -> Iterator[tuple[str, str]]:

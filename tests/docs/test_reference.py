@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import pytest
+from tests.docs.pages import ROOT, read_page
+from tests.docs.settings_tables import MARK, settings_tables
 
 import trysquare
-from tests.docs.pages import ROOT, read_page
 from trysquare import ErrorCode
+from trysquare.cli.main import COMMANDS, Command
+from trysquare.cli.options import add_shared_options
 from trysquare.settings.environment import CONFIG_VARIABLE, EXAMPLES_VARIABLE, NO_SETTINGS, PREFIX_VARIABLE
 from trysquare.settings.keys import all_keys
 
@@ -45,12 +53,63 @@ def test_each_extra_has_its_line() -> None:
 
 
 def test_each_setting_has_its_line_with_the_words_of_the_model() -> None:
-    documented = rows("settings.md")
-    wrong = [key.name for key in all_keys().values() if key.description not in documented.get(key.name, "")]
-    assert wrong == []
-    assert sorted(name for name in documented if name not in all_keys()) == []
+    assert without_a_line(all_keys(), "settings.md") == []
+    _, mark, tables = read_page(REFERENCE / "settings.md").text.partition(MARK)
+    assert mark + tables == MARK + settings_tables(), "run python -m tests.docs.refresh docs/reference/settings.md"
 
 
 def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
     names = {CONFIG_VARIABLE, PREFIX_VARIABLE, EXAMPLES_VARIABLE, *NO_SETTINGS}
     assert without_a_line(names, "environment.md") == []
+
+
+def options_of(command: str) -> set[str]:
+    """The names of the options and arguments that a command and its subcommands take."""
+    module = cast(Command, importlib.import_module(f"trysquare.cli.{command}"))
+    parser = argparse.ArgumentParser(prog=command, add_help=False)
+    module.configure(parser)
+    return set(_names(parser))
+
+
+def _names(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield name
+                yield from (option for option in _names(inner) if option not in ("-h", "--help"))
+        elif action.option_strings:
+            yield from action.option_strings
+        else:
+            yield str(action.metavar or action.dest)
+
+
+def shared_options() -> set[str]:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_shared_options(parser)
+    return {name for action in parser._actions for name in action.option_strings}
+
+
+def documented_options() -> dict[str, set[str]]:
+    """What the tables under each heading of the page name: `trysquare serve` -> {`--http`}."""
+    found: dict[str, set[str]] = {}
+    heading = ""
+    for _, line in read_page(REFERENCE / "cli.md").prose:
+        if line.startswith("## "):
+            heading = line.removeprefix("## ").strip("`")
+            found[heading] = set()
+        elif row := _ROW.match(line):
+            found.setdefault(heading, set()).update(re.findall(r"`([^` =]+)[^`]*`", row["first"]))
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_of_the_command_has_its_line(command: str) -> None:
+    documented = documented_options()
+    assert f"trysquare {command}" in documented, f"docs/reference/cli.md has no heading `trysquare {command}`"
+    own = documented[f"trysquare {command}"]
+    assert sorted(options_of(command) - own - shared_options()) == []
+    assert sorted(own - options_of(command)) == [], "documented, but the command does not take it"
+
+
+def test_each_shared_option_has_its_line() -> None:
+    assert sorted(shared_options() - documented_options()["Shared options"]) == []

@@ -84,6 +84,37 @@ def test_a_background_command_runs_until_the_page_ends(tmp_path: Path) -> None:
     run_text(tmp_path, "```console background\n$ python -uc 'print(\"up\"); input() if 0 else __import__(\"threading\").Event().wait()'\nup\n```")  # fmt: skip  # noqa: E501
 
 
+def test_a_value_that_differs_each_time_is_learned_and_used(tmp_path: Path) -> None:
+    run_text(
+        tmp_path,
+        """
+        ```console learns="K-1234"
+        $ python -c 'import os; print("key:", os.urandom(4).hex())' | tee key; true
+        key: K-1234
+        ```
+        ```console
+        $ grep -c K-1234 key
+        1
+        $ cat key
+        key: K-1234
+        ```
+        """,
+    )
+
+
+def test_a_command_in_a_terminal_gets_what_is_typed(tmp_path: Path) -> None:
+    run_text(
+        tmp_path,
+        """
+        ```console types="yes"
+        $ python -c 'import sys; print(input("Sure? "), sys.stdin.isatty())'
+        Sure? yes
+        yes True
+        ```
+        """,
+    )
+
+
 @pytest.mark.parametrize(
     ("shown", "came", "same"),
     [

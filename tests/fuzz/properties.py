@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -33,6 +34,15 @@ def parsed_strictly(text: str | bytes) -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise AssertionError(f"`{name}` is not JSON")
+
+
+def left_behind(before: set[asyncio.Task[Any]]) -> list[str]:
+    """The tasks that run now and did not before.
+
+    The library that writes event streams keeps one watcher for each event loop, for good; it belongs to no request.
+    """
+    tasks = asyncio.all_tasks() - before
+    return [repr(task) for task in tasks if "_shutdown_watcher" not in repr(task)]
 
 
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")

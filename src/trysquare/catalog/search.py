@@ -11,15 +11,21 @@ from typing import Any, cast
 
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.spelling import Spelling
-from trysquare.catalog.words import split_words, synonyms, terms
+from trysquare.catalog.words import meaning, split_words, synonyms, terms
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
-_LEAST_COVERAGE = 0.3
+_LEAST_COVERAGE = 0.27
 """The share of a query's weight that the best tool must meet; below it the honest answer is that nothing fits."""
+_UNKNOWN_SHARE = 0.75
+"""A word that no tool knows counts less against a tool: people tell more than what they look for."""
+_PASSING = 0.5
+"""A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
+_IMAGINED = 20
+"""Tools that are counted as if they were there: in a set of two, every term would stand in half of them."""
 _EXACT = 1_000.0
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
@@ -99,7 +105,8 @@ class SearchIndex:
 
     def _wanted(self, query: str) -> list[tuple[float, list[tuple[str, float]]]]:
         """Each term of a query: what it weighs, and the known terms that stand for it."""
-        return [(self._rarity(term), self._known(term)) for term in dict.fromkeys(terms(query))]
+        known = {term: self._known(term) for term in terms(query)}
+        return [(self._rarity(term) * (1.0 if found else _UNKNOWN_SHARE), found) for term, found in known.items()]
 
     def _known(self, term: str) -> list[tuple[str, float]]:
         own = [(term, 1.0)] if term in self._postings else []
@@ -117,29 +124,33 @@ class SearchIndex:
         for weight, known in wanted:
             best: dict[str, tuple[float, float]] = {}
             for term, nearness in known:
-                for name, gain in self._gains(term, nearness):
+                for name, gain, met in self._gains(term, nearness):
                     if gain > best.get(name, (0.0, 0.0))[0]:
-                        best[name] = (gain, nearness)
-            for name, (gain, nearness) in best.items():
+                        best[name] = (gain, met)
+            for name, (gain, met) in best.items():
                 scores[name] = scores.get(name, 0.0) + gain
-                coverage[name] = coverage.get(name, 0.0) + weight * nearness
+                coverage[name] = coverage.get(name, 0.0) + weight * met
         return scores, coverage
 
-    def _gains(self, term: str, nearness: float) -> Iterator[tuple[str, float]]:
-        postings = self._postings[term]
+    def _gains(self, term: str, nearness: float) -> Iterator[tuple[str, float, float]]:
+        """Of every tool that holds a term: what it adds to the score, and how surely the tool is about it."""
         factor = nearness * self._rarity(term) * (_SATURATION + 1)
         mean = self._length / len(self._documents)
-        for name, weight in postings.items():
+        for name, weight in self._postings[term].items():
             norm = 1 - _LENGTH_SHARE + _LENGTH_SHARE * self._documents[name].length / mean
-            yield name, factor * weight / (weight + _SATURATION * norm)
+            yield name, factor * weight / (weight + _SATURATION * norm), nearness * weight / (weight + _PASSING)
 
     def _rarity(self, term: str) -> float:
         holding = len(self._postings.get(term, ()))
-        return math.log(1 + (len(self._documents) - holding + 0.5) / (holding + 0.5))
+        return math.log(1 + (len(self._documents) + _IMAGINED - holding + 0.5) / (holding + 0.5))
 
     def _vector(self, name: str) -> dict[str, float]:
-        weights = self._documents[name].weights
-        return {term: math.sqrt(weight) * self._rarity(term) for term, weight in weights.items()}
+        """The tool's terms by meaning: `fetch` and `get` are no difference that tells two tools apart."""
+        vector: dict[str, float] = {}
+        for term, weight in self._documents[name].weights.items():
+            own = math.sqrt(weight) * (1 + self._rarity(term))
+            vector[meaning(term)] = max(own, vector.get(meaning(term), 0.0))
+        return vector
 
     def _add(self, tool: Tool) -> None:
         document = _document(tool)

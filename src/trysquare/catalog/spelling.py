@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-_SHORTEST = 4
+_SHORTEST_MEANT, _SHORTEST_TYPED = 4, 5
 """Shorter words are one slip away from too many others."""
 _TWO_SLIPS = 8
 
@@ -39,7 +39,7 @@ class Spelling:
 
     def guesses(self, term: str, *, count: int = 3) -> list[Guess]:
         """The nearest known terms within one slip, or two for long words; nearest first."""
-        if len(term) < _SHORTEST:
+        if len(term) < _SHORTEST_TYPED:
             return []
         allowed = 2 if len(term) >= _TWO_SLIPS else 1
         found: list[tuple[int, str]] = []
@@ -54,7 +54,7 @@ class Spelling:
         shared: Counter[str] = Counter()
         for trigram in _trigrams(term):
             shared.update(self._by_trigram.get(trigram, ()))
-        return [known for known, _ in shared.most_common(40) if len(known) >= _SHORTEST]
+        return [known for known, _ in shared.most_common(40) if len(known) >= _SHORTEST_MEANT]
 
 
 def _trigrams(term: str) -> set[str]:

@@ -17,9 +17,9 @@ _SAY_NOTHING = (
 )
 _STOP = frozenset(_SAY_NOTHING.split())
 _SUFFIXES = (
-    ("ations", "ate"), ("ation", "ate"), ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"),
-    ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ers", "er"), ("ed", ""), ("es", "e"), ("s", ""), ("ments", ""),
-    ("ment", ""),
+    ("ations", "ate"), ("ation", "ate"), ("ments", ""), ("ment", ""), ("ings", ""), ("ing", ""), ("ies", "y"),
+    ("ied", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ers", "er"), ("ed", ""),
+    ("es", "e"), ("s", ""),
 )  # fmt: skip
 _SHORTEST_STEM = 3
 
@@ -45,7 +45,7 @@ _SYNONYMS = (
 
 def split_words(text: str) -> list[str]:
     """The words of a text or a name in lower case, without accents, nothing left out."""
-    return [_plain(word) for word in _WORD.findall(text)]
+    return [plain for word in _WORD.findall(text) if (plain := _plain(word))]
 
 
 def terms(text: str) -> list[str]:
@@ -64,7 +64,10 @@ def stem(word: str) -> str:
 
 
 def _keeps(word: str, suffix: str) -> bool:
-    return suffix == "s" and word.endswith(("ss", "us", "is"))
+    """`class` is no plural, and `document` is no deed of anybody."""
+    if suffix == "s":
+        return word.endswith(("ss", "us", "is"))
+    return suffix in ("ment", "ments") and len(word) - len(suffix) < 2 * _SHORTEST_STEM - 1
 
 
 def _ended(base: str) -> str:
@@ -78,21 +81,30 @@ def _ended(base: str) -> str:
 def _plain(word: str) -> str:
     if word.isascii():
         return word.lower()
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    decomposed = unicodedata.normalize("NFKD", word)
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()
+
+
+def _groups() -> list[list[str]]:
+    return [[stem(word) for word in group] for group in _SYNONYMS]
 
 
 def _by_term() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for group in _SYNONYMS:
-        stems = [stem(word) for word in group]
+    for stems in _groups():
         found.update({own: tuple(other for other in stems if other != own) for own in stems})
     return found
 
 
 _SYNONYMS_OF = _by_term()
+_FIRST_OF = {own: stems[0] for stems in _groups() for own in stems}
 
 
 def synonyms(term: str) -> tuple[str, ...]:
     """Terms that mean about the same in the name of a tool."""
     return _SYNONYMS_OF.get(term, ())
+
+
+def meaning(term: str) -> str:
+    """One term for all that mean about the same."""
+    return _FIRST_OF.get(term, term)

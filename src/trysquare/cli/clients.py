@@ -54,6 +54,8 @@ class Client:
     name_room: int | None = None
     """How long a tool's name may be in the frame that the client puts it in; None where no limit is known."""
     name_frame: str = "mcp__{server}__{tool}"
+    program: str | None = None
+    """Its command, where it has one: a sign that it is installed."""
     afterwards: str = "Restart it to load the server."
 
     def entry(self, command: str, arguments: list[str]) -> JsonObject:
@@ -84,6 +86,7 @@ CLIENTS: Mapping[str, Client] = {
                 "user": lambda place: place.home / ".claude.json",
                 "project": lambda place: place.project / ".mcp.json",
             },
+            program="claude",
             table="mcpServers",
             typed=True,
             name_room=64,
@@ -105,6 +108,7 @@ CLIENTS: Mapping[str, Client] = {
                 "user": lambda place: place.home / ".cursor" / "mcp.json",
                 "project": lambda place: place.project / ".cursor" / "mcp.json",
             },
+            program="cursor",
             table="mcpServers",
             most_tools=40,
             name_room=59,
@@ -118,6 +122,7 @@ CLIENTS: Mapping[str, Client] = {
                 "user": _vs_code_user,
                 "project": lambda place: place.project / ".vscode" / "mcp.json",
             },
+            program="code",
             table="servers",
             typed=True,
             most_tools=128,
@@ -129,6 +134,7 @@ CLIENTS: Mapping[str, Client] = {
             name="codex",
             title="Codex",
             files={"user": _codex_home, "project": lambda place: place.project / ".codex" / "config.toml"},
+            program="codex",
             table="mcp_servers",
             format="toml",
             most_tools=128,
@@ -142,6 +148,7 @@ CLIENTS: Mapping[str, Client] = {
                 "user": lambda place: place.home / ".gemini" / "settings.json",
                 "project": lambda place: place.project / ".gemini" / "settings.json",
             },
+            program="gemini",
             table="mcpServers",
             most_tools=512,
             name_room=63,

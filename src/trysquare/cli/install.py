@@ -81,9 +81,10 @@ class EntryPlace:
         return clients_toml if self.client.format == "toml" else clients_jsonc
 
 
-def installed_entry(place: EntryPlace) -> Any | None:
-    """What a client's file says of a server, or None. An unreadable file is a `ConfigurationError`."""
-    return edited(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, place.path))
+def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
+    """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
+    path = place.path[:1] if everything else place.path
+    return edited(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, path))
 
 
 def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
@@ -109,7 +110,7 @@ def _client(name: str) -> Client:
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
     profile = await _checked_profile(loaded, place)
     command, *before = server_command()
-    words = [*before, "serve", *_options(arguments, loaded)]
+    words = [*before, "serve", *server_options(arguments, loaded)]
     return place.client.entry(command, words + (["--profile", profile] if profile else []))
 
 
@@ -147,7 +148,7 @@ def server_command() -> list[str]:
     return [sys.executable, "-m", "trysquare"]
 
 
-def _options(arguments: argparse.Namespace, loaded: Loaded) -> list[str]:
+def server_options(arguments: argparse.Namespace, loaded: Loaded) -> list[str]:
     """What options and environment say here, as options of the entry: a client has neither our folder nor our shell."""
     words: list[str] = []
     for option in ALL_OPTIONS:

@@ -49,14 +49,32 @@ class ToolArguments(BaseModel):
 
 def model_schema(model: type[BaseModel]) -> JsonObject:
     """The closed schema of a model, tidied; pydantic is asked only for what is not plain."""
-    return tidy(_plain_model_schema(model) or {**model.model_json_schema(), "additionalProperties": False})
+    whole = _plain_model_schema(model) or model.model_json_schema()
+    # A model's docstring speaks to its readers; what the tool is for stands in the tool's own description.
+    body = {key: part for key, part in whole.items() if key != "description"}
+    return tidy({"properties": {}, **body, "additionalProperties": False})
 
 
 def _plain_model_schema(model: type[BaseModel]) -> JsonObject | None:
-    customised = "__get_pydantic_json_schema__" in vars(model) or model.model_config.get("json_schema_extra")
-    if customised or not model.__pydantic_fields_complete__:
+    if _is_customised(model) or not model.__pydantic_fields_complete__:
         return None
     return plain_object_schema(model.model_fields)
+
+
+def _is_customised(model: type[BaseModel]) -> bool:
+    """Whether anything but the fields has a say in the model's schema."""
+    if any(model.model_config.get(key) is not None for key in _SCHEMA_SETTINGS):
+        return True
+    hooks = ("__get_pydantic_json_schema__", "__get_pydantic_core_schema__")
+    if any(hook in vars(base) for base in model.__mro__ if base not in BaseModel.__mro__ for hook in hooks):
+        return True
+    decorators = model.__pydantic_decorators__
+    return any(validator.info.mode != "after" for validator in decorators.field_validators.values())
+
+
+_SCHEMA_SETTINGS = (
+    "json_schema_extra", "alias_generator", "schema_generator", "field_title_generator", "model_title_generator"
+)  # fmt: skip
 
 
 def schema_markdown(schema: JsonObject) -> str:

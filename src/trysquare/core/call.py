@@ -33,7 +33,7 @@ async def call_tool(
         return await tool.call(require_object(arguments), own)
     except ToolError as error:
         logger.info("%s: %s", _shown(name), error.code)
-        return Result[Any].from_error(error)
+        return Result.from_error(error)
     except asyncio.CancelledError:
         if _is_being_cancelled():
             raise
@@ -88,7 +88,7 @@ def _shown(name: str) -> str:
 
 def _crashed(name: str) -> Result[Any]:
     incident = _logged_crash(f"Tool {_shown(name)}")
-    return Result[Any].failure(
+    return Result.failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",
         code=ErrorCode.INTERNAL_ERROR,

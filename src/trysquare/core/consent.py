@@ -37,5 +37,5 @@ class ConsentDecision:
 
 def arguments_digest(arguments: JsonObject) -> str:
     """SHA-256 of the arguments in one canonical form, whatever order their names came in."""
-    text = json.dumps(jsonable(arguments), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(arguments, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=jsonable)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
-from trysquare.core.content import ResourceContents
-from trysquare.core.context import CallContext
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.prompt import Complete, Prompt, prompt
 from trysquare.core.registry import OnceRegistry
-from trysquare.core.resource import Resource, ResourceTemplate
+from trysquare.core.resource import Resource, ResourceTemplate, resource
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import FixedToolset
 
@@ -25,9 +23,23 @@ class Declarations:
         self._prompts: OnceRegistry[Prompt] = OnceRegistry("Prompt")
         self._resources: OnceRegistry[Resource | ResourceTemplate] = OnceRegistry("Resource")
 
+    @overload
+    def declare(self, function: F, /) -> F: ...
+
+    @overload
     def declare(
         self,
-        function: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        **options: Unpack[MetadataOptions],
+    ) -> Callable[[F], F]: ...
+
+    def declare(
+        self,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -38,8 +50,7 @@ class Declarations:
         """Declare a function as a tool; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
-            made = tool(declared, name=name, title=title, description=description, **options)
-            self._tools.add(made.name, made)
+            self.add(tool(declared, name=name, title=title, description=description, **options))
             return declared
 
         return remember if function is None else remember(function)
@@ -48,22 +59,38 @@ class Declarations:
         """Add a tool that was made elsewhere."""
         self._tools.add(made.name, made)
 
+    @overload
+    def prompt(self, function: F, /) -> F: ...
+
+    @overload
     def prompt(
         self,
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
         complete: Complete | None = None,
         examples: tuple[tuple[str, str], ...] = (),
-    ) -> Callable[[F], F]:
-        """Declare a function as a prompt; it is returned unchanged."""
+    ) -> Callable[[F], F]: ...
+
+    def prompt(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        complete: Complete | None = None,
+        examples: tuple[tuple[str, str], ...] = (),
+    ) -> Any:
+        """Declare a function as a prompt; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
             made = prompt(declared, name=name, title=title, complete=complete, examples=examples)
             self._prompts.add(made.name, made)
             return declared
 
-        return remember
+        return remember if function is None else remember(function)
 
     def resource(
         self,
@@ -78,17 +105,9 @@ class Declarations:
         """Declare a function as a resource, or as a template where the address has parts in braces."""
 
         def remember(declared: F) -> F:
-            read = _reading(declared, mime_type)
-            about = description or (declared.__doc__ or "").strip() or None
-            label = name or declared.__name__
-            made: Resource | ResourceTemplate
-            if "{" in uri:
-                made = ResourceTemplate(
-                    uri_template=uri, name=label, read=read, title=title, description=about, mime_type=mime_type,
-                    complete=complete,
-                )  # fmt: skip
-            else:
-                made = Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type)
+            made = resource(
+                declared, uri, name=name, title=title, description=description, mime_type=mime_type, complete=complete
+            )
             self._resources.add(uri, made)
             return declared
 
@@ -112,25 +131,3 @@ def _as_toolset(
         resources=(made for made in resources.values() if isinstance(made, Resource)),
         templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
     )
-
-
-def _reading(function: Callable[..., Any], mime_type: str | None) -> Any:
-    import inspect
-
-    wants_context = any(
-        parameter.annotation is CallContext
-        for parameter in inspect.signature(function, eval_str=True).parameters.values()
-    )
-
-    async def read(uri: str, values: dict[str, str], context: CallContext) -> tuple[ResourceContents, ...]:
-        bound: dict[str, Any] = {**values, **({"context": context} if wants_context else {})}
-        returned = function(**bound)
-        if inspect.isawaitable(returned):
-            returned = await returned
-        if isinstance(returned, ResourceContents):
-            return (returned,)
-        if isinstance(returned, str):
-            return (ResourceContents(uri=uri, mime_type=mime_type or "text/plain", text=returned),)
-        return tuple(returned)
-
-    return read

@@ -61,7 +61,7 @@ class MemoryHandles:
                 kept = None
         if kept is None or kept.principal != principal:
             raise NotFound(
-                f"No handle `{handle}`: it has expired or never existed.",
+                f"No handle `{handle[:40]}`: it has expired or never existed.",
                 code=ErrorCode.HANDLE_NOT_FOUND,
                 instruction="Repeat the call that produced the handle.",
             )

@@ -11,7 +11,7 @@ import types
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trysquare.core.types import JsonObject
 
@@ -57,26 +57,36 @@ def _literal_schema(choices: tuple[Any, ...]) -> JsonObject | None:
 
 
 def _union_schema(members: tuple[Any, ...]) -> JsonObject | None:
-    schemas = [plain_annotation_schema(member) for member in members]
-    if any(schema is None for schema in schemas):
-        return None
-    return {"anyOf": schemas}
+    schemas: list[JsonObject] = []
+    # Pydantic tells null last, wherever it was written.
+    for member in sorted(members, key=lambda member: member is type(None)):
+        schema = plain_annotation_schema(member)
+        if schema is None:
+            return None
+        if schema not in schemas:
+            schemas.append(schema)
+    return {"anyOf": schemas} if len(schemas) > 1 else schemas[0]
 
 
 def plain_field_schema(info: FieldInfo) -> JsonObject | None:
     """The schema of a plain field: its annotation, description and default. None if anything else is set."""
-    if info.metadata or info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
-        return None
-    if info.title or info.examples or info.deprecated:
-        return None
-    schema = plain_annotation_schema(info.annotation)
+    schema = None if _is_special(info) else plain_annotation_schema(info.annotation)
     if schema is None:
         return None
-    if info.description:
+    if info.description is not None:
         schema["description"] = info.description
     if not info.is_required() and info.default_factory is None:
-        schema["default"] = to_jsonable_python(info.default)
+        try:
+            schema["default"] = to_jsonable_python(info.default)
+        except (PydanticSerializationError, ValueError):
+            return None
     return schema
+
+
+def _is_special(info: FieldInfo) -> bool:
+    if info.metadata or info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
+        return True
+    return any(part is not None for part in (info.title, info.examples, info.deprecated, info.field_title_generator))
 
 
 def plain_object_schema(fields: dict[str, FieldInfo]) -> JsonObject | None:

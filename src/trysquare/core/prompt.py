@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.content import Content, Text
 from trysquare.core.context import CallContext
-from trysquare.core.docstrings import argument_descriptions, summary_text
-from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
+from trysquare.core.docstrings import summary_text
+from trysquare.core.errors import InvalidArguments
+from trysquare.core.result import Result
+from trysquare.core.running import run_function
+from trysquare.core.schema import Signature, function_name, read_signature
+from trysquare.core.types import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,60 +62,46 @@ def prompt(
     examples: tuple[tuple[str, str], ...] = (),
 ) -> Prompt:
     """Make a prompt of a function that takes text arguments and returns text, a message, or messages."""
+    final_name = name or function_name(function)
     docstring = inspect.getdoc(function) or ""
-    parameters = inspect.signature(function, eval_str=True).parameters
-    context = next((key for key, value in parameters.items() if value.annotation is CallContext), None)
-    arguments = _arguments(function, context, argument_descriptions(docstring))
-    known = {argument.name for argument in arguments}
+    signature = read_signature(function)
 
-    async def render(given: dict[str, str], context_value: CallContext) -> Sequence[PromptMessage]:
-        _check(given, arguments, known)
-        bound: dict[str, Any] = dict(given)
-        if context is not None:
-            bound[context] = context_value
-        returned = function(**bound)
-        return _as_messages(await returned if inspect.isawaitable(returned) else returned)
+    async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
+        bound = signature.bind(_parsed(signature, final_name, given), context)
+        return _as_messages(await run_function(function, bound, context))
 
     return Prompt(
-        name=name or function.__name__,
+        name=final_name,
         title=title,
         description=summary_text(docstring),
-        arguments=arguments,
+        arguments=_arguments(signature.arguments.wire),
         render=render,
         complete=complete,
         examples=examples,
     )
 
 
-def _arguments(
-    function: Callable[..., Any], context: str | None, described: dict[str, str]
-) -> tuple[PromptArgument, ...]:
-    found: list[PromptArgument] = []
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        if name == context:
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise DeclarationError(f"Prompt `{function.__name__}` takes `*{name}`; name its arguments one by one.")
-        required = parameter.default is inspect.Parameter.empty
-        found.append(PromptArgument(name=name, description=described.get(name), required=required))
-    return tuple(found)
+def _arguments(schema: JsonObject) -> tuple[PromptArgument, ...]:
+    required = schema.get("required", ())
+    return tuple(
+        PromptArgument(name=name, description=part.get("description"), required=name in required)
+        for name, part in schema["properties"].items()
+    )
 
 
-def _check(given: dict[str, str], arguments: tuple[PromptArgument, ...], known: set[str]) -> None:
-    missing = [argument.name for argument in arguments if argument.required and argument.name not in given]
-    unknown = [name for name in given if name not in known]
-    if missing:
-        raise InvalidArguments(f"Missing: {', '.join(missing)}.", code=ErrorCode.VALIDATION_MISSING_PARAM)
-    if unknown:
-        raise InvalidArguments(
-            f"Unknown: {', '.join(unknown)}. The arguments are {', '.join(sorted(known)) or 'none'}.",
-            code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
-        )
+def _parsed(signature: Signature, name: str, given: dict[str, str]) -> Any:
+    try:
+        return signature.arguments.parse(name, dict(given))
+    except InvalidArguments as error:
+        # The corrected call would be a tool's; a prompt is asked for by a person, who reads the message.
+        raise InvalidArguments(error.message, code=error.code) from None
 
 
 def _as_messages(returned: Any) -> Sequence[PromptMessage]:
+    if isinstance(returned, Result):
+        return (PromptMessage(content=Text(text=cast(Result[Any], returned).to_text())),)
     if isinstance(returned, str):
         return (PromptMessage(content=Text(text=returned)),)
     if isinstance(returned, PromptMessage):
         return (returned,)
-    return tuple(returned)
+    return tuple(message if isinstance(message, PromptMessage) else _as_messages(message)[0] for message in returned)

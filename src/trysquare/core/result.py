@@ -14,6 +14,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,10 +41,10 @@ class Result(Generic[T]):
     raw: bytes | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @classmethod
+    # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker without saying so.
+    @staticmethod
     def ok(
-        cls,
-        value: T | None = None,
+        value: V | None = None,
         *,
         message: str | None = None,
         instruction: str | None = None,
@@ -51,9 +52,9 @@ class Result(Generic[T]):
         next: JsonObject | None = None,
         fields: Mapping[str, Any] | None = None,
         content: tuple[Content, ...] = (),
-    ) -> Result[T]:
+    ) -> Result[V]:
         """The call did what it was asked to."""
-        return cls(
+        return Result(
             success=True,
             value=value,
             message=message,
@@ -64,9 +65,8 @@ class Result(Generic[T]):
             content=content,
         )
 
-    @classmethod
+    @staticmethod
     def failure(
-        cls,
         error: str,
         error_type: str | None = None,
         *,
@@ -76,9 +76,10 @@ class Result(Generic[T]):
         instruction: str | None = None,
         next: JsonObject | None = None,
         fields: Mapping[str, Any] | None = None,
-    ) -> Result[T]:
+    ) -> Result[Any]:
         """The call failed, and the text says why."""
-        return cls(
+        # Not `Result[Any](…)`: typing would set an attribute on an object that has no place for it.
+        return Result(
             success=False,
             error=error,
             error_type=error_type or code.value.lower(),
@@ -90,10 +91,10 @@ class Result(Generic[T]):
             fields=fields or {},
         )
 
-    @classmethod
-    def from_error(cls, error: ToolError) -> Result[T]:
+    @staticmethod
+    def from_error(error: ToolError) -> Result[Any]:
         """The failure that a raised `ToolError` stands for."""
-        return cls.failure(
+        return Result.failure(
             error.message, code=error.code, instruction=error.instruction, next=error.next, fields=error.fields
         )
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import inspect
-import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, create_model
 from pydantic.fields import FieldInfo
 
-from trysquare.core.action_union import ActionUnion, fill_default_action
+from trysquare.core.action_union import DISCRIMINATOR, ActionUnion, fill_default_action
 from trysquare.core.arguments import ToolArguments, model_schema
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import argument_descriptions
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
-from trysquare.core.healing import healed, unwrapped
+from trysquare.core.healing import checked, unwrapped
 from trysquare.core.plain_schema import plain_object_schema
 from trysquare.core.tidy_schema import tidy
 from trysquare.core.types import JsonObject
 
-_building = threading.RLock()
+_PARAMETER = "parameter_"
 
 
 class Arguments(Protocol):
@@ -60,14 +59,11 @@ class ModelArguments:
 
     @property
     def exact(self) -> JsonObject:
-        return self.wire
+        return self._wire
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
-        inner = unwrapped(raw, self._model.model_fields)
-        try:
-            return self._model.model_validate(inner)
-        except ValidationError as error:
-            raise healed(error, tool=tool, raw=inner, schema=self.wire) from None
+        inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw
+        return checked(self._model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire)
 
 
 class UnionArguments:
@@ -75,6 +71,7 @@ class UnionArguments:
 
     def __init__(self, models: tuple[type[BaseModel], ...]) -> None:
         self._union = ActionUnion(models)
+        self._default = self._union.default_action()
 
     @property
     def wire(self) -> JsonObject:
@@ -88,33 +85,23 @@ class UnionArguments:
     def exact(self) -> JsonObject:
         return self._union.exact
 
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        with _building:
-            members: Any = Union[self._union.models]  # noqa: UP007 - built from a tuple
-            exact: Any = Annotated[members, Field(discriminator="action")]
-            return TypeAdapter[Any](exact)
-
     def parse(self, tool: str, raw: JsonObject) -> Any:
-        filled = fill_default_action(unwrapped(raw, self.wire["properties"]), self._union.default_action())
-        try:
-            return self._adapter.validate_python(filled)
-        except ValidationError as error:
-            raise healed(_without_tags(error, filled), tool=tool, raw=filled, schema=self.wire) from None
+        filled = fill_default_action(unwrapped(raw, self._wire["properties"]), self._default)
+        model = self._union.model_of(filled.get(DISCRIMINATOR))
+        if model is not None:
+            own = self._union.schema_of(model)
+            return checked(model.model_validate, tool=tool, raw=filled, schema=lambda: own)
+        return checked(self._check_action, tool=tool, raw=filled, schema=lambda: self._wire)
 
+    def _check_action(self, arguments: JsonObject) -> Any:
+        """Validate by the action's own model; without one, the action alone is what is wrong."""
+        model = self._union.model_of(arguments.get(DISCRIMINATOR))
+        return model.model_validate(arguments) if model else self._only_action.model_validate(arguments)
 
-def _without_tags(error: ValidationError, raw: JsonObject) -> ValidationError:
-    """The same error with places as the caller knows them: pydantic puts the action's name in front."""
-    lines: list[Any] = []
-    for detail in error.errors(include_url=False):
-        place = detail["loc"]
-        if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
-            kind, place = ("missing" if "action" not in raw else "enum"), ("action",)
-            context = {"expected": detail.get("ctx", {}).get("expected_tags", "")}
-            lines.append({"type": kind, "loc": place, "input": raw.get("action"), "ctx": context})
-        else:
-            lines.append({**detail, "loc": place[1:]})
-    return ValidationError.from_exception_data(error.title, lines)
+    @cached_property
+    def _only_action(self) -> type[BaseModel]:
+        actions: Any = Literal[tuple(self._union.actions())]
+        return create_model("Action", __config__=ConfigDict(extra="ignore"), action=(actions, ...))
 
 
 class FunctionArguments:
@@ -135,21 +122,19 @@ class FunctionArguments:
 
     @property
     def exact(self) -> JsonObject:
-        return self.wire
+        return self._wire
 
     @cached_property
     def _model(self) -> type[BaseModel]:
-        with _building:
-            fields: Any = {name: (info.annotation, info) for name, info in self._fields.items()}
-            return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
+        # The model's own names differ from the parameters', which may be names that pydantic keeps to itself.
+        fields: Any = {_PARAMETER + name: (info.annotation, info) for name, info in self._fields.items()}
+        config = ConfigDict(extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER))
+        return create_model(self._name, __config__=config, **fields)
 
-    def parse(self, tool: str, raw: JsonObject) -> Any:
-        inner = unwrapped(raw, self._fields)
-        try:
-            checked = self._model.model_validate(inner)
-        except ValidationError as error:
-            raise healed(error, tool=tool, raw=inner, schema=self.wire) from None
-        return {name: getattr(checked, name) for name in self._fields}
+    def parse(self, tool: str, raw: JsonObject) -> JsonObject:
+        inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw
+        values = checked(self._model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire).__dict__
+        return {name: values[_PARAMETER + name] for name in self._fields}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,32 +179,60 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     context = next((name for name in parameters if _is_context(hints.get(name))), None)
     parameters.pop(context or "", None)
     for parameter in parameters.values():
-        _refuse_variadic(function, parameter)
+        _refuse_unnamed(function, parameter)
     if len(parameters) == 1:
         [name] = parameters
         if models := _argument_models(hints.get(name)):
             arguments = ModelArguments(models[0]) if len(models) == 1 else UnionArguments(models)
+            _require_schema(function, arguments)
             return Signature(arguments=arguments, model_parameter=name, context_parameter=context)
-    fields = _fields(function, parameters, hints)
-    return Signature(arguments=FunctionArguments(function.__name__, fields), context_parameter=context)
+    arguments = FunctionArguments(function_name(function), _fields(function, parameters, hints))
+    _require_schema(function, arguments)
+    return Signature(arguments=arguments, context_parameter=context)
+
+
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the parameter that takes the context, whatever it is called."""
+    return next((name for name, hint in _hints(function).items() if _is_context(hint) and name != "return"), None)
+
+
+def _require_schema(function: Callable[..., Any], arguments: Arguments) -> None:
+    """Make the schema now: a type that has none is the author's mistake, and must not wait for a client to find it."""
+    try:
+        _ = arguments.wire
+    except PydanticUndefinedAnnotation:
+        # A model may name a class that is written further down; the schema is made when it is first needed.
+        return
+    except (PydanticUserError, ValueError) as error:
+        said = str(error).split("\n", 1)[0]
+        raise DeclarationError(f"`{function_name(function)}` takes what has no JSON schema: {said}") from error
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    written = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
     try:
-        return get_type_hints(function, include_extras=True)
+        return get_type_hints(written, include_extras=True)
     except (NameError, TypeError) as error:
-        raise DeclarationError(f"The annotations of `{function.__name__}` cannot be read: {error}.") from error
+        raise DeclarationError(
+            f"The annotations of `{function_name(function)}` cannot be read: {error}. "
+            "They must name things that stand at the top of the module."
+        ) from error
 
 
 def _is_context(hint: Any) -> bool:
-    return inspect.isclass(hint) and issubclass(hint, CallContext)
+    return hint is CallContext or CallContext in get_args(hint)
 
 
-def _refuse_variadic(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+def _refuse_unnamed(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise DeclarationError(
-            f"`{function.__name__}` takes `*{parameter.name}`; "
-            f"a tool needs named parameters, so that its schema is closed."
+            f"`{function_name(function)}` takes `*{parameter.name}`; "
+            "a tool needs named parameters, so that its schema is closed."
+        )
+    if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+        raise DeclarationError(
+            f"`{function_name(function)}` takes `{parameter.name}` by position only; "
+            "remove the `/`, since a call names its arguments."
         )
 
 
@@ -238,7 +251,8 @@ def _fields(
     for name, parameter in parameters.items():
         if name not in hints:
             raise DeclarationError(
-                f"Parameter `{name}` of `{function.__name__}` has no annotation. Write its type, e.g. `{name}: str`."
+                f"Parameter `{name}` of `{function_name(function)}` has no annotation. "
+                f"Write its type, e.g. `{name}: str`."
             )
         fields[name] = _field(hints[name], parameter.default, described.get(name))
     return fields

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 from trysquare.core.types import JsonObject
 
 _ORDER = ("type", "const", "enum", "description", "properties", "required", "additionalProperties", "items", "anyOf")
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
-_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMA = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"})
+_LIST_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_MAP_OF_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _MAX_INLINED = 2_000
 
 
 def tidy(schema: JsonObject) -> JsonObject:
     """A copy without noise: titles of pydantic's making go, definitions are written where they are used."""
     definitions = cast(JsonObject, schema.get("$defs", {}))
-    recursive = _recursive_names(definitions)
-    inlined = _Inliner(definitions, recursive)
+    inlined = _Inliner(definitions)
     body = inlined.tidy({key: value for key, value in schema.items() if key != "$defs"})
-    kept = {name: inlined.tidy(definitions[name]) for name in sorted(recursive)}
+    kept = inlined.tidy_kept()
     return {**body, "$defs": kept} if kept else body
 
 
 class _Inliner:
-    """Writes definitions out, up to a number of nodes: a schema that explodes keeps its references."""
+    """Writes definitions out, up to a number of them: a schema that explodes keeps its references."""
 
-    def __init__(self, definitions: JsonObject, recursive: set[str]) -> None:
+    def __init__(self, definitions: JsonObject) -> None:
         self._definitions = definitions
-        self._recursive = recursive
+        self._recursive = _recursive_names(definitions)
+        self._kept: set[str] = set()
         self._budget = _MAX_INLINED
 
     def tidy(self, schema: Any) -> Any:
@@ -37,30 +40,41 @@ class _Inliner:
         cleaned = {key: self._tidy_part(key, value) for key, value in node.items() if not _is_noise(key, value)}
         return dict(sorted(_without_null_default(cleaned).items(), key=_key_rank))
 
+    def tidy_kept(self) -> JsonObject:
+        """The definitions that are still referred to. Writing one out may show that it refers to more."""
+        written: JsonObject = {}
+        while waiting := sorted(self._kept - written.keys()):
+            for name in waiting:
+                written[name] = self.tidy(self._definitions[name])
+        return dict(sorted(written.items()))
+
     def _resolve(self, node: JsonObject) -> JsonObject:
         reference = node.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
             return node
         name = reference.removeprefix("#/$defs/")
-        if name in self._recursive or name not in self._definitions or self._budget <= 0:
-            self._recursive.add(name)
+        if name not in self._definitions:
+            return node
+        if name in self._recursive or self._budget <= 0:
+            self._kept.add(name)
             return node
         self._budget -= 1
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return {**self._resolve(self._definitions[name]), **rest}
 
     def _tidy_part(self, key: str, value: Any) -> Any:
-        if key == "properties" and isinstance(value, dict):
+        if key in _MAP_OF_SCHEMAS and isinstance(value, dict):
             return {name: self.tidy(part) for name, part in cast(JsonObject, value).items()}
-        if key in _OF_SCHEMAS and isinstance(value, list):
+        if key in _LIST_OF_SCHEMAS and isinstance(value, list):
             return [self.tidy(part) for part in cast(list[Any], value)]
-        if key in ("items", "additionalProperties", "not"):
-            return self.tidy(value)
-        return value
+        return self.tidy(value) if key in _SCHEMA else value
 
 
 def _is_noise(key: str, value: Any) -> bool:
-    return (key == "title" and isinstance(value, str)) or (key == "discriminator")
+    if key == "default" and isinstance(value, float):
+        # JSON has no word for NaN and the infinities.
+        return not math.isfinite(value)
+    return (key == "title" and isinstance(value, str)) or key == "discriminator"
 
 
 def _without_null_default(node: JsonObject) -> JsonObject:
@@ -69,6 +83,8 @@ def _without_null_default(node: JsonObject) -> JsonObject:
     if not isinstance(options, list) or "default" not in node or node["default"] is not None:
         return node
     kept = [option for option in cast(list[Any], options) if option != {"type": "null"}]
+    if not kept:
+        return node
     rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
     if len(kept) == 1 and isinstance(kept[0], dict):
         return {**cast(JsonObject, kept[0]), **rest}

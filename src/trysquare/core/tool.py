@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Unpack, cast
 
-from trysquare.core.bridge import ThreadBridge, bridged
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import summary_text
 from trysquare.core.errors import DeadlineExceeded, DeclarationError
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
+from trysquare.core.running import run_async, run_sync
 from trysquare.core.schema import Arguments, Signature, function_name, read_signature
-from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 
 Call: TypeAlias = Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]
@@ -86,7 +85,7 @@ def tool(
 def _calling(
     name: str, function: Callable[..., Any], signature: Signature, is_async: bool, timeout: float | None
 ) -> Call:
-    run = _run_async if is_async else run_sync
+    run = run_async if is_async else run_sync
     parse, bind = signature.arguments.parse, signature.bind
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
@@ -98,27 +97,6 @@ def _calling(
         return _as_result(await _within(run(function, bound, context), context))
 
     return call
-
-
-async def _run_async(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
-    try:
-        return await function(**bound)
-    except asyncio.CancelledError:
-        context.cancel_flag.set()
-        raise
-
-
-async def run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
-    """Run a synchronous function in a thread, from which it can wait for what the context offers."""
-    bridge = ThreadBridge(asyncio.get_running_loop())
-    try:
-        returned = await run_in_thread(lambda: bridged(bridge, lambda: function(**bound)))
-        return await returned if inspect.isawaitable(returned) else returned
-    except asyncio.CancelledError:
-        # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
-        context.cancel_flag.set()
-        bridge.close()
-        raise
 
 
 async def _within(work: Coroutine[Any, Any, Any], context: CallContext) -> Any:

@@ -90,6 +90,7 @@ class CombinedToolset:
         self._toolsets = tuple(toolsets)
         by_name("tool", ((tool.name, tool) for tool in self.tools()))
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
+        by_name("resource", ((resource.uri, resource) for resource in self.resources()))
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
@@ -143,17 +144,24 @@ class ChangingToolset(FixedToolset):
         tools: Iterable[Tool] | None = None,
         prompts: Iterable[Prompt] | None = None,
         resources: Iterable[Resource] | None = None,
+        templates: Iterable[ResourceTemplate] | None = None,
     ) -> None:
-        """Put new parts in place of the old ones, all at once, and tell the listeners."""
-        fresh = FixedToolset(
-            self._tools.values() if tools is None else tools,
-            prompts=self._prompts.values() if prompts is None else prompts,
-            resources=self._resources.values() if resources is None else resources,
-        )
-        # Attributes are swapped whole, so a call that runs meanwhile sees either the old or the new set.
-        self._tools, self._prompts, self._resources = fresh._tools, fresh._prompts, fresh._resources
-        for kind, given in (("tools", tools), ("prompts", prompts), ("resources", resources)):
-            if given is not None:
+        """Put new parts in place of the old ones and tell the listeners. If a name is there twice, nothing changes."""
+        fresh = FixedToolset(tools or (), prompts=prompts or (), resources=resources or (), templates=templates or ())
+        # Each part is swapped whole, so a call that runs meanwhile sees either the old or the new one.
+        if tools is not None:
+            self._tools = fresh._tools
+        if prompts is not None:
+            self._prompts = fresh._prompts
+        if resources is not None:
+            self._resources = fresh._resources
+        if templates is not None:
+            self._templates = fresh._templates
+        self._notify_of(tools=tools, prompts=prompts, resources=templates if resources is None else resources)
+
+    def _notify_of(self, **given: object) -> None:
+        for kind, parts in given.items():
+            if parts is not None:
                 self.notify(kind)
 
     def notify(self, change: Change) -> None:
@@ -190,15 +198,8 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:
     """The resource at an address of a template's form."""
     for template in templates:
-        if template.match(uri) is not None:
-            return Resource(
-                uri=uri,
-                name=template.name,
-                read=template.read,
-                title=template.title,
-                description=template.description,
-                mime_type=template.mime_type,
-            )
+        if (values := template.match(uri)) is not None:
+            return template.resource(uri, values)
     return None
 
 

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qs
 
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from trysquare.catalog.profiles import ProfileChoice, parse_profiles
+from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
+from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
+from trysquare.serve.contexts import PROFILES_IN_SCOPE
+from trysquare.serve.oauth import (
+    OAuthOptions,
+    OAuthTokens,
+    is_loopback,
+    metadata_path,
+    metadata_url,
+    protected_resource_metadata,
+)
 from trysquare.serve.options import ServeOptions
-from trysquare.serve.server import build_server
+from trysquare.serve.origins import LOOPBACK_NAMES, OriginChecked
+from trysquare.serve.server import TrysquareServer, build_server
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HEALTH_PATH = "/healthz"
+_EVERYWHERE = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,35 +45,210 @@ class HttpOptions:
 
     host: str = "127.0.0.1"
     port: int = 8000
+    """0 takes a free one."""
     path: str = "/mcp"
+    verifier: TokenVerifier | None = None
+    """Who may call by bearer token; see `serve/auth.py`."""
+    oauth: OAuthOptions | None = None
+    """Take access tokens of an authorization server, alone or beside `verifier`."""
     allowed_hosts: tuple[str, ...] = ()
+    """Host headers to take beside those of the address itself: `mcp.example.com`, or `mcp.example.com:*`."""
     allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages that may call: `https://app.example.com`."""
     max_body: int = 16 * 1024 * 1024
+    stateless: bool = False
+    """Keep no session for clients of the 2025-11-25 era, so that any of several workers can answer them."""
+    grace: float = 5.0
+    """Seconds that open calls have to end when the server is told to."""
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether nobody gets in without a token."""
+        return self.verifier is not None or self.oauth is not None
 
 
 def http_app(toolset: Toolset, options: ServeOptions | None = None, http: HttpOptions | None = None) -> Starlette:
-    """The ASGI application that serves a toolset."""
+    """The ASGI application that serves a toolset. It refuses to be open to a network without authentication."""
     known = http or HttpOptions()
-    server = build_server(toolset, options)
-    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *known.allowed_hosts]
-    origins = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*", *known.allowed_origins]
+    _require_safe_address(known)
+    return _application(build_server(toolset, options), options or ServeOptions(), known)
+
+
+async def serve_http(
+    toolset: Toolset,
+    options: ServeOptions | None = None,
+    http: HttpOptions | None = None,
+    *,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until the process is told to end. `started` gets the address once clients can connect."""
+    known = http or HttpOptions()
+    _require_safe_address(known)
+    with _bound_socket(known) as listening:
+        actual = replace(known, port=listening.getsockname()[1])
+        server = build_server(toolset, options)
+        app = _application(server, options or ServeOptions(), actual)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=max(1, round(known.grace)),
+        )
+        await _GracefulServer(config, server, lambda: started and started(address_of(actual))).serve([listening])
+
+
+def address_of(http: HttpOptions) -> str:
+    """The address that a client on this machine uses."""
+    host = "127.0.0.1" if http.host in ("0.0.0.0", "") else "::1" if http.host == "::" else http.host
+    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"http://{shown}:{http.port}{http.path}"
+
+
+class _GracefulServer(uvicorn.Server):
+    """Ends the streams of listeners first, since they would hold the server until its patience ends."""
+
+    def __init__(self, config: uvicorn.Config, server: TrysquareServer, started: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._mcp_server = server
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._tell_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._mcp_server.close_streams()
+        await super().shutdown(sockets)
+
+
+class _ProfileChosen:
+    """The application behind the choice of a profile by address: `/mcp?profile=levels`."""
+
+    def __init__(self, app: ASGIApp, options: ServeOptions) -> None:
+        self._app = app
+        self._options = options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["query_string"]:
+            chosen = parse_qs(scope["query_string"].decode("latin-1")).get("profile", [])
+            try:
+                scope[PROFILES_IN_SCOPE] = _chosen_profiles(chosen, self._options.profiles)
+            except ConfigurationError as error:
+                await send_json(send, 400, {"error": "unknown_profile", "error_description": str(error)})
+                return
+        await self._app(scope, receive, send)
+
+
+def _chosen_profiles(choices: list[str], own: ProfileChoice) -> ProfileChoice:
+    """The profiles of an address over those of the server: one for all rooms replaces them, one for a room adds."""
+    parsed = parse_profiles(choices)
+    if any("=" not in choice for choice in choices):
+        return parsed
+    return ProfileChoice(default=own.default, rooms={**own.rooms, **parsed.rooms})
+
+
+def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptions) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
-        security_settings=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
-        max_request_body_size=known.max_body,
+        stateless=http.stateless,
+        # Host and Origin are checked in front of everything, for all paths alike.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=http.max_body,
     )
-    return Starlette(
-        routes=[Route(known.path, endpoint=StreamableHTTPASGIApp(manager)), Route("/healthz", endpoint=_health)],
-        lifespan=lambda _: manager.run(),
+    endpoint: ASGIApp = _ProfileChosen(StreamableHTTPASGIApp(manager), options)
+    routes = [Route(HEALTH_PATH, endpoint=_health_of(options), methods=["GET"])]
+    if http.oauth is not None:
+        resource = _resource_of(http, http.oauth)
+        told = _document(protected_resource_metadata(http.oauth, resource, options.name))
+        paths = dict.fromkeys((metadata_path(resource), metadata_path("")))
+        routes.extend(Route(path, endpoint=told, methods=["GET"]) for path in paths)
+    if http.is_authenticated:
+        endpoint = _authenticated(endpoint, http)
+    # Starlette takes an instance for an ASGI application; a function it would call with a request.
+    routes.append(Route(http.path, endpoint=endpoint))
+    return Starlette(routes=routes, middleware=_middleware(http), lifespan=lambda _: manager.run())
+
+
+def _middleware(http: HttpOptions) -> list[Middleware]:
+    local = is_loopback(http.host)
+    own = LOOPBACK_NAMES if local or http.host in _EVERYWHERE else (*LOOPBACK_NAMES, http.host)
+    hosts = [f"{name}:*" for name in own] + [*http.allowed_hosts]
+    origins = [f"http://{name}:*" for name in own] if local else []
+    anything = http.host in _EVERYWHERE and not http.allowed_hosts
+    checked = Middleware(
+        OriginChecked,
+        hosts=None if anything else hosts,
+        origins=[*origins, *http.allowed_origins],
+        open_paths=frozenset({HEALTH_PATH}),
+    )
+    if not http.allowed_origins:
+        return [checked]
+    pages = Middleware(
+        CORSMiddleware,
+        allow_origins=list(http.allowed_origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+    )
+    return [checked, pages]
+
+
+def _authenticated(app: ASGIApp, http: HttpOptions) -> Authenticated:
+    verifiers = [] if http.verifier is None else [http.verifier]
+    if http.oauth is None:
+        return Authenticated(app, AnyOf(verifiers))
+    resource = _resource_of(http, http.oauth)
+    verifiers.append(OAuthTokens(http.oauth, resource))
+    return Authenticated(app, AnyOf(verifiers), metadata_url=metadata_url(resource))
+
+
+def _resource_of(http: HttpOptions, oauth: OAuthOptions) -> str:
+    if oauth.resource is not None:
+        return oauth.resource
+    if is_loopback(http.host):
+        return address_of(http)
+    raise ConfigurationError(
+        "OAuth needs to know what tokens are issued for.",
+        where="http.oauth.audience",
+        hint="Set it to the address that clients use, such as https://mcp.example.com/mcp.",
     )
 
 
-async def serve_http(toolset: Toolset, options: ServeOptions | None = None, http: HttpOptions | None = None) -> None:
-    """Serve until the process is told to end."""
-    known = http or HttpOptions()
-    config = uvicorn.Config(http_app(toolset, options, known), host=known.host, port=known.port, log_level="warning")
-    await uvicorn.Server(config).serve()
+def _require_safe_address(http: HttpOptions) -> None:
+    if is_loopback(http.host) or http.is_authenticated:
+        return
+    raise ConfigurationError(
+        f"Serving on `{http.host or 'all addresses'}` would let anybody on the network call the tools.",
+        where="http.host",
+        hint="Add a bearer token (`trysquare token add`), set `http.oauth.issuer`, or serve on 127.0.0.1.",
+    )
 
 
-async def _health(_: Request) -> JSONResponse:
-    return JSONResponse({"status": "ok"})
+def _bound_socket(http: HttpOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
+    try:
+        return socket.create_server((http.host.strip("[]"), http.port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot listen on {http.host}:{http.port}: {error.strerror or error}.",
+            where="http",
+            hint="Choose another port, or 0 for a free one.",
+        ) from None
+
+
+def _health_of(options: ServeOptions) -> Callable[[Request], JSONResponse]:
+    def health(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok", "name": options.name, "version": options.version})
+
+    return health
+
+
+def _document(document: dict[str, object]) -> Callable[[Request], JSONResponse]:
+    def told(_: Request) -> JSONResponse:
+        return JSONResponse(document, headers={"Access-Control-Allow-Origin": "*", "Cache-Control": "max-age=3600"})
+
+    return told

@@ -36,7 +36,7 @@ class ServeOptions:
     """Seconds that a person has to answer a question."""
     handles: Handles = field(default_factory=MemoryHandles)
     direct: DirectCall | None = None
-    """How prompts and tools call other tools by name: `direct_calls(toolset)` of the core makes one."""
+    """How prompts and tools call other tools by name; without it, through the served tools with all their wrappers."""
     principal: Principal = field(default_factory=local_principal)
     """Who calls where no token says it: the user of this operating system."""
     telemetry: bool = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import mcp_types as types
 
 from trysquare.catalog.describe import prompt_description
-from trysquare.core.call import contained
+from trysquare.core.call import direct_calls
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.prompt import Prompt
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
-from trysquare.serve.contexts import call_context, principal_of
+from trysquare.serve.contexts import bounded, call_context, principal_of
 from trysquare.serve.eras import Request
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
@@ -29,6 +29,7 @@ class PromptRequests:
     def __init__(self, toolset: Toolset, options: ServeOptions) -> None:
         self._toolset = toolset
         self._options = options
+        self._direct = options.direct or direct_calls(toolset)
 
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`prompts/list`."""
@@ -43,11 +44,11 @@ class PromptRequests:
 
     async def get(self, request: Request, params: types.GetPromptRequestParams) -> JsonObject:
         """`prompts/get`."""
-        context = call_context(request, self._options)
+        context = call_context(request, self._options, self._direct)
         try:
             prompt = self.find(params.name)
             rendering = prompt.render(dict(params.arguments or {}), context)
-            return messages_to_wire(prompt, await contained(f"Prompt {prompt.name}", rendering))
+            return messages_to_wire(prompt, await bounded(f"Prompt {prompt.name}", rendering, context))
         except ToolError as error:
             raise protocol_error(error) from None
         except InputRequired as needed:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import mcp_types as types
 from mcp_types import INVALID_PARAMS
 
-from trysquare.core.call import contained
+from trysquare.core.call import direct_calls
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound, ToolError
 from trysquare.core.resource import Resource, ResourceTemplate
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
-from trysquare.serve.contexts import call_context, principal_of
+from trysquare.serve.contexts import bounded, call_context, principal_of
 from trysquare.serve.eras import Request, connection_of, is_modern
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
@@ -29,6 +29,7 @@ class ResourceRequests:
     def __init__(self, toolset: Toolset, options: ServeOptions) -> None:
         self._toolset = toolset
         self._options = options
+        self._direct = options.direct or direct_calls(toolset)
 
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`resources/list`."""
@@ -57,12 +58,12 @@ class ResourceRequests:
 
     async def read(self, request: Request, params: types.ReadResourceRequestParams) -> JsonObject:
         """`resources/read`."""
-        context = call_context(request, self._options)
+        context = call_context(request, self._options, self._direct)
         uri = str(params.uri)
         try:
             resource = self.find(uri)
-            reading = resource.read(uri, self._values(uri), context)
-            return reading_to_wire(await contained(f"Resource {uri[:200]}", reading))
+            reading = resource.read(uri, {}, context)
+            return reading_to_wire(await bounded(f"Resource {uri[:200]}", reading, context))
         except NotFound as error:
             code = INVALID_PARAMS if is_modern(request) else LEGACY_RESOURCE_NOT_FOUND
             raise protocol_error(error, code=code, data={"uri": uri}) from None
@@ -94,10 +95,6 @@ class ResourceRequests:
 
     def _allowed(self) -> bool:
         return principal_of(self._options).may_use(RESOURCES_SCOPE)
-
-    def _values(self, uri: str) -> dict[str, str]:
-        matches = (template.match(uri) for template in self._toolset.templates())
-        return next((values for values in matches if values is not None), dict[str, str]())
 
 
 def _uri(resource: Resource) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -26,8 +26,39 @@ from trysquare.serve.tool_requests import ToolRequests
 __all__ = ["ServeOptions", "TrysquareServer", "build_server"]
 
 
+SchemaOf: TypeAlias = Callable[[str], JsonObject | None]
+Handler: TypeAlias = Callable[[Request, Any], Awaitable[JsonObject]]
+
+
 class TrysquareServer(Server[Switchboard]):
     """The SDK's server, which tells clients of the handshake era that lists may change."""
+
+    def __init__(self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf) -> None:
+        super().__init__(
+            options.name,
+            version=options.version,
+            title=options.title,
+            instructions=options.instructions,
+            lifespan=self._connect,
+            get_tool_input_schema=get_tool_input_schema,
+            cache_hints=_cache_hints(options),
+        )
+        self._toolset = toolset
+        self._running: set[Switchboard] = set()
+
+    def close_streams(self) -> None:
+        """End the streams of all that listen, because the server is about to end."""
+        for switchboard in self._running:
+            switchboard.close()
+
+    @asynccontextmanager
+    async def _connect(self, _: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
+        async with Switchboard().connected(self._toolset) as switchboard:
+            self._running.add(switchboard)
+            try:
+                yield switchboard
+            finally:
+                self._running.discard(switchboard)
 
     def create_initialization_options(
         self,
@@ -46,28 +77,12 @@ def build_server(toolset: Toolset, options: ServeOptions | None = None) -> Trysq
     known = options or ServeOptions()
     tools = ToolRequests(toolset, known)
 
-    @asynccontextmanager
-    async def lifespan(_: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
-        async with Switchboard().connected(toolset) as switchboard:
-            yield switchboard
-
-    server = TrysquareServer(
-        known.name,
-        version=known.version,
-        title=known.title,
-        instructions=known.instructions,
-        lifespan=lifespan,
-        get_tool_input_schema=tools.schema_of,
-        cache_hints=_cache_hints(known),
-    )
+    server = TrysquareServer(toolset, known, tools.schema_of)
     _register(server, toolset, known, tools)
     if not known.telemetry:
         server.middleware.clear()
     server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
     return server
-
-
-Handler = Callable[[Request, Any], Awaitable[JsonObject]]
 
 
 def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, tools: ToolRequests) -> None:

@@ -9,7 +9,7 @@ import mcp_types as types
 
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
-from trysquare.core.call import call_tool, found_tool
+from trysquare.core.call import call_tool, direct_calls, found_tool
 from trysquare.core.context import Principal
 from trysquare.core.errors import InputRequired, NotFound, ToolError
 from trysquare.core.tool import Tool
@@ -32,6 +32,7 @@ class ToolRequests:
     def __init__(self, toolset: Toolset, options: ServeOptions) -> None:
         self._toolset = toolset
         self._options = options
+        self._direct = options.direct or direct_calls(toolset)
 
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`tools/list`: what the profiles show of the rooms that this principal may use."""
@@ -49,7 +50,7 @@ class ToolRequests:
 
     async def answer(self, request: Request, name: str, arguments: Mapping[str, Any] | None) -> JsonObject:
         """Call a tool and tell what came of it: its result, or the questions that a person has to answer."""
-        context = call_context(request, self._options)
+        context = call_context(request, self._options, self._direct)
         try:
             found_tool(self._toolset, name, context.principal)
         except NotFound as error:

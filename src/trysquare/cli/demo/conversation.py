@@ -66,9 +66,9 @@ async def show_progress(talk: Conversation) -> None:
     """A call that reports how far it is."""
     seen: list[float] = []
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append(done)
-        talk.transcript.received(f"progress {done:g} of {total or 0:g}: {message}")
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+        talk.transcript.received(f"progress {progress:g} of {total or 0:g}: {message}")
 
     talk.transcript.sent("tools/call", "count_slowly", {"steps": 3})
     await talk.client.call_tool("count_slowly", {"steps": 3}, progress_callback=on_progress)

@@ -33,7 +33,7 @@ class Person:
     approve: bool = True
     questions: list[str] = field(default_factory=list[str])
 
-    async def answer(self, _: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def answer(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Read the question and say yes or no."""
         self.questions.append(params.message)
         self.transcript.person(f"is asked: {params.message.splitlines()[0]}")

@@ -1,0 +1,40 @@
+"""Running an author's function: on the event loop if it is asynchronous, in a thread if it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from trysquare.core.bridge import ThreadBridge, bridged
+from trysquare.core.context import CallContext
+from trysquare.core.threads import run_in_thread
+
+
+async def run_function(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    """Run a function of either kind."""
+    run = run_async if inspect.iscoroutinefunction(function) else run_sync
+    return await run(function, bound, context)
+
+
+async def run_async(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    """Await a coroutine function; if it is cancelled, the context tells so too."""
+    try:
+        return await function(**bound)
+    except asyncio.CancelledError:
+        context.cancel_flag.set()
+        raise
+
+
+async def run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    """Run a synchronous function in a thread, from which it can wait for what the context offers."""
+    bridge = ThreadBridge(asyncio.get_running_loop())
+    try:
+        returned = await run_in_thread(lambda: bridged(bridge, lambda: function(**bound)))
+        return await returned if inspect.isawaitable(returned) else returned
+    except asyncio.CancelledError:
+        # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
+        context.cancel_flag.set()
+        bridge.close()
+        raise

@@ -1,0 +1,55 @@
+"""Origins: which Host and Origin headers are taken, against pages that reach a local server through a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from trysquare.serve.auth import send_json
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_MISDIRECTED = 421
+_FORBIDDEN = 403
+
+
+class OriginChecked:
+    """The application behind a check of the Host and Origin headers.
+
+    `hosts` None takes any Host, which is safe only where every request needs a token: a page that rebinds a name to
+    this server has none.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str] | None, origins: Iterable[str], open_paths: frozenset[str]
+    ) -> None:
+        self._app = app
+        self._hosts = None if hosts is None else tuple(host.lower() for host in hosts)
+        self._origins = tuple(origin.lower().rstrip("/") for origin in origins)
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in self._open_paths:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
+        if self._hosts is not None and not any(_matches(host, allowed) for allowed in self._hosts):
+            text = f"This server does not answer for the host `{host[:100]}`. Add it to `http.allowed_hosts`."
+            await send_json(send, _MISDIRECTED, {"error": "invalid_host", "error_description": text})
+        elif origin and not any(_matches(origin, allowed) for allowed in self._origins):
+            text = f"Pages of `{origin[:100]}` may not call this server. Add it to `http.allowed_origins`."
+            await send_json(send, _FORBIDDEN, {"error": "invalid_origin", "error_description": text})
+        else:
+            await self._app(scope, receive, send)
+
+
+def _matches(given: str, allowed: str) -> bool:
+    """Whether a header is what is allowed: exactly, or with any port where `:*` stands for one."""
+    if given == allowed:
+        return True
+    if not allowed.endswith(":*"):
+        return False
+    name = allowed.removesuffix(":*")
+    return given == name or (given.startswith(f"{name}:") and given[len(name) + 1 :].isdigit())

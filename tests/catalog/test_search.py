@@ -1,0 +1,152 @@
+"""Search: what is found, in which order, and when nothing is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.catalog.relevance import MISSPELT, NOTHING_FITS, QUERIES, TOOLS, made
+from tests.support import size
+
+from trysquare import Tool
+from trysquare.catalog.search import SearchIndex
+
+
+def _names(index: SearchIndex, query: str, limit: int = 5) -> list[str]:
+    return [match.tool.name for match in index.search(query, limit=limit)]
+
+
+@pytest.fixture(scope="module")
+def index() -> SearchIndex:
+    return SearchIndex(TOOLS)
+
+
+@pytest.mark.parametrize("wanted", TOOLS, ids=lambda tool: tool.name)
+def test_an_exact_name_comes_first_however_it_is_written(index: SearchIndex, wanted: Tool) -> None:
+    for written in (wanted.name, wanted.name.upper(), wanted.name.replace("_", "-"), wanted.name.replace("_", " ")):
+        if written.upper() != "CREATEINVOICE":  # without its capital the two words cannot be told apart
+            assert _names(index, written)[0] == wanted.name
+
+
+def test_most_queries_find_their_tool_first_and_nearly_all_among_three(index: SearchIndex) -> None:
+    first = sum(_names(index, query)[:1] == [wanted] for query, wanted in QUERIES)
+    among_three = sum(wanted in _names(index, query)[:3] for query, wanted in QUERIES)
+    assert first / len(QUERIES) >= 0.85
+    assert among_three / len(QUERIES) >= 0.95
+
+
+def test_misspelt_queries_find_their_tool_among_three(index: SearchIndex) -> None:
+    missed = [(query, wanted) for query, wanted in MISSPELT if wanted not in _names(index, query)[:3]]
+    assert missed == []
+
+
+@pytest.mark.parametrize("query", NOTHING_FITS)
+def test_nothing_is_found_where_nothing_fits(index: SearchIndex, query: str) -> None:
+    assert _names(index, query) == []
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the of and", "?!", "🤷", "\ud800"])
+def test_a_query_without_terms_finds_nothing(index: SearchIndex, query: str) -> None:
+    assert _names(index, query) == []
+
+
+def test_trigger_words_and_parameters_are_searched() -> None:
+    index = SearchIndex(
+        [
+            made("run_tests", "Check the project.", trigger_words=("pytest",)),
+            made("send", "Deliver something.", "recipient: Who gets it"),
+        ]
+    )
+    assert _names(index, "pytest") == ["run_tests"]
+    assert _names(index, "recipient") == ["send"]
+
+
+def test_a_single_tool_is_found_by_one_word_among_others() -> None:
+    assert _names(SearchIndex([made("get_weather", "Get the weather in a city.")]), "weather right now") == [
+        "get_weather"
+    ]
+
+
+def test_accents_do_not_matter() -> None:
+    assert _names(SearchIndex([made("book_cafe", "Book a table in a café.")]), "CAFÉ") == ["book_cafe"]
+
+
+def test_other_scripts_are_searched() -> None:
+    index = SearchIndex([made("weather", "Показать погоду в городе."), made("money", "Перевести деньги.")])
+    assert _names(index, "погоду") == ["weather"]
+
+
+def test_tools_that_score_the_same_are_ordered_by_name() -> None:
+    same = [made(name, "Count sheep.") for name in ("b_one", "a_one", "c_one")]
+    assert _names(SearchIndex(same), "count sheep") == ["a_one", "b_one", "c_one"]
+    assert _names(SearchIndex(reversed(same)), "count sheep") == ["a_one", "b_one", "c_one"]
+
+
+def test_what_is_not_allowed_takes_no_place(index: SearchIndex) -> None:
+    without_git = index.search("show changed files", limit=2, allowed=lambda tool: tool.metadata.category != "git")
+    assert len(without_git) == 2
+    assert not any(match.tool.name.startswith("git") for match in without_git)
+
+
+def test_a_limit_of_nothing_returns_nothing(index: SearchIndex) -> None:
+    assert index.search("read file", limit=0) == []
+    assert index.search("read file", limit=-1) == []
+
+
+def test_a_changed_tool_is_found_by_its_new_text_and_no_longer_by_the_old() -> None:
+    index = SearchIndex([made("lamp", "Switch the lamp."), made("door", "Open the door.")])
+    index.update([made("lamp", "Play the trumpet."), made("door", "Open the door.")])
+    assert _names(index, "trumpet") == ["lamp"]
+    assert _names(index, "switch") == []
+
+
+def test_similar_tools_are_near_and_different_ones_far() -> None:
+    index = SearchIndex(
+        [
+            made("get_weather", "Get the weather of a city."),
+            made("fetch_weather", "Fetch the weather of a city."),
+            made("send_email", "Send a message."),
+        ]
+    )
+    assert index.similarity("get_weather", "fetch_weather") > 0.95
+    assert index.similarity("get_weather", "send_email") == 0.0
+    assert index.similarity("get_weather", "get_weather") == pytest.approx(1.0)
+    assert index.neighbours("send_email") == set()
+
+
+_subsets = st.lists(st.sampled_from(TOOLS), unique_by=lambda tool: tool.name, max_size=12)
+
+
+@given(st.lists(_subsets, min_size=1, max_size=4), st.sampled_from([query for query, _ in QUERIES]))
+def test_an_updated_index_answers_like_a_fresh_one(stages: list[list[Tool]], query: str) -> None:
+    updated = SearchIndex()
+    for stage in stages:
+        updated.update(stage)
+    fresh = SearchIndex(stages[-1])
+    assert len(updated) == len(fresh)
+    assert _scores(updated, query) == pytest.approx(_scores(fresh, query))
+
+
+def _scores(index: SearchIndex, query: str) -> dict[str, float]:
+    return {match.tool.name: match.score for match in index.search(query, limit=50)}
+
+
+@given(st.text(max_size=60), st.integers(min_value=0, max_value=8))
+def test_any_text_is_answered_within_the_limit_and_in_order(query: str, limit: int) -> None:
+    matches = _INDEX.search(query, limit=limit)
+    assert len(matches) <= limit
+    assert matches == sorted(matches, key=lambda match: (-match.score, match.tool.name))
+
+
+_INDEX = SearchIndex(TOOLS)
+
+
+def test_a_thousand_tools_give_the_same_answer_every_time() -> None:
+    copies = size(1_000, 5_000) // len(TOOLS) + 1
+    many = [replace(tool, name=f"{tool.name}_{copy}") for copy in range(copies) for tool in TOOLS]
+    index = SearchIndex(many)
+    again = SearchIndex(reversed(many))
+    for query, _ in QUERIES[:10]:
+        assert _names(index, query) == _names(again, query)

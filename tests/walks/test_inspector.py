@@ -1,0 +1,83 @@
+"""Inspector lists and calls our tools over stdio and HTTP, in both eras, and finds their schemas portable."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.walks.inspector import FAILED_CALL, NOT_PORTABLE, Era, inspected
+from tests.walks.offered_tools import tools
+from tests.walks.servers import served_over_http
+
+from trysquare.core.types import JsonObject
+
+pytestmark = pytest.mark.node
+
+COMMAND = [str(Path(sys.executable).parent / "trysquare"), "serve", "--tools"]
+OURS = [*COMMAND, "tests.walks.offered_tools:tools"]
+NAMES = [tool.name for tool in tools.toolset().tools()]
+
+eras = pytest.mark.parametrize("era", ["modern", "legacy"])
+transports = pytest.mark.parametrize("transport", ["stdio", "http"])
+
+
+@contextlib.asynccontextmanager
+async def target_of(transport: str) -> AsyncIterator[Sequence[str]]:
+    """What tells Inspector where the server is."""
+    if transport == "stdio":
+        yield ["--transport", "stdio", *OURS]
+        return
+    async with served_over_http(tools.toolset()) as url:
+        yield ["--transport", "http", "--server-url", url]
+
+
+@eras
+@transports
+async def test_strict_listing_finds_every_tool_and_no_fault(era: Era, transport: str) -> None:
+    async with target_of(transport) as target:
+        seen = await inspected(target, era, "--strict", "--method", "tools/list")
+    assert (seen.code, seen.errors) == (0, ""), seen
+    listed = [tool["name"] for tool in seen.result["tools"]]
+    assert [name for name in listed if name in NAMES] == NAMES
+    assert all(tool["inputSchema"]["additionalProperties"] is False for tool in seen.result["tools"])
+
+
+@eras
+async def test_schemas_of_every_kind_are_portable(era: Era) -> None:
+    target = ["--transport", "stdio", *COMMAND, "tests.fuzz.toolset:tools"]
+    seen = await inspected(target, era, "--strict", "--method", "tools/list")
+    assert seen.code == 0, seen
+
+
+async def test_strict_listing_does_find_faults() -> None:
+    target = ["--transport", "stdio", *COMMAND, "tests.walks.unportable_tools:tools"]
+    seen = await inspected(target, "legacy", "--strict", "--method", "tools/list")
+    assert seen.code == NOT_PORTABLE
+
+
+def _call(name: str, arguments: str) -> list[str]:
+    return ["--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments]
+
+
+@eras
+@transports
+async def test_a_call_brings_the_envelope_and_its_text(era: Era, transport: str) -> None:
+    async with target_of(transport) as target:
+        seen = await inspected(target, era, *_call("greet", '{"name": "Ada", "tone": "formal"}'))
+    assert seen.code == 0, seen
+    envelope: JsonObject = seen.result["structuredContent"]
+    assert envelope["value"] == "Good day, Ada"
+    assert envelope["instruction"] == "Show the greeting as it is."
+    assert seen.result["content"][0]["text"].startswith("Good day, Ada")
+
+
+@eras
+async def test_a_misspelt_argument_brings_the_corrected_call(era: Era) -> None:
+    async with target_of("stdio") as target:
+        seen = await inspected(target, era, *_call("greet", '{"nam": "Ada"}'))
+    assert seen.code == FAILED_CALL, seen
+    assert seen.result["isError"] is True
+    assert seen.result["structuredContent"]["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
