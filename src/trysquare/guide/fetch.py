@@ -76,6 +76,14 @@ def fetch(project: Project, request: Request) -> Fetched:
     )
 
 
+def visible_pieces(project: Project, documents: Sequence[Document]) -> list[Piece]:
+    """Documents as they are delivered in this project: without those that flags hide, templates rendered."""
+    flags = project.flag_values()
+    shown, _ = _by_flags([Chosen(document=each, because=str(each.id)) for each in documents], flags)
+    pieces, _ = _pieces(project, shown, flags)
+    return pieces
+
+
 def _current_selection(expression: Expression, project: Project) -> Selection:
     selection = select(expression, project)
     looked_at = [chosen.document for chosen in selection.chosen[:MAX_CHECKED]]

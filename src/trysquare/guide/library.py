@@ -106,6 +106,14 @@ class Library:
                 self._by_tag = self._tag_index()
             return self._by_tag.get(tag, ())
 
+    def texts_below(self, folder: str) -> list[tuple[str, str]]:
+        """The Markdown files below a folder that is no category, as they are now: paths and texts."""
+        try:
+            entries = [each for each in self._sealed.walk(folder, max_depth=4) if each.path.endswith(".md")]
+        except NotFound:
+            return []
+        return [(each.path, self._sealed.read_text(each.path, limit=self._limits.document_bytes)) for each in entries]
+
     def is_current(self, documents: Iterable[Document]) -> bool:
         """Whether these documents are as they lie on disk now; what is not is read again at the next question.
 

@@ -78,7 +78,9 @@ class Project:
 
     def is_current(self, documents: Sequence[Document]) -> bool:
         """Whether these documents are as they lie on disk now."""
-        return all([library.is_current(documents) for library in self.libraries])
+        # Each library is asked, also after one said no: asking is what makes it read again.
+        answers = [library.is_current(documents) for library in self.libraries]
+        return all(answers)
 
     def presets(self) -> Mapping[str, PresetEntry]:
         """The presets that the folders name."""

@@ -22,15 +22,22 @@ class Projects:
     """The default project, and those that the user has registered. A project is named in each call, or the default."""
 
     def __init__(
-        self, default: GuideConfig, *, project_state: Callable[[Path], Database], user_state: Database
+        self,
+        default: GuideConfig,
+        *,
+        project_state: Callable[[Path], Database],
+        user_state: Callable[[], Database],
     ) -> None:
         self._default = default
         self._project_state = project_state
         self._user_state = user_state
-        self._register = StoredProjects(user_state)
         self._open: dict[str, Project] = {}
         self._lock = threading.RLock()
         self._listeners: list[Callable[[Project], None]] = []
+
+    @property
+    def _register(self) -> StoredProjects:
+        return StoredProjects(self._user_state())
 
     @property
     def default_name(self) -> str:
@@ -40,7 +47,7 @@ class Projects:
     @property
     def features(self) -> StoredFlags:
         """The flags of the user, for all projects."""
-        return StoredFlags(self._user_state, FEATURES)
+        return StoredFlags(self._user_state(), FEATURES)
 
     def on_open(self, listener: Callable[[Project], None]) -> None:
         """Tell of every project that is opened, so that its folders can be watched."""

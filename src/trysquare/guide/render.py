@@ -23,14 +23,20 @@ class TemplateError(ToolError):
     default_code = ErrorCode.CONFIG_INVALID
 
 
-def render(document: Document, *, flags: Mapping[str, FlagValue], include: Include) -> str:
-    """The text to deliver."""
+def render(
+    document: Document,
+    *,
+    flags: Mapping[str, FlagValue],
+    include: Include,
+    values: Mapping[str, Any] | None = None,
+) -> str:
+    """The text to deliver. `values` are what a template sees beside the flags."""
     if not document.metadata.get("template"):
         return document.text
-    return _render_template(document, flags, include)
+    return _render_template(document, {"flags": dict(flags), "document": _about(document), **(values or {})}, include)
 
 
-def _render_template(document: Document, flags: Mapping[str, FlagValue], include: Include) -> str:
+def _render_template(document: Document, values: Mapping[str, Any], include: Include) -> str:
     try:
         from jinja2 import TemplateError as JinjaError
         from jinja2 import TemplateSyntaxError
@@ -40,7 +46,6 @@ def _render_template(document: Document, flags: Mapping[str, FlagValue], include
         ) from None
     try:
         template = _environment(document, include).from_string(document.text)
-        values = {"flags": dict(flags), "document": _about(document)}
         return _bounded(document, template.generate(values))
     except TemplateSyntaxError as error:
         raise TemplateError(f"`{document.id}` is no template (line {error.lineno}): {error.message}.") from None
