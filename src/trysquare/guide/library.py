@@ -51,6 +51,15 @@ class Library:
         self._stale: set[str] | None = None
         """Categories whose files may have changed; None means all, and the list of categories too."""
         self._by_tag: dict[str, tuple[Document, ...]] | None = None
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """A number that is larger after every change of what has been read."""
+        self._refresh()
+        with self._lock:
+            # Reading a stale category moves one from the second term to the first, so only changes make it grow.
+            return self._version + len(self._stale or ())
 
     @property
     def folder(self) -> SealedFolder:
@@ -180,6 +189,7 @@ class Library:
             shelf = self._read_shelf(self._categories[name], shelf)
             self._shelves[name] = shelf
             self._stale.discard(name)
+            self._version += 1
             self._by_tag = None
         return shelf
 

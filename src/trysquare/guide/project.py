@@ -82,6 +82,10 @@ class Project:
         answers = [library.is_current(documents) for library in self.libraries]
         return all(answers)
 
+    def version(self) -> tuple[int, ...]:
+        """Numbers that differ after every change of the content."""
+        return (*(library.version for library in self.libraries), self.stored.changes())
+
     def presets(self) -> Mapping[str, PresetEntry]:
         """The presets that the folders name."""
         return {name: preset for library in self.libraries for name, preset in library.file.presets.items()}

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from trysquare.core.resource import Resource
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset, Toolset, resource_of_template
 from trysquare.guide.addresses import document_uri
 from trysquare.guide.config import GuideConfig
@@ -16,9 +17,22 @@ from trysquare.guide.projects import Projects
 from trysquare.guide.prompts import guide_prompt
 from trysquare.guide.resources import document_resources, document_template, expression_template
 from trysquare.guide.skills import skill_resources
+from trysquare.guide.tools.changing import changing_tools
 from trysquare.guide.tools.content import content_tool
+from trysquare.guide.tools.finding import finding_tools
 from trysquare.guide.tools.flags import flag_tools
+from trysquare.guide.tools.opening import project_tools
 from trysquare.store.database import Database
+
+
+def _tools(projects: Projects) -> list[Tool]:
+    return [
+        content_tool(projects),
+        *finding_tools(projects),
+        *flag_tools(projects),
+        *changing_tools(projects),
+        *project_tools(projects),
+    ]
 
 
 class GuideToolset(ChangingToolset):
@@ -26,7 +40,7 @@ class GuideToolset(ChangingToolset):
 
     def __init__(self, projects: Projects) -> None:
         super().__init__(
-            [content_tool(projects), *flag_tools(projects)],
+            _tools(projects),
             prompts=[guide_prompt(projects)],
             templates=[document_template(projects), expression_template(projects)],
         )
