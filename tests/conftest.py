@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow now and then; how long an example takes says nothing about what is tested.
+settings.register_profile("trysquare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("trysquare")
 
 
 @pytest.fixture

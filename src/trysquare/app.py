@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
 from trysquare.core.call import direct_calls
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
+from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, Toolset
@@ -25,6 +27,7 @@ from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
+from trysquare.store.handles import StoredHandles
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -57,8 +60,8 @@ class App:
     profiles: ProfileChoice
     state: LazyState
 
-    def serve_options(self) -> ServeOptions:
-        """How the toolset is to be served, whatever the transport."""
+    def serve_options(self, *, shared: bool = False) -> ServeOptions:
+        """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
         return ServeOptions(
             name=self.settings.server.name,
             instructions=self.settings.server.instructions,
@@ -67,6 +70,7 @@ class App:
             call_timeout=self.settings.limits.timeout,
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
+            handles=LazyHandles(self.state) if shared else MemoryHandles(),
         )
 
 
@@ -85,6 +89,17 @@ class LazyState:
                 self._database = open_database(self.path)
             return self._database
 
+    def needed_database(self) -> Database:
+        """The open state file, for a call that cannot do without it."""
+        try:
+            return self.database()
+        except ConfigurationError as error:
+            raise ToolError(
+                f"The call needs its state file, which is not to be had: {error}",
+                code=ErrorCode.STATE_UNAVAILABLE,
+                instruction="Tell the person; once they mended it, the same call can be sent again.",
+            ) from error
+
     def close(self) -> None:
         """Let go of the file, if it was opened."""
         with self._lock:
@@ -99,24 +114,38 @@ class LazyApprovals:
     def __init__(self, state: LazyState) -> None:
         self._state = state
 
-    def remembered(self, request: ConsentRequest) -> bool:
-        return self._approvals().remembered(request)
-
     def decide(self, request: ConsentRequest) -> ConsentDecision:
-        return self._approvals().decide(request)
+        decision = self._approvals().decide(request)
+        if decision.code is None or self._state.path == user_state():
+            return decision
+        # The person's terminal may be in any folder: the command names the project whose state holds the code.
+        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
-    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
-        self._approvals().record(request, approved=approved, by=by, how=how)
+    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+        return self._approvals().answer(request, code=code, approved=approved, by=by, how=how)
 
     def _approvals(self) -> StoredApprovals:
-        try:
-            return StoredApprovals(self._state.database())
-        except ConfigurationError as error:
-            raise ToolError(
-                f"The tool did not run: {error}",
-                code=ErrorCode.STATE_UNAVAILABLE,
-                instruction="Tell the person; they can mend it and the same call can be sent again.",
-            ) from error
+        return StoredApprovals(self._state.needed_database())
+
+
+class LazyHandles:
+    """Handles that several processes share, with the state file opened at the first one."""
+
+    def __init__(self, state: LazyState) -> None:
+        self._state = state
+
+    def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
+        return self._handles().put(value, principal=principal, ttl=ttl)
+
+    def get(self, handle: str, *, principal: str) -> Any:
+        return self._handles().get(handle, principal=principal)
+
+    def drop(self, handle: str) -> None:
+        self._handles().drop(handle)
+
+    def _handles(self) -> StoredHandles:
+        return StoredHandles(self._state.needed_database())
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:

@@ -46,12 +46,20 @@ def _replace(lines: list[str], place: str, expected: str, actual: str) -> None:
     block, _, command = place.partition(" `")
     start = int(block.rpartition(":")[2])
     if command:
-        first_words = command.removesuffix("`")[:30]
-        start = next(number for number in range(start, len(lines)) if lines[number].startswith(f"$ {first_words}")) + 1
+        whole = f"$ {command.removesuffix('`')}\n"
+        begun = (
+            number for number in range(start, len(lines)) if lines[number] == whole or _begins(whole, lines[number])
+        )
+        start = next(begun) + 1
         while lines[start - 1].rstrip("\n").endswith("\\"):
             start += 1
     body = "\n".join(line.rstrip() for line in actual.strip("\n").splitlines())
     lines[start : start + len(expected.splitlines())] = [f"{body}\n"] if body else []
+
+
+def _begins(whole: str, line: str) -> bool:
+    """Whether a line is the first of a command that goes on in the next line."""
+    return line.endswith("\\\n") and whole.startswith(line[:-2].rstrip())
 
 
 if __name__ == "__main__":

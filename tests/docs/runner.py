@@ -37,8 +37,8 @@ from typing import Any, TypeAlias
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, Block, Page
 
-SHOWN_PORT = "8000"
-"""The port that the pages show. Pages run side by side, so each runs with a free one in its place."""
+SHOWN_PORTS = ("8000", "8001")
+"""The ports that the pages show. Pages run side by side, so each runs with free ones in their place."""
 COMMAND_SECONDS = 60
 
 _MARKS: dict[str, frozenset[str]] = {
@@ -158,7 +158,7 @@ class PageRun:
         self._names: dict[str, Any] = {"__name__": "__page__"}
         self._printed: str | None = None
         self._background: list[Background] = []
-        self._real = {SHOWN_PORT: _free_port()}
+        self._real = {port: _free_port() for port in SHOWN_PORTS}
         """What the page shows -> what is meant in this run."""
 
     def run(self) -> None:
@@ -278,7 +278,9 @@ class PageRun:
         if not value or value not in shown or value in self._real:
             return
         escaped = re.escape(value)
-        pattern = _pattern(_trimmed(shown)).replace(escaped, r"(?P<real>[\w.~+/=-]+)", 1).replace(escaped, r"(?P=real)")
+        pattern = (
+            _pattern(_trimmed(shown)).replace(escaped, r"(?P<real>[\w.~+/=-]+?)", 1).replace(escaped, r"(?P=real)")
+        )
         if found := re.fullmatch(pattern, _trimmed(self._as_shown(written))):
             self._real[value] = found["real"]
 
@@ -324,8 +326,8 @@ def run_in_terminal(command: list[str], folder: Path, *, typed: str) -> tuple[in
         with contextlib.suppress(OSError):
             while piece := os.read(ours, 65536):
                 written += piece
-                # A line without an end is a question: now the person types.
-                if waiting and not written.endswith(b"\n"):
+                # A question ends with a space, where the person types.
+                if waiting and written.endswith(b" "):
                     os.write(ours, waiting.pop())
         return process.wait(timeout=COMMAND_SECONDS), written.decode("utf-8").replace("\r\n", "\n")
     finally:

@@ -15,7 +15,7 @@ from tests.docs.settings_tables import MARK, settings_tables
 
 import trysquare
 from trysquare import ErrorCode
-from trysquare.cli.main import COMMANDS, Command
+from trysquare.cli.main import COMMANDS, MODULES, Command
 from trysquare.cli.options import add_shared_options
 from trysquare.settings.environment import CONFIG_VARIABLE, EXAMPLES_VARIABLE, NO_SETTINGS, PREFIX_VARIABLE
 from trysquare.settings.keys import all_keys
@@ -65,7 +65,7 @@ def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
 
 def options_of(command: str) -> set[str]:
     """The names of the options and arguments that a command and its subcommands take."""
-    module = cast(Command, importlib.import_module(f"trysquare.cli.{command}"))
+    module = cast(Command, importlib.import_module(MODULES.get(command, f"trysquare.cli.{command}")))
     parser = argparse.ArgumentParser(prog=command, add_help=False)
     module.configure(parser)
     return set(_names(parser))

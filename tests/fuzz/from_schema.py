@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
+from random import Random
 from typing import Any, cast
 
-from hypothesis import strategies as st
-from tests.fuzz.values import any_text, any_value
+from tests.fuzz.values import NUMBERS, TEXTS, random_value
 
 from trysquare.core.types import JsonObject
 
-_DEPTH = 3
+_DEPTH = 4
+_FORMATS = {
+    "date": "2026-07-28",
+    "date-time": "2026-07-28T12:00:00Z",
+    "uuid": "0b8a1c36-8a4c-4a7e-9a55-0b8a1c368a4c",
+    "path": "some/where",
+}
 
 
-def fitting(schema: JsonObject) -> st.SearchStrategy[JsonObject]:
+def fitting(random: Random, schema: JsonObject) -> JsonObject:
     """Arguments as the schema wants them, as far as its common keywords say."""
-    return cast("st.SearchStrategy[JsonObject]", _object(schema, schema, _DEPTH))
+    return _object(random, schema, schema, _DEPTH)
 
 
-def nearly_fitting(schema: JsonObject) -> st.SearchStrategy[JsonObject]:
-    """Arguments that fit but for one change: a part dropped, renamed, replaced, added or wrapped."""
-    return st.tuples(fitting(schema), st.sampled_from(_CHANGES), any_text, any_value).map(_changed)
+def nearly_fitting(random: Random, schema: JsonObject) -> JsonObject:
+    """Arguments that fit but for a change or two: a part dropped, renamed, replaced, added or wrapped."""
+    made = fitting(random, schema)
+    for _ in range(random.randrange(1, 3)):
+        made = random.choice(_CHANGES)(random, made, random.choice((*made, "")))
+    return made
 
 
-def _value(schema: JsonObject, root: JsonObject, depth: int) -> st.SearchStrategy[Any]:
+def _value(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> Any:
     if "$ref" in schema:
-        return _value(_resolved(schema["$ref"], root), root, depth)
+        return _value(random, _resolved(schema["$ref"], root), root, depth)
     for union in ("anyOf", "oneOf"):
         if union in schema:
-            return st.one_of([_value(member, root, depth) for member in schema[union]])
+            return _value(random, random.choice(schema[union]), root, depth)
     if "const" in schema:
-        return st.just(schema["const"])
+        return schema["const"]
     if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    kind = schema.get("type")
-    make = _BY_TYPE.get(kind if isinstance(kind, str) else "", lambda *_: any_value)
-    return make(schema, root, depth)
+        return random.choice(schema["enum"])
+    make = _BY_TYPE.get(str(schema.get("type")))
+    return random_value(random) if make is None else make(random, schema, root, depth)
 
 
 def _resolved(reference: str, root: JsonObject) -> JsonObject:
@@ -45,70 +54,64 @@ def _resolved(reference: str, root: JsonObject) -> JsonObject:
     return found
 
 
-def _object(schema: JsonObject, root: JsonObject, depth: int) -> st.SearchStrategy[Any]:
+def _object(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> JsonObject:
     properties = cast("dict[str, JsonObject]", schema.get("properties", {}))
-    if not properties or depth <= 0:
-        return st.dictionaries(any_text, any_value, max_size=2) if not properties else st.just({})
-    required = set(schema.get("required", ()))
-    made = {name: _value(part, root, depth - 1) for name, part in properties.items()}
-    return st.fixed_dictionaries(
-        {name: value for name, value in made.items() if name in required},
-        optional={name: value for name, value in made.items() if name not in required},
-    )
+    required = schema.get("required", ())
+    wanted = [name for name in properties if name in required or (depth > 0 and random.randrange(2))]
+    return {name: _value(random, properties[name], root, depth - 1) for name in wanted}
 
 
-def _array(schema: JsonObject, root: JsonObject, depth: int) -> st.SearchStrategy[Any]:
+def _array(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> list[Any]:
     if depth <= 0:
-        return st.just([])
-    most = min(schema.get("maxItems", 3), 3)
-    return st.lists(_value(schema.get("items", {}), root, depth - 1), max_size=most)
+        return []
+    items = schema.get("items", {})
+    count = random.randrange(min(schema.get("maxItems", 4), 4) + 1)
+    return [_value(random, items, root, depth - 1) for _ in range(count)]
 
 
-def _string(schema: JsonObject, root: JsonObject, depth: int) -> st.SearchStrategy[Any]:
-    if "pattern" in schema:
-        return st.from_regex(schema["pattern"], fullmatch=True).map(lambda text: text[: schema.get("maxLength", 30)])
-    formats = {
-        "date": "2026-07-28",
-        "date-time": "2026-07-28T12:00:00Z",
-        "uuid": "0b8a1c36-8a4c-4a7e-9a55-0b8a1c368a4c",
-        "path": "some/where",
-    }
-    known = formats.get(schema.get("format", ""))
-    return st.just(known) if known else st.text(max_size=min(schema.get("maxLength", 20), 20))
+def _string(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> str:
+    if known := _FORMATS.get(schema.get("format", "")):
+        return known
+    length = random.randrange(schema.get("minLength", 0), min(schema.get("maxLength", 20), 20) + 1)
+    return "".join(random.choices(string.ascii_lowercase, k=length))
 
 
-def _number(schema: JsonObject, root: JsonObject, depth: int) -> st.SearchStrategy[Any]:
-    return st.integers(schema.get("minimum", -1000), schema.get("maximum", 1000))
+def _integer(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> int:
+    return random.randint(schema.get("minimum", -1000), schema.get("maximum", 1000))
 
 
-_BY_TYPE: dict[str, Callable[[JsonObject, JsonObject, int], st.SearchStrategy[Any]]] = {
+def _number(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> float:
+    return random.uniform(schema.get("minimum", -1000), schema.get("maximum", 1000))
+
+
+def _boolean(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> bool:
+    return random.random() < 0.5
+
+
+def _null(random: Random, schema: JsonObject, root: JsonObject, depth: int) -> None:
+    return None
+
+
+_BY_TYPE: dict[str, Callable[[Random, JsonObject, JsonObject, int], Any]] = {
     "object": _object,
     "array": _array,
     "string": _string,
-    "integer": _number,
+    "integer": _integer,
     "number": _number,
-    "boolean": lambda *_: st.booleans(),
-    "null": lambda *_: st.none(),
+    "boolean": _boolean,
+    "null": _null,
 }
 
-_CHANGES = ("drop", "rename", "replace", "add", "wrap", "stringify", "nullify")
-
-
-def _changed(parts: tuple[JsonObject, str, str, Any]) -> JsonObject:
-    given, change, text, value = parts
-    name = next(iter(given), None)
-    match change:
-        case "drop" if name is not None:
-            return {key: part for key, part in given.items() if key != name}
-        case "rename" if name is not None:
-            return {(key + "s" if key == name else key): part for key, part in given.items()}
-        case "replace" if name is not None:
-            return {**given, name: value}
-        case "stringify" if name is not None:
-            return {**given, name: str(given[name])}
-        case "nullify" if name is not None:
-            return {**given, name: None}
-        case "wrap":
-            return {"args": given}
-        case _:
-            return {**given, text: value}
+_Change = Callable[[Random, JsonObject, str], JsonObject]
+_CHANGES: tuple[_Change, ...] = (
+    lambda random, made, name: {key: part for key, part in made.items() if key != name},
+    lambda random, made, name: {(f"{key}s" if key == name else key): part for key, part in made.items()},
+    lambda random, made, name: {(key.upper() if key == name else key): part for key, part in made.items()},
+    lambda random, made, name: {**made, name: random_value(random)},
+    lambda random, made, name: {**made, name: str(made.get(name))},
+    lambda random, made, name: {**made, name: [made.get(name)]},
+    lambda random, made, name: {**made, name: random.choice(NUMBERS)},
+    lambda random, made, name: {**made, name: None},
+    lambda random, made, name: {**made, random.choice(TEXTS): random_value(random)},
+    lambda random, made, name: {random.choice(("args", "parameters", "input", "arg")): made},
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support import size
 
 SHARES = {
-    "arbitrary arguments": 2500,
-    "arguments from schemas": 2500,
+    "arbitrary arguments": 800,
+    "arguments from schemas": 4200,
     "requests in memory": 1000,
     "frames over stdio": 2500,
     "requests over HTTP": 1500,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from random import Random
 from urllib.parse import urlsplit
 
@@ -37,7 +37,7 @@ TOGETHER = 5
 
 
 @contextlib.asynccontextmanager
-async def fuzzed_server(caplog: pytest.LogCaptureFixture) -> AsyncIterator[int]:
+async def fuzzed_server(caplog: pytest.LogCaptureFixture) -> AsyncGenerator[int]:
     """The port of a server; in the end no task may be left and nothing but incidents may have a traceback."""
     before = asyncio.all_tasks()
     with caplog.at_level(logging.WARNING):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from random import Random
 
 import pytest
@@ -23,7 +23,7 @@ SERVER = ("-m", "tests.fuzz.stdio_server")
 
 
 @pytest.fixture(params=ERAS)
-async def server(request: pytest.FixtureRequest) -> AsyncIterator[tuple[StdioProcess, str]]:
+async def server(request: pytest.FixtureRequest) -> AsyncGenerator[tuple[StdioProcess, str]]:
     """A server that has chosen its era, and what it must not have done in the end."""
     async with started_process(SERVER) as process:
         await _greet(process, request.param)

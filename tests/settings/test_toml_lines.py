@@ -59,7 +59,10 @@ SCALARS = st.one_of(
 )
 
 
-@given(st.dictionaries(KEYS, st.dictionaries(KEYS, SCALARS, max_size=4), max_size=4), st.sampled_from(["\n", "\n\n# c=1\n"]))
+@given(
+    st.dictionaries(KEYS, st.dictionaries(KEYS, SCALARS, max_size=4), max_size=4),
+    st.sampled_from(["\n", "\n\n# c=1\n"]),
+)
 def test_every_key_that_toml_reads_is_found_on_the_line_that_names_it(
     tables: dict[str, dict[str, str]], gap: str
 ) -> None:

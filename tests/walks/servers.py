@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 
 import uvicorn
 
@@ -26,12 +26,12 @@ class _AnnouncingServer(uvicorn.Server):
         self.listening.set()
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         yield
 
 
 @contextlib.asynccontextmanager
-async def served_over_http(toolset: Toolset, options: ServeOptions | None = None) -> AsyncIterator[str]:
+async def served_over_http(toolset: Toolset, options: ServeOptions | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends; yields the address of the MCP endpoint."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ class StdioProcess:
 @contextlib.asynccontextmanager
 async def started_process(
     arguments: Sequence[str], *, environment: dict[str, str] | None = None, folder: Path = REPOSITORY
-) -> AsyncIterator[StdioProcess]:
+) -> AsyncGenerator[StdioProcess]:
     """Start `python ARGUMENTS` as a server; it is ended, by its own id, when the block ends."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

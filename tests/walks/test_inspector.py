@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ transports = pytest.mark.parametrize("transport", ["stdio", "http"])
 
 
 @contextlib.asynccontextmanager
-async def target_of(transport: str) -> AsyncIterator[Sequence[str]]:
+async def target_of(transport: str) -> AsyncGenerator[Sequence[str]]:
     """What tells Inspector where the server is."""
     if transport == "stdio":
         yield ["--transport", "stdio", *OURS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ async def _accept(context: ClientRequestContext, params: Any) -> ElicitResult:
 
 
 @contextlib.asynccontextmanager
-async def connected(transport: str, mode: str) -> AsyncIterator[Client]:
+async def connected(transport: str, mode: str) -> AsyncGenerator[Client]:
     """A client of our server."""
     async with contextlib.AsyncExitStack() as stack:
         target: Any = build_server(tools.toolset())

@@ -23,7 +23,8 @@ class Authored:
 
 def read_authored(text: str) -> Authored:
     """Take a text apart at the headings of the four sections. A text without headings is all description."""
-    headings = list(_HEADING.finditer(text))
+    # Most texts have no headings, and a list of a thousand tools asks for each.
+    headings = list(_HEADING.finditer(text)) if "##" in text else []
     if not headings:
         return Authored(description=text.strip())
     parts: dict[str, str] = {"description": text[: headings[0].start()].strip()}

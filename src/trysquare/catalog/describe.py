@@ -7,10 +7,10 @@ import re
 
 from trysquare.catalog.authored import Authored, read_authored
 from trysquare.catalog.schema_examples import example_arguments, usage_line
+from trysquare.catalog.schema_parts import one_line_json
 from trysquare.core.consent_text import CONSENT_MARK, consent_warning
 from trysquare.core.metadata import UNPREFIXED, Example, ToolMetadata
 from trysquare.core.prompt import Prompt, PromptArgument
-from trysquare.core.result import dump_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -122,7 +122,7 @@ def _compact_example(tool: Tool) -> list[str]:
         return []
     first = tool.metadata.examples[0]
     explanation = f" ({first.explanation.strip().rstrip('.')})" if first.explanation.strip() else ""
-    return [f"Example: {dump_json(first.arguments)}{explanation}"]
+    return [f"Example: {one_line_json(first.arguments)}{explanation}"]
 
 
 def _sections(name: str, *sections: tuple[str, str]) -> str:
@@ -165,7 +165,7 @@ def _example(name: str, example: Example) -> str:
 
 
 def _conceptual_schema(prompt: Prompt) -> str:
-    shown = [argument for argument in prompt.arguments if not _is_positional(argument)]
+    shown = [argument for argument in prompt.arguments if not is_positional(argument)]
     hidden = len(shown) < len(prompt.arguments)
     signature = ", ".join([*(_parameter(argument) for argument in shown), *(["*args"] if hidden else [])])
     lines = [f"{prompt.name}({signature})"]
@@ -179,16 +179,14 @@ def _parameter(argument: PromptArgument) -> str:
     return argument.name if argument.required else f"{argument.name}?"
 
 
-def _is_positional(argument: PromptArgument) -> bool:
+def is_positional(argument: PromptArgument) -> bool:
     """Whether an argument is one of the counted ones (`arg1` … `argF`) that stand for `*args`."""
     return _POSITIONAL.fullmatch(argument.name) is not None
 
 
 def _invocation(prompt: Prompt) -> str:
-    shown = [
-        f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments if not _is_positional(one)
-    ]
-    hidden = ["[args...]"] if any(_is_positional(one) for one in prompt.arguments) else []
+    shown = [f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments if not is_positional(one)]
+    hidden = ["[args...]"] if any(is_positional(one) for one in prompt.arguments) else []
     return " ".join([f"@{prompt.name}", *shown, *hidden])
 
 

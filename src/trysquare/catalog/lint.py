@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from trysquare.catalog.rules import behaviour, descriptions, examples, names, portability, schemas, sets, texts
+from trysquare.catalog.rules import (
+    behaviour,
+    companions,
+    descriptions,
+    examples,
+    names,
+    portability,
+    schemas,
+    sets,
+    texts,
+)
 from trysquare.catalog.rules.rule import Finding, LintOptions, Problem, Rule
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.healing import nearest
-from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 
 RULES: tuple[Rule, ...] = (
@@ -49,6 +58,8 @@ RULES: tuple[Rule, ...] = (
     Rule(name="examples-explained", severity="advice", check_tool=examples.examples_explained),
     Rule(name="no-hidden-characters", severity="error", check_tool=texts.no_hidden_characters),
     Rule(name="no-commands", severity="error", check_tool=texts.no_commands),
+    Rule(name="prompts-described", severity="error", check_toolset=companions.prompts_described),
+    Rule(name="resources-described", severity="warning", check_toolset=companions.resources_described),
     Rule(name="listed-count", severity="warning", check_set=sets.listed_count),
     Rule(name="profile-budget", severity="warning", check_set=sets.profile_budget),
 )
@@ -59,20 +70,21 @@ def lint(toolset: Toolset, options: LintOptions | None = None) -> list[Finding]:
     """What is wrong with a toolset's descriptions and schemas: errors first, then by tool, in a fixed order."""
     chosen = options or LintOptions()
     _refuse_unknown(chosen.ignore)
-    tools = toolset.tools()
     rules = [rule for rule in RULES if rule.name not in chosen.ignore]
-    found = [finding for rule in rules for finding in _findings(rule, tools, chosen)]
+    found = [finding for rule in rules for finding in _findings(rule, toolset, chosen)]
     return sorted(found, key=lambda one: (_RANK[one.severity], one.tool, one.rule, one.field or "", one.message))
 
 
-def _findings(rule: Rule, tools: Sequence[Tool], options: LintOptions) -> Iterator[Finding]:
+def _findings(rule: Rule, toolset: Toolset, options: LintOptions) -> Iterator[Finding]:
+    tools = toolset.tools()
     if rule.check_tool is not None:
         for tool in tools:
             for problem in rule.check_tool(tool, options):
                 yield _finding(rule, problem, tool.name)
-    if rule.check_set is not None:
-        for problem in rule.check_set(tools, options):
-            yield _finding(rule, problem, problem.tool or sets.WHOLE_SET)
+    together = () if rule.check_set is None else rule.check_set(tools, options)
+    beside = () if rule.check_toolset is None else rule.check_toolset(toolset, options)
+    for problem in (*together, *beside):
+        yield _finding(rule, problem, problem.tool or sets.WHOLE_SET)
 
 
 def _finding(rule: Rule, problem: Problem, tool: str) -> Finding:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
+from trysquare.catalog.schema_parts import as_list, as_object, one_line_json, properties_of, required_of
 from trysquare.core.arguments import type_text
-from trysquare.core.result import dump_json
 from trysquare.core.types import JsonObject
 
 
 def usage_line(name: str, schema: JsonObject) -> str:
     """How a tool is called: `greet(name: string, tone: "warm" | "formal" = "warm")`."""
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
-    required = set(cast(list[str], schema.get("required", [])))
+    properties = properties_of(schema)
+    required = set(required_of(schema))
     parts = [_parameter(key, part, key in required) for key, part in _required_first(properties, required)]
     return f"{name}({', '.join(parts)})"
 
@@ -25,7 +25,7 @@ def _parameter(name: str, schema: JsonObject, required: bool) -> str:
     if required:
         return f"{name}: {type_text(schema)}"
     if "default" in schema:
-        return f"{name}: {type_text(schema)} = {dump_json(schema['default'])}"
+        return f"{name}: {type_text(schema)} = {one_line_json(schema['default'])}"
     return f"{name}?: {type_text(schema)}"
 
 
@@ -34,9 +34,9 @@ def example_arguments(schema: JsonObject) -> JsonObject | None:
 
     None if a required argument has no such value: an example with a placeholder teaches nothing.
     """
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
+    properties = properties_of(schema)
     made: JsonObject = {}
-    for name in cast(list[str], schema.get("required", [])):
+    for name in required_of(schema):
         known, value = _concrete(properties.get(name, {}))
         if not known:
             return None
@@ -49,7 +49,7 @@ def _concrete(schema: JsonObject) -> tuple[bool, Any]:
     if "const" in schema:
         return True, schema["const"]
     for key in ("examples", "enum"):
-        if values := cast(list[Any], schema.get(key, [])):
+        if values := as_list(schema.get(key)):
             return True, values[0]
     if "default" in schema:
         return True, schema["default"]
@@ -57,11 +57,10 @@ def _concrete(schema: JsonObject) -> tuple[bool, Any]:
     if kind == "boolean":
         return True, True
     if kind == "array":
-        known, value = _concrete(cast(JsonObject, schema.get("items", {})))
+        known, value = _concrete(as_object(schema.get("items")))
         return known, [value]
-    if kind == "object" and schema.get("properties"):
+    if kind == "object" and properties_of(schema):
         inner = example_arguments(schema)
         return inner is not None, inner
-    if options := cast(list[JsonObject], schema.get("anyOf", [])):
-        return next((found for found in map(_concrete, options) if found[0]), (False, None))
-    return False, None
+    options = (_concrete(as_object(option)) for option in as_list(schema.get("anyOf")))
+    return next((found for found in options if found[0]), (False, None))

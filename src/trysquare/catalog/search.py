@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import is_
-from typing import Any, cast
 
 from trysquare.catalog.authored import read_authored
+from trysquare.catalog.schema_parts import as_list, properties_of
 from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.words import meaning, split_words, synonyms, terms
 from trysquare.core.tool import Tool
@@ -55,6 +55,7 @@ class SearchIndex:
         self._postings: dict[str, dict[str, float]] = {}
         self._names: dict[str, list[str]] = {}
         self._spelling = Spelling()
+        self._vectors: dict[str, dict[str, float]] = {}
         self._length = 0.0
         self.update(tools)
 
@@ -74,6 +75,7 @@ class SearchIndex:
             if name not in self._documents:
                 self._add(tool)
         self._tools = present
+        self._vectors.clear()
 
     def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
         """The tools that fit, best first; none if nothing fits well enough. Ties go by name."""
@@ -85,9 +87,7 @@ class SearchIndex:
     def similarity(self, one: str, other: str) -> float:
         """How alike two tools read, from 0 to 1: the cosine of their weighted terms."""
         first, second = self._vector(one), self._vector(other)
-        shared = sum(weight * second[term] for term, weight in first.items() if term in second)
-        size = _size(first) * _size(second)
-        return min(1.0, shared / size) if size else 0.0
+        return min(1.0, sum(weight * second[term] for term, weight in first.items() if term in second))
 
     def neighbours(self, name: str) -> set[str]:
         """The tools that share a telling term with this one: the only ones that can be alike."""
@@ -145,12 +145,15 @@ class SearchIndex:
         return math.log(1 + (len(self._documents) + _IMAGINED - holding + 0.5) / (holding + 0.5))
 
     def _vector(self, name: str) -> dict[str, float]:
-        """The tool's terms by meaning: `fetch` and `get` are no difference that tells two tools apart."""
-        vector: dict[str, float] = {}
-        for term, weight in self._documents[name].weights.items():
-            own = math.sqrt(weight) * (1 + self._rarity(term))
-            vector[meaning(term)] = max(own, vector.get(meaning(term), 0.0))
-        return vector
+        """The tool's terms by meaning, of length one: `fetch` and `get` do not tell two tools apart."""
+        if name not in self._vectors:
+            vector: dict[str, float] = {}
+            for term, weight in self._documents[name].weights.items():
+                own = math.sqrt(weight) * (1 + self._rarity(term))
+                vector[meaning(term)] = max(own, vector.get(meaning(term), 0.0))
+            size = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
+            self._vectors[name] = {term: weight / size for term, weight in vector.items()}
+        return self._vectors[name]
 
     def _add(self, tool: Tool) -> None:
         document = _document(tool)
@@ -192,18 +195,15 @@ def _fields(tool: Tool) -> Iterator[tuple[str, float]]:
     yield metadata.category or "", CATEGORY
     yield metadata.use_when or "", USE
     yield " ".join(metadata.trigger_words), TRIGGER
-    for name, schema in cast(dict[str, Any], tool.input_schema.get("properties", {})).items():
+    for name, schema in properties_of(tool.input_schema).items():
         yield name, PARAMETER
         yield _told(schema), PARAMETER_TEXT
 
 
-def _told(schema: Any) -> str:
+def _told(schema: JsonObject) -> str:
     """What a schema says of a parameter: its description and its choices."""
-    if not isinstance(schema, dict):
-        return ""
-    part = cast(JsonObject, schema)
-    choices = cast(list[Any], part.get("enum", []))
-    return " ".join([str(part.get("description", "")), *(choice for choice in choices if isinstance(choice, str))])
+    choices = (choice for choice in as_list(schema.get("enum")) if isinstance(choice, str))
+    return " ".join([str(schema.get("description", "")), *choices])
 
 
 def _folded(name: str) -> str:
@@ -212,7 +212,3 @@ def _folded(name: str) -> str:
 
 def _telling(count: int) -> float:
     return max(3.0, 0.2 * count)
-
-
-def _size(vector: Mapping[str, float]) -> float:
-    return math.sqrt(sum(weight * weight for weight in vector.values()))

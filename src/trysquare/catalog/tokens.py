@@ -13,7 +13,7 @@ from collections import Counter
 from typing import cast
 
 from trysquare.catalog.describe import compact_description
-from trysquare.core.result import dump_json
+from trysquare.catalog.schema_parts import one_line_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -40,6 +40,12 @@ _WORDS: dict[tuple[str, str], tuple[float, ...]] = {
     ("mark", "capital"): (1.5, 1.58, 1.6, 1.58, 1.68, 1.8, 1.85, 1.99, 2.1, 2.15, 2.3, 2.6),
     ("mark", "upper"): (1.42, 1.36, 1.45, 1.45, 1.58, 1.6, 1.65, 2.03, 2.28, 2.5, 3.0, 3.4),
 }
+# The words of which every schema is made are in the vocabulary whole.
+_SCHEMA_WORDS = frozenset(
+    {"additional", "array", "boolean", "default", "description", "enum", "false", "format", "input", "integer", "items",
+     "maximum", "minimum", "name", "null", "number", "object", "pattern", "Properties", "properties", "required",
+     "schema", "string", "title", "true", "type"}
+)  # fmt: skip
 _LONGER = {"lower": 0.27, "capital": 0.27, "upper": 0.37}
 _JSON_MARKS = (1.0, 1.0, 1.01, 1.4, 1.7, 2.5, 2.8, 3.0)
 _OTHER_MARKS = (1.0, 1.04, 1.28, 1.5, 2.05, 2.6, 2.8, 3.6)
@@ -78,10 +84,12 @@ def definition(tool: Tool) -> JsonObject:
 
 def definition_tokens(tool: Tool) -> int:
     """About how many tokens a tool costs in each conversation in which it is listed."""
-    return count_tokens(dump_json(definition(tool)))
+    return count_tokens(one_line_json(definition(tool)))
 
 
 def _word_cost(piece: str) -> float:
+    if piece in _SCHEMA_WORDS:
+        return 1.0
     bare = piece if piece[0].isalpha() else piece[1:]
     before = "" if bare is piece else " " if piece[0] == " " else "mark"
     case = "lower" if bare.islower() else "upper" if bare.isupper() and len(bare) > 1 else "capital"

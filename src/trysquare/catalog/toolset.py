@@ -21,19 +21,20 @@ from trysquare.core.metadata import Example
 from trysquare.core.resource import Resource, ResourceTemplate
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
+from trysquare.core.toolset import Change, CombinedToolset, FixedToolset, Listener, Toolset, Unsubscribe
 from trysquare.core.types import JsonObject
 
 INDEX_URI = "trysquare://tools"
 TOOL_URI = "trysquare://tools/{name}"
+MOST_FOUND, LONGEST_QUERY = 20, 1_000
 FIND, CALL = "find_tools", "call_tool"
 
 
 class FindTools(ToolArguments):
-    """What to look for."""
+    """What to look for. Plain fields only: their schema is read off the annotations, so a start stays fast."""
 
-    query: str = Field(description="What the tool should do, in a few words, or its name", max_length=1_000)
-    limit: int = Field(5, description="How many tools to return at most", ge=1, le=50)
+    query: str = Field(description="What the tool should do, in a few words, or its name")
+    limit: int = Field(5, description=f"How many tools to return at most, 1 to {MOST_FOUND}")
     detail: Literal["names", "compact", "full"] = Field(
         "compact", description="names only; compact with the schema, ready to call; or the full description"
     )
@@ -50,7 +51,19 @@ class CallTool(ToolArguments):
 
 def catalogued(toolset: Toolset) -> Toolset:
     """The toolset with `find_tools`, `call_tool` and a page about each tool."""
-    return CombinedToolset([toolset, _Catalog(toolset).toolset()])
+    return _CataloguedToolset([toolset, _Catalog(toolset).toolset()])
+
+
+class _CataloguedToolset(CombinedToolset):
+    """A toolset and its catalog, which tells that the list of tools is another one when the tools are."""
+
+    def subscribe(self, listener: Listener) -> Unsubscribe:
+        def tell(change: Change) -> None:
+            listener(change)
+            if change == "tools":
+                listener(INDEX_URI)
+
+        return super().subscribe(tell)
 
 
 class _Catalog:
@@ -70,6 +83,7 @@ class _Catalog:
 
             Searches all tools, also those that are not listed. Call one that it returns with call_tool.
             """
+            _refuse_out_of_range(args)
             return self._found(args, context.principal)
 
         return tool(
@@ -169,6 +183,20 @@ class _Catalog:
         wanted = typed.lower()
         names = sorted(one.name for one in self._toolset.tools() if wanted in one.name.lower())
         return sorted(names, key=lambda name: not name.lower().startswith(wanted))
+
+
+def _refuse_out_of_range(args: FindTools) -> None:
+    if not 1 <= args.limit <= MOST_FOUND:
+        raise InvalidArguments(
+            f"`limit` must be 1 to {MOST_FOUND}; got {args.limit}.",
+            instruction="Send the corrected call in `next`.",
+            next={"tool": FIND, "arguments": {**args.model_dump(), "limit": min(max(args.limit, 1), MOST_FOUND)}},
+        )
+    if len(args.query) > LONGEST_QUERY:
+        raise InvalidArguments(
+            f"`query` has {len(args.query)} characters; {LONGEST_QUERY} is the limit.",
+            instruction="Say in a few words what the tool should do.",
+        )
 
 
 def tool_uri(name: str) -> str:

@@ -56,13 +56,14 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    sys.excepthook = _show_unexpected
+    if argv is None:
+        sys.excepthook = _show_unexpected
     try:
         arguments = _parse(words)
         code = cast(Command, arguments.command).run(arguments)
         sys.stdout.flush()
     except TrysquareError as error:
-        return _failed(error)
+        return _failed(error, words)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -102,8 +103,8 @@ def _no_command(name: str) -> str:
     return f"there is no command `{name}`" + (f"; the nearest is `{near[0]}`" if near else "")
 
 
-def _failed(error: TrysquareError) -> int:
-    if _wants_traceback():
+def _failed(error: TrysquareError, words: Sequence[str]) -> int:
+    if _wants_traceback(words):
         raise error
     for line in str(error).splitlines():
         print(f"trysquare: {line}", file=sys.stderr)
@@ -114,13 +115,13 @@ def _failed(error: TrysquareError) -> int:
     return 1
 
 
-def _wants_traceback() -> bool:
-    return "--debug-traceback" in sys.argv or os.environ.get(TRACEBACK_VARIABLE) == "1"
+def _wants_traceback(words: Sequence[str]) -> bool:
+    return "--debug-traceback" in words or os.environ.get(TRACEBACK_VARIABLE) == "1"
 
 
 def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """One line for an error that nobody foresaw, unless its traceback is asked for."""
-    if _wants_traceback():
+    if _wants_traceback(sys.argv):
         sys.__excepthook__(kind, error, trace)
         return
     text = str(error).splitlines()

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import re
+import sys
+from typing import TYPE_CHECKING
 
-from trysquare.app import open_app
+from trysquare.app import App, open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings.load import Loaded
+from trysquare.settings.model import OAuthSettings
+from trysquare.store.tokens import Tokens
+
+if TYPE_CHECKING:
+    from trysquare.serve.auth import TokenVerifier
+    from trysquare.serve.http import HttpOptions
+    from trysquare.serve.oauth import OAuthOptions
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
 
@@ -57,19 +67,59 @@ async def _serve_stdio(loaded: Loaded) -> None:
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with diverted_output() as (read_from, write_to):
         async with open_app(loaded.settings, origins=loaded.origins) as app:
+            _warn_if_empty(app)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
 async def _serve_http(loaded: Loaded) -> None:
-    from trysquare.serve.http import HttpOptions, serve_http
+    from trysquare.serve.http import serve_http
 
-    http = loaded.settings.http
-    options = HttpOptions(
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        _warn_if_empty(app)
+        await serve_http(app.toolset, app.serve_options(shared=True), _http_options(app), started=_tell)
+
+
+def _warn_if_empty(app: App) -> None:
+    if not app.plain.tools():
+        logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")
+
+
+def _http_options(app: App) -> HttpOptions:
+    from trysquare.serve.http import HttpOptions
+
+    http = app.settings.http
+    return HttpOptions(
         host=http.host,
         port=http.port,
         path=http.path,
+        verifier=_verifier(app),
+        oauth=_oauth(http.oauth),
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
+        stateless=http.stateless,
     )
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
-        await serve_http(app.toolset, app.serve_options(), options)
+
+
+def _verifier(app: App) -> TokenVerifier | None:
+    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one."""
+    from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
+
+    verifiers: list[TokenVerifier] = []
+    if app.settings.http.tokens:
+        verifiers.append(FixedTokens(token.get_secret_value() for token in app.settings.http.tokens))
+    # A revoked token counts: whoever took the last one back did not mean to open the door.
+    if app.state.path.exists() and (tokens := Tokens(app.state.database())).all():
+        verifiers.append(StoredTokens(tokens.find))
+    return AnyOf(verifiers) if verifiers else None
+
+
+def _oauth(settings: OAuthSettings) -> OAuthOptions | None:
+    from trysquare.serve.oauth import OAuthOptions
+
+    if settings.issuer is None:
+        return None
+    return OAuthOptions(issuer=settings.issuer, resource=settings.audience, jwks=settings.jwks, scopes=settings.scopes)
+
+
+def _tell(address: str) -> None:
+    print(f"Serving at {address}", file=sys.stderr, flush=True)

@@ -94,19 +94,23 @@ def _argument_line(name: str, schema: JsonObject, required: bool) -> str:
     return f"- `{name}` ({type_text(schema)}, {need}{default}){description}"
 
 
-def type_text(schema: JsonObject) -> str:
-    """A schema's type in a few words: `string`, `"warm" | "formal"`, `list of integer`."""
-    if "const" in schema:
-        return _quoted(schema["const"])
-    if "enum" in schema:
-        return " | ".join(_quoted(choice) for choice in schema["enum"])
-    if "anyOf" in schema:
-        return " | ".join(type_text(option) for option in schema["anyOf"])
-    if schema.get("type") == "array":
-        return f"list of {type_text(schema.get('items', {}))}"
-    if "$ref" in schema:
-        return str(schema["$ref"]).rsplit("/", 1)[-1]
-    return str(schema.get("type", "any"))
+def type_text(schema: Any) -> str:
+    """A schema's type in a few words: `string`, `"warm" | "formal"`, `list of integer`.
+
+    A schema from another server can hold anything, such as `true` for any value; it is told as `any`.
+    """
+    known = cast(JsonObject, schema) if isinstance(schema, dict) else {}
+    if "const" in known:
+        return _quoted(known["const"])
+    if isinstance(choices := known.get("enum"), list):
+        return " | ".join(_quoted(choice) for choice in cast(list[Any], choices))
+    if isinstance(options := known.get("anyOf"), list):
+        return " | ".join(type_text(option) for option in cast(list[Any], options))
+    if known.get("type") == "array":
+        return f"list of {type_text(known.get('items'))}"
+    if "$ref" in known:
+        return str(known["$ref"]).rsplit("/", 1)[-1]
+    return str(known.get("type", "any"))
 
 
 def _quoted(choice: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from trysquare.core.context import CallContext, DirectCall, Principal
-from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
 from trysquare.core.schema import require_object
@@ -29,7 +29,7 @@ async def call_tool(
     # Each call has a cancel flag of its own, also where one context serves several calls.
     own = CallContext() if context is None else context.for_call()
     try:
-        tool = found_tool(toolset, name, own.principal)
+        tool = found_tool(toolset, require_name(name), own.principal)
         return await tool.call(require_object(arguments), own)
     except ToolError as error:
         logger.info("%s: %s", _shown(name), error.code)
@@ -82,8 +82,20 @@ def found_tool(toolset: Toolset, name: str, principal: Principal | None = None) 
     raise NotFound(f"There is no tool `{_shown(name)}`.{hint}", instruction="Use a name from the list of tools.")
 
 
-def _shown(name: str) -> str:
-    return name if len(name) <= 80 else name[:79] + "…"
+def require_name(raw: Any) -> str:
+    """The name of a tool as a text, or a clear refusal: a model may write anything in its place."""
+    if isinstance(raw, str):
+        return raw
+    raise InvalidArguments(
+        f"A tool's name is a text, not {type(raw).__name__}.",
+        code=ErrorCode.VALIDATION_INVALID_REQUEST,
+        instruction="Use a name from the list of tools.",
+    )
+
+
+def _shown(name: Any) -> str:
+    text = name if isinstance(name, str) else type(name).__name__
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _crashed(name: str) -> Result[Any]:

@@ -33,6 +33,8 @@ class ConsentDecision:
     state: Literal["approved", "refused", "waiting"]
     code: str | None = None
     expires_in: float | None = None
+    command: str | None = None
+    """What the person types to decide, where it takes more than the code."""
 
 
 def arguments_digest(arguments: JsonObject) -> str:

@@ -17,11 +17,3 @@ def consent_warning(metadata: ToolMetadata) -> str | None:
     if metadata.consent_literal is not None:
         sentences.append(f'Send the text "{metadata.consent_literal}" only with their consent.')
     return " ".join(sentences)
-
-
-def with_consent_warning(description: str, metadata: ToolMetadata) -> str:
-    """A description that holds the warning: put in front, unless its author wrote the mark already."""
-    warning = consent_warning(metadata)
-    if warning is None or CONSENT_MARK in description:
-        return description
-    return f"{warning}\n\n{description}".strip()

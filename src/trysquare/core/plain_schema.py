@@ -8,12 +8,15 @@ Whatever is not plain answers None here, and pydantic decides. The tests hold bo
 from __future__ import annotations
 
 import types
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trysquare.core.types import JsonObject
+
+P = TypeVar("P")
 
 _SCALARS: dict[Any, JsonObject] = {
     str: {"type": "string"},
@@ -75,12 +78,16 @@ def plain_field_schema(info: FieldInfo) -> JsonObject | None:
         return None
     if info.description is not None:
         schema["description"] = info.description
-    if not info.is_required() and info.default_factory is None:
-        try:
-            schema["default"] = to_jsonable_python(info.default)
-        except (PydanticSerializationError, ValueError):
-            return None
-    return schema
+    has_default = not info.is_required() and info.default_factory is None
+    return with_default(schema, info.default) if has_default else schema
+
+
+def with_default(schema: JsonObject, default: Any) -> JsonObject | None:
+    """The schema with a default added, or None if the default has no JSON form."""
+    try:
+        return {**schema, "default": to_jsonable_python(default)}
+    except (PydanticSerializationError, ValueError):
+        return None
 
 
 def _is_special(info: FieldInfo) -> bool:
@@ -91,14 +98,21 @@ def _is_special(info: FieldInfo) -> bool:
 
 def plain_object_schema(fields: dict[str, FieldInfo]) -> JsonObject | None:
     """The closed object schema of plain fields, or None if one of them is not plain."""
+    return closed_object_schema(fields, plain_field_schema, FieldInfo.is_required)
+
+
+def closed_object_schema(
+    parts: dict[str, P], schema_of: Callable[[P], JsonObject | None], is_required: Callable[[P], bool]
+) -> JsonObject | None:
+    """The closed object schema of some named parts, or None if one of them has no plain schema."""
     properties: JsonObject = {}
-    for name, info in fields.items():
-        schema = plain_field_schema(info)
+    for name, part in parts.items():
+        schema = schema_of(part)
         if schema is None:
             return None
         properties[name] = schema
     closed: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [name for name, info in fields.items() if info.is_required()]
+    required = [name for name, part in parts.items() if is_required(part)]
     if required:
         closed["required"] = required
     return closed

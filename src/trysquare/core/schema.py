@@ -18,7 +18,12 @@ from trysquare.core.context import CallContext
 from trysquare.core.docstrings import argument_descriptions
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
 from trysquare.core.healing import checked, unwrapped
-from trysquare.core.plain_schema import plain_object_schema
+from trysquare.core.plain_schema import (
+    closed_object_schema,
+    plain_annotation_schema,
+    plain_field_schema,
+    with_default,
+)
 from trysquare.core.tidy_schema import tidy
 from trysquare.core.types import JsonObject
 
@@ -104,12 +109,46 @@ class UnionArguments:
         return create_model("Action", __config__=ConfigDict(extra="ignore"), action=(actions, ...))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """One parameter of a plain function. Pydantic's view of it is made only where it is needed."""
+
+    hint: Any
+    default: Any
+    described: str | None
+
+    def is_required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is inspect.Parameter.empty or (
+            isinstance(self.default, FieldInfo) and self.default.is_required()
+        )
+
+    def field(self) -> FieldInfo:
+        """The parameter as a field of a model."""
+        if self.default is inspect.Parameter.empty:
+            info = FieldInfo.from_annotation(self.hint)
+        else:
+            info = FieldInfo.from_annotated_attribute(self.hint, self.default)
+        if self.described and not info.description:
+            info.description = self.described
+        return info
+
+    def plain_schema(self) -> JsonObject | None:
+        """The schema of a plain parameter, or None if pydantic has to be asked."""
+        schema = None if isinstance(self.default, FieldInfo) else plain_annotation_schema(self.hint)
+        if schema is None:
+            return plain_field_schema(self.field())
+        if self.described:
+            schema["description"] = self.described
+        return schema if self.is_required() else with_default(schema, self.default)
+
+
 class FunctionArguments:
     """Arguments given by the parameters of a plain function. The model behind them is made at the first call."""
 
-    def __init__(self, name: str, fields: dict[str, FieldInfo]) -> None:
+    def __init__(self, name: str, parameters: dict[str, Parameter]) -> None:
         self._name = name
-        self._fields = fields
+        self._parameters = parameters
 
     @property
     def wire(self) -> JsonObject:
@@ -117,7 +156,7 @@ class FunctionArguments:
 
     @cached_property
     def _wire(self) -> JsonObject:
-        plain = plain_object_schema(self._fields)
+        plain = closed_object_schema(self._parameters, Parameter.plain_schema, Parameter.is_required)
         return tidy(plain) if plain is not None else model_schema(self._model)
 
     @property
@@ -127,14 +166,15 @@ class FunctionArguments:
     @cached_property
     def _model(self) -> type[BaseModel]:
         # The model's own names differ from the parameters', which may be names that pydantic keeps to itself.
-        fields: Any = {_PARAMETER + name: (info.annotation, info) for name, info in self._fields.items()}
+        infos = {name: parameter.field() for name, parameter in self._parameters.items()}
+        fields: Any = {_PARAMETER + name: (info.annotation, info) for name, info in infos.items()}
         config = ConfigDict(extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER))
         return create_model(self._name, __config__=config, **fields)
 
     def parse(self, tool: str, raw: JsonObject) -> JsonObject:
         inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw
         values = checked(self._model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire).__dict__
-        return {name: values[_PARAMETER + name] for name in self._fields}
+        return {name: values[_PARAMETER + name] for name in self._parameters}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +226,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             arguments = ModelArguments(models[0]) if len(models) == 1 else UnionArguments(models)
             _require_schema(function, arguments)
             return Signature(arguments=arguments, model_parameter=name, context_parameter=context)
-    arguments = FunctionArguments(function_name(function), _fields(function, parameters, hints))
+    arguments = FunctionArguments(function_name(function), _named_parameters(function, parameters, hints))
     _require_schema(function, arguments)
     return Signature(arguments=arguments, context_parameter=context)
 
@@ -243,29 +283,19 @@ def _argument_models(hint: Any) -> tuple[type[BaseModel], ...]:
     return ()
 
 
-def _fields(
+def _named_parameters(
     function: Callable[..., Any], parameters: dict[str, inspect.Parameter], hints: dict[str, Any]
-) -> dict[str, FieldInfo]:
+) -> dict[str, Parameter]:
     described = argument_descriptions(inspect.getdoc(function) or "") if parameters else {}
-    fields: dict[str, FieldInfo] = {}
+    named: dict[str, Parameter] = {}
     for name, parameter in parameters.items():
         if name not in hints:
             raise DeclarationError(
                 f"Parameter `{name}` of `{function_name(function)}` has no annotation. "
                 f"Write its type, e.g. `{name}: str`."
             )
-        fields[name] = _field(hints[name], parameter.default, described.get(name))
-    return fields
-
-
-def _field(hint: Any, default: Any, described: str | None) -> FieldInfo:
-    if default is inspect.Parameter.empty:
-        info = FieldInfo.from_annotation(hint)
-    else:
-        info = FieldInfo.from_annotated_attribute(hint, default)
-    if described and not info.description:
-        info.description = described
-    return info
+        named[name] = Parameter(hint=hints[name], default=parameter.default, described=described.get(name))
+    return named
 
 
 def require_object(raw: Any) -> JsonObject:

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trysquare.core.context import Principal
+from trysquare.core.errors import ToolError
 from trysquare.core.threads import run_in_thread
 
 _LONGEST_TOKEN = 16 * 1024
@@ -88,7 +89,10 @@ class StoredTokens:
         until, principal = self._known.get(digest, (0.0, None))
         if principal is not None and now < until:
             return principal
-        found = await run_in_thread(lambda: self._find(digest))
+        try:
+            found = await run_in_thread(lambda: self._find(digest))
+        except ToolError as error:
+            raise TokensUnavailable(error.message) from None
         # Kept small: what has run out goes whenever something new comes.
         self._known = {key: kept for key, kept in self._known.items() if now < kept[0]}
         if found is not None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from trysquare.core.types import JsonObject
-from trysquare.wire.surrogates import replaced
+from trysquare.wire.surrogates import is_encodable, replaced
 
 
 class FrameError(Exception):
@@ -39,9 +39,11 @@ def decode_frame(line: bytes) -> JSONRPCMessage:
     try:
         if "method" not in frame:
             return _answer(frame)
-        if "id" in frame:
-            return JSONRPCRequest.model_validate(frame)
-        return JSONRPCNotification.model_validate(frame)
+        if "id" not in frame:
+            return JSONRPCNotification.model_validate(frame)
+        if _usable_id(frame) is None:
+            raise FrameError(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
+        return JSONRPCRequest.model_validate(frame)
     except ValidationError as error:
         raise FrameError(INVALID_REQUEST, _told(error), _usable_id(frame)) from None
 
@@ -50,10 +52,10 @@ def encode_frame(message: JSONRPCMessage) -> bytes:
     """A message as one line of JSON."""
     frame = _as_object(message)
     try:
-        return to_json(frame, inf_nan_mode="null") + b"\n"
-    except (PydanticSerializationError, UnicodeError, ValueError):
-        # Half characters have no UTF-8; nothing of ours sends them, but a line must go out all the same.
-        return json.dumps(replaced(frame), default=str).encode() + b"\n"
+        return to_json(frame, inf_nan_mode="null", fallback=str) + b"\n"
+    except (PydanticSerializationError, UnicodeError):
+        # Half characters have no UTF-8. Answers of tools hold none, but a line of progress may.
+        return to_json(replaced(frame), inf_nan_mode="null", fallback=str) + b"\n"
 
 
 def _parsed(line: bytes) -> Any:
@@ -85,9 +87,10 @@ def _answer(frame: JsonObject) -> JSONRPCMessage:
 
 
 def _usable_id(frame: JsonObject) -> str | int | None:
+    """The id, if an answer can carry it: half a character could not be sent back."""
     given = frame.get("id")
     if isinstance(given, str):
-        return cast(str, replaced(given))
+        return given if is_encodable(given) else None
     return given if isinstance(given, int) and not isinstance(given, bool) else None
 
 

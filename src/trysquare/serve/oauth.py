@@ -10,6 +10,7 @@ import ipaddress
 import json
 import logging
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ ROOM_SCOPE: Final = "room:"
 _LEEWAY = 30.0
 _FETCH_TIMEOUT = 5.0
 _LARGEST_DOCUMENT = 1024 * 1024
+_UNREADABLE = (OSError, ValueError, jwt.PyJWTError, ConfigurationError)
+"""What can go wrong with a document that others write."""
 _METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
@@ -136,7 +139,7 @@ class KeySet:
             document = await run_in_thread(self._load)
             self._keys = _public_keys(document)
             self._loaded_at = self._clock()
-        except (OSError, ValueError, jwt.PyJWTError) as error:
+        except _UNREADABLE as error:
             logger.warning("the issuer's keys cannot be read: %s", error)
             if self._loaded_at is None:
                 raise TokensUnavailable(str(error)) from None
@@ -204,7 +207,7 @@ def _metadata_of(issuer: str) -> Mapping[str, Any]:
     for address in dict.fromkeys(addresses):
         try:
             metadata = _fetch(address)
-        except (OSError, ValueError) as error:
+        except _UNREADABLE as error:
             problem = error
             continue
         if metadata.get("issuer") == issuer:
@@ -215,9 +218,14 @@ def _metadata_of(issuer: str) -> Mapping[str, Any]:
 
 def _fetch(address: str) -> Mapping[str, Any]:
     request = urllib.request.Request(address, headers={"Accept": "application/json"})
-    with urllib.request.urlopen(request, timeout=_FETCH_TIMEOUT) as response:
-        _require_safe("redirect", response.geturl())
-        return _as_object(response.read(_LARGEST_DOCUMENT + 1))
+    try:
+        with urllib.request.urlopen(request, timeout=_FETCH_TIMEOUT) as response:
+            _require_safe("redirect", response.geturl())
+            return _as_object(response.read(_LARGEST_DOCUMENT + 1))
+    except urllib.error.HTTPError as error:
+        # This error is the response as well, and holds its connection.
+        error.close()
+        raise OSError(f"{address} answers {error.code}") from None
 
 
 def _as_object(data: bytes) -> Mapping[str, Any]:

@@ -116,7 +116,8 @@ class Outlet:
         self._drained = asyncio.Event()
         self._drained.set()
         self._broken = False
-        self._write = _writing(descriptor)
+        self._socket = _socket_at(descriptor)
+        self._write = _socket_writing(self._socket) if self._socket else _writing(descriptor)
 
     def write(self, data: bytes) -> None:
         """Write, now or as soon as the other side reads."""
@@ -135,6 +136,13 @@ class Outlet:
         while self.waiting_bytes >= below and self._waiting:
             self._drained.clear()
             await self._drained.wait()
+
+    def close(self) -> None:
+        """Write no more. The descriptor itself stays open, since it is somebody else's."""
+        self._broken = True
+        self._forget_waiting()
+        if self._socket is not None:
+            self._socket.close()
 
     def _keep(self, rest: memoryview) -> None:
         self._waiting.append(rest)
@@ -163,20 +171,19 @@ class Outlet:
 
     def _break(self) -> None:
         self._broken = True
-        if self._waiting:
-            self._loop.remove_writer(self._descriptor)
+        self._forget_waiting()
+        self._lost()
+
+    def _forget_waiting(self) -> None:
+        self._loop.remove_writer(self._descriptor)
         self._waiting.clear()
         self.waiting_bytes = 0
         self._drained.set()
-        self._lost()
 
 
 def _writing(descriptor: int) -> Callable[[memoryview], int]:
-    """How to write to this kind of descriptor without blocking: returns the bytes taken, 0 for none now."""
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISSOCK(mode):
-        return _socket_writing(descriptor)
-    if stat.S_ISREG(mode):
+    """How to write without blocking: a function that returns the bytes taken, 0 for none now."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return lambda data: os.write(descriptor, data)
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
@@ -189,9 +196,12 @@ def _writing(descriptor: int) -> Callable[[memoryview], int]:
     return write
 
 
-def _socket_writing(descriptor: int) -> Callable[[memoryview], int]:
-    connection = socket.socket(fileno=os.dup(descriptor))
+def _socket_at(descriptor: int) -> socket.socket | None:
+    is_socket = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    return socket.socket(fileno=os.dup(descriptor)) if is_socket else None
 
+
+def _socket_writing(connection: socket.socket) -> Callable[[memoryview], int]:
     def write(data: memoryview) -> int:
         try:
             return connection.send(data, socket.MSG_DONTWAIT)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import CapabilityMissing, ErrorCode, ToolError
+from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import replaced
 
@@ -33,3 +34,13 @@ def protocol_error(error: ToolError, *, code: int | None = None, data: JsonObjec
     if error.instruction is not None:
         told["instruction"] = error.instruction
     return MCPError(code=number, message=replaced(error.message), data=replaced(told))
+
+
+def missing_capability(result: Result[Any]) -> MCPError | None:
+    """The error of the 2026-07-28 era for a tool that needs what the client did not declare, if that is what failed."""
+    capability = result.fields.get("capability")
+    if result.code is not ErrorCode.CAPABILITY_NOT_SUPPORTED or not isinstance(capability, str):
+        return None
+    error = CapabilityMissing(capability)
+    required: JsonObject = {"requiredCapabilities": {capability: {}}}
+    return protocol_error(error, code=MISSING_REQUIRED_CLIENT_CAPABILITY, data=required)

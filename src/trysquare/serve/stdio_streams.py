@@ -100,6 +100,7 @@ class StdioStreams:
         self._inlet.stop()
         with anyio.move_on_after(self._grace):
             await self._outlet.drain(below=1)
+        self._outlet.close()
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message

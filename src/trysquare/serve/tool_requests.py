@@ -17,10 +17,10 @@ from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.serve.caller import McpCaller
 from trysquare.serve.contexts import call_context, principal_of, profiles_of
-from trysquare.serve.eras import Request
+from trysquare.serve.eras import Request, is_modern
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
-from trysquare.serve.protocol_errors import protocol_error
+from trysquare.serve.protocol_errors import missing_capability, protocol_error
 from trysquare.wire.questions import request_to_wire
 from trysquare.wire.results import result_to_wire
 from trysquare.wire.tools import tool_to_wire
@@ -56,9 +56,12 @@ class ToolRequests:
         except NotFound as error:
             raise protocol_error(error) from None
         try:
-            return result_to_wire(await call_tool(self._toolset, name, arguments, context))
+            result = await call_tool(self._toolset, name, arguments, context)
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
+        if is_modern(request) and (error := missing_capability(result)):
+            raise error
+        return result_to_wire(result)
 
     def schema_of(self, name: str) -> JsonObject | None:
         """The schema of a tool by its name, for checks that must not list all tools."""

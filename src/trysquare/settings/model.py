@@ -72,6 +72,7 @@ class HttpSettings(Section):
     )
     allowed_hosts: TextList = Field(default=(), description="Host headers to accept beside the address itself")
     allowed_origins: TextList = Field(default=(), description="Origins of web pages that may call")
+    stateless: bool = Field(default=False, description="Keep no sessions, so that any of several workers can answer")
     state_keys: SecretList = Field(default=(), description="Keys that seal requestState; the first seals, all open")
     state_keys_file: Path | None = Field(default=None, description="File with such keys, one a line")
     oauth: OAuthSettings = Field(default=OAuthSettings(), description="OAuth 2.1 resource server")

@@ -1,8 +1,9 @@
 """Approvals: calls that wait for a person, what the person decided, and the receipts that are kept of it.
 
-A call that no client could ask about gets a code. The person approves or refuses the code in their own terminal, and
-the same call by the same principal with the same arguments then runs, once. Deciding needs this class, which only the
-command line opens: no tool reaches it, so a model that knows the code gains nothing by it.
+A call that waits has a code. Where no client could ask, the person approves or refuses the code in their own terminal,
+and the same call by the same principal with the same arguments then runs, once. Deciding needs this class, which only
+the command line opens: no tool reaches it, so a model that knows the code gains nothing by it. Where a client asks, the
+code names the question, so that an answer counts for one run however often a client sends it.
 """
 
 from __future__ import annotations
@@ -70,11 +71,6 @@ class StoredApprovals:
 
     # What a wrapped tool needs.
 
-    def remembered(self, request: ConsentRequest) -> bool:
-        """Whether the person agreed to the same call a short while ago, and that still holds."""
-        with self._database.read() as connection:
-            return _is_remembered(connection, request, self._clock())
-
     def decide(self, request: ConsentRequest) -> ConsentDecision:
         """Use up an approval of this very call, or report its refusal, or open it for a person's decision."""
         now = self._clock()
@@ -88,10 +84,20 @@ class StoredApprovals:
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
             return ConsentDecision(state="waiting", code=code, expires_in=expires - now)
 
-    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
-        """Keep the receipt of a decision that was made through the client."""
+    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+        """Take the person's answer that came through the client, once: False for one that was taken before."""
+        now = self._clock()
         with self._database.write() as connection:
-            _keep_receipt(connection, request, approved=approved, by=by, how=how, now=self._clock())
+            found = _find_pending(connection, code, now)
+            if found is None or _call(_request_of(found)) != _call(request):
+                return False
+            if approved:
+                connection.execute("UPDATE approvals SET state = 'used' WHERE code = ?", (found.code,))
+            else:
+                # Gone, and not refused for a while: the person may change their mind when they are asked again.
+                connection.execute("DELETE FROM approvals WHERE code = ?", (found.code,))
+            _keep_receipt(connection, request, approved=approved, by=by, how=how, now=now)
+        return True
 
     # What the person needs.
 

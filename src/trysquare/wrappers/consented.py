@@ -15,7 +15,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ConsentRefused, ErrorCode, ToolError
 from trysquare.core.healing import unwrapped
 from trysquare.core.metadata import Consent
-from trysquare.core.result import Result, dump_json
+from trysquare.core.result import Result, dump_json, jsonable
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
@@ -41,16 +41,12 @@ ANSWER_SCHEMA: JsonObject = {
 class Approvals(Protocol):
     """Where decisions are kept. The methods may wait for a disk; they are called in threads."""
 
-    def remembered(self, request: ConsentRequest) -> bool:
-        """Whether the person agreed to the same call a short while ago, and that still holds."""
-        ...
-
     def decide(self, request: ConsentRequest) -> ConsentDecision:
         """Use up an approval of this very call, or report its refusal, or open it for a person's decision."""
         ...
 
-    def record(self, request: ConsentRequest, *, approved: bool, by: str, how: str) -> None:
-        """Keep the receipt of a decision that was made through the client."""
+    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+        """Take the person's answer that came through the client, once: False for one that was taken before."""
         ...
 
 
@@ -79,7 +75,7 @@ def consented(tool: Tool, *, approvals: Approvals | None) -> Tool:
 def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: CallContext) -> ConsentRequest:
     """The question about one call, with what the person has to know about it."""
     meant = unwrapped(arguments, tool.input_schema.get("properties", {}))
-    shown = masked(meant, tool.input_schema)
+    shown: JsonObject = jsonable(masked(meant, tool.input_schema))
     return ConsentRequest(
         tool=tool.name,
         principal=context.principal.subject,
@@ -92,26 +88,27 @@ def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: Ca
 
 async def _agreed(request: ConsentRequest, approvals: Approvals, context: CallContext) -> None:
     """Return if a person agreed; raise otherwise."""
-    if request.remember_for is not None and await run_in_thread(lambda: approvals.remembered(request)):
-        return
-    if context.can_ask():
-        await _asked(request, approvals, context)
-    else:
-        _approved(await run_in_thread(lambda: approvals.decide(request)))
+    decision = await run_in_thread(lambda: approvals.decide(request))
+    while decision.code is not None and context.can_ask():
+        if await _asked(request, decision.code, approvals, context):
+            return
+        # That answer let another call run already: this one needs its own.
+        decision = await run_in_thread(lambda: approvals.decide(request))
+    _require_approved(decision)
 
 
-async def _asked(request: ConsentRequest, approvals: Approvals, context: CallContext) -> None:
-    # The key holds the digest, so that an answer counts for these arguments and no others.
-    key = f"consent-{request.digest[:32]}"
+async def _asked(request: ConsentRequest, code: str, approvals: Approvals, context: CallContext) -> bool:
+    """Ask through the client. True if the person agreed; False if their answer had been used before."""
+    # The key holds the digest, so that an answer counts for these arguments and no others, and once.
+    key = f"consent-{request.digest[:32]}-{code}"
     answer = await context.ask(question_text(request), ANSWER_SCHEMA, key=key)
     # Only the boolean itself counts: "true", 1 or an answer without the field is no agreement.
     approved = answer.action == "accept" and answer.content.get("approve") is True
-    how = _how_asked(context)
-    await run_in_thread(
-        lambda: approvals.record(request, approved=approved, by=context.principal.subject, how=how),
-    )
+    by, how = context.principal.subject, _how_asked(context)
+    taken = await run_in_thread(lambda: approvals.answer(request, code=code, approved=approved, by=by, how=how))
     if not approved:
         raise _refusal("cancelled the question" if answer.action == "cancel" else "did not agree")
+    return taken
 
 
 def _how_asked(context: CallContext) -> str:
@@ -120,16 +117,16 @@ def _how_asked(context: CallContext) -> str:
     return "input_required" if modern else "elicitation"
 
 
-def _approved(decision: ConsentDecision) -> None:
+def _require_approved(decision: ConsentDecision) -> None:
     if decision.state == "approved":
         return
     if decision.state == "refused":
         raise _refusal("refused this call")
-    command = f"trysquare approve {decision.code}"
+    command = decision.command or f"trysquare approve {decision.code}"
     raise ConsentNeeded(
         f"A person has to approve this call first. In their own terminal they run: {command}",
         instruction="Show the person this command and wait for their word; only they can run it. "
-        "Then send exactly the same call again.",
+        "Then send the same call again.",
         fields={"approval": {"code": decision.code, "command": command, "expires_in": round(decision.expires_in or 0)}},
     )
 

@@ -45,7 +45,7 @@ def limited(tool: Tool, *, lifetime: float = LIFETIME) -> Tool:
         try:
             result = await inner(arguments_kind.without_cursor(arguments), context)
         except ToolError as error:
-            if fits(result := Result[Any].from_error(error), limit):
+            if fits(result := Result.from_error(error), limit):
                 raise
         if fits(result, limit):
             return result

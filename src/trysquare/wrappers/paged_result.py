@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from trysquare.core.content import Content, ResourceContents, ResourceLink, Text
 from trysquare.core.result import Result, dump_json, jsonable
 from trysquare.core.types import JsonObject
@@ -80,8 +82,8 @@ class KeptPages:
         page = self.pages[number - 1]
         told: JsonObject = {"number": number, "of": len(self.pages), "part": pointer(_in_envelope(self.main))}
         told |= {"shown": _counts(_at(page.part, self.main)), "total": self.total}
-        if page.continues:
-            told["continues"] = pointer(_in_envelope(page.continues))
+        if unfinished := pointer(_in_envelope(page.continues or ())):
+            told["continues"] = unfinished
         return told
 
     def text(self, number: int) -> tuple[str, str]:
@@ -130,19 +132,18 @@ class KeptPages:
 
 def _document(result: Result[Any]) -> JsonObject:
     """What of an answer can be cut, under fixed names."""
-    value = jsonable(result.value) if result.raw is None or result.value is not None else _loaded(result.raw)
-    fields = {name: jsonable(part) for name, part in result.fields.items()}
+    value = result.value if result.raw is None or result.value is not None else _loaded(result.raw)
     texts = {str(index): text for index, piece in enumerate(result.content) if (text := _text_in(piece)) is not None}
     document: JsonObject = {"message": result.message, "error": result.error, "value": value}
-    document |= {"fields": fields or None, "content": texts or None}
-    return {name: part for name, part in document.items() if part is not None}
+    document |= {"fields": dict(result.fields) or None, "content": texts or None}
+    return {name: jsonable(part) for name, part in document.items() if part is not None}
 
 
 def _loaded(raw: bytes) -> Any:
     try:
         return json.loads(raw)
     except ValueError:
-        return raw.decode("utf-8", "surrogateescape")
+        return raw.decode("utf-8", "replace")
 
 
 def _addresses(result: Result[Any]) -> dict[str, JsonObject | None]:
@@ -189,7 +190,10 @@ def _length(value: Any) -> int:
         return len(value)
     if isinstance(value, (bool, int, float)):
         return 8
-    return len(dump_json(jsonable(value)))
+    try:
+        return len(to_json(value, by_alias=True, fallback=str, inf_nan_mode="strings").decode())
+    except (PydanticSerializationError, ValueError):
+        return len(dump_json(jsonable(value)))
 
 
 def _counts(value: Any) -> JsonObject:

@@ -68,7 +68,7 @@ class _Packer:
             self._turn()
         if size <= self._left:
             self._place(path, value, size)
-        elif isinstance(value, str):
+        elif isinstance(value, str) and value:
             self._add_text(path, value)
         elif isinstance(value, (dict, list)) and value:
             self._kinds[path] = type(cast(Any, value))
@@ -83,7 +83,7 @@ class _Packer:
     def _add_text(self, path: Path, text: str) -> None:
         start = 0
         while start < len(text):
-            if self._left < min(80, self._page_budget) and not self._empty:
+            if self._left < min(80, self._budget // 2) and not self._empty:
                 self._turn()
             end = _break_in(text, start, start + max(1, self._left))
             self._place(path, text[start:end], end - start)

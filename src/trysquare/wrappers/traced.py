@@ -1,16 +1,16 @@
 """traced: OpenTelemetry spans after the conventions for MCP and for tool execution.
 
-The MCP SDK opens a `tools/call NAME` span for each request and takes the caller's trace from `_meta`. Such a span is
-completed here and not doubled. A call that comes another way (a prompt, an agent, a tool that calls a tool) gets an
-`execute_tool NAME` span of its own. Without a configured tracer provider nothing happens, and nothing is imported.
-Arguments and answers are never recorded.
+A request of an MCP client has one `tools/call NAME` span, whose parent is the trace that the request's `_meta` names.
+Where the SDK or another server library has opened that span already, it is completed here and not doubled. A call that
+comes another way (an agent, a script, a tool that calls a tool) gets an `execute_tool NAME` span of its own. Without a
+configured tracer provider nothing happens, and nothing is imported. Arguments and answers are never recorded.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ from trysquare.core.types import JsonObject
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-_completed: ContextVar[Any] = ContextVar("trysquare_completed_span", default=None)
-"""The request's span that a call completes already: a call inside that call needs one of its own."""
+_inside: ContextVar[Any] = ContextVar("trysquare_span", default=None)
+"""The span of the call that this one is made in; None for a call from outside."""
 
 
 def traced(tool: Tool) -> Tool:
@@ -60,38 +60,64 @@ def _configured_api() -> ModuleType | None:
 @contextmanager
 def _span_for(tool: Tool, context: CallContext, api: ModuleType) -> Generator[Span]:
     current: Span = api.get_current_span()
-    if _is_request_of(tool, current) and _completed.get() is not current:
+    # A client in this same process leaves its own span open around ours; that one is not the request's.
+    opened: Mapping[str, Any] = {} if getattr(current, "kind", None) is api.SpanKind.CLIENT else _attributes(current)
+    method = opened.get("mcp.method.name")
+    if method == "tools/call" and opened.get("gen_ai.tool.name") == tool.name and not _inside.get():
         current.set_attributes(_own_attributes(tool))
-        token = _completed.set(current)
-        try:
+        with _within(current):
             yield current
-        finally:
-            _completed.reset(token)
         return
-    with api.get_tracer("trysquare").start_as_current_span(
-        f"execute_tool {tool.name}",
-        kind=api.SpanKind.INTERNAL,
-        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool.name, **_own_attributes(tool)},
-        context=_callers_trace(current, context),
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+    is_request = context.request_id is not None and method is None and not _inside.get()
+    with _new_span(tool, context, current, api, is_request=is_request) as span, _within(span):
         yield span
 
 
-def _is_request_of(tool: Tool, span: Span) -> bool:
+@contextmanager
+def _within(span: Span) -> Generator[None]:
+    token = _inside.set(span)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
+
+
+def _new_span(
+    tool: Tool, context: CallContext, current: Span, api: ModuleType, *, is_request: bool
+) -> AbstractContextManager[Span]:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool.name, **_own_attributes(tool)}
+    if is_request:
+        attributes |= _request_attributes(context)
+    return api.get_tracer("trysquare").start_as_current_span(
+        f"{'tools/call' if is_request else 'execute_tool'} {tool.name}",
+        kind=api.SpanKind.SERVER if is_request else api.SpanKind.INTERNAL,
+        attributes=attributes,
+        context=_callers_trace(current, context, is_request=is_request),
+        record_exception=False,
+        set_status_on_exception=False,
+    )
+
+
+def _attributes(span: Span) -> Mapping[str, Any]:
     # The API's spans show no attributes; those of an SDK, which record, do.
-    attributes: Mapping[str, Any] = getattr(span, "attributes", None) or {}
-    return attributes.get("mcp.method.name") == "tools/call" and attributes.get("gen_ai.tool.name") == tool.name
+    return getattr(span, "attributes", None) or {}
 
 
-def _callers_trace(current: Span, context: CallContext) -> Any:
-    """The trace that the caller's `_meta` names, where no span of this process is open; else None."""
-    if current.get_span_context().is_valid or "traceparent" not in context.meta:
+def _request_attributes(context: CallContext) -> dict[str, str]:
+    attributes = {"mcp.method.name": "tools/call", "jsonrpc.request.id": context.request_id or ""}
+    version = context.meta.get("io.modelcontextprotocol/protocolVersion")
+    return {**attributes, "mcp.protocol.version": version} if isinstance(version, str) else attributes
+
+
+def _callers_trace(current: Span, context: CallContext, *, is_request: bool) -> Any:
+    """The trace that the caller's `_meta` names, if it names one; None goes on with the present one."""
+    if "traceparent" not in context.meta or not (is_request or not current.get_span_context().is_valid):
         return None
     from opentelemetry.propagate import extract
+    from opentelemetry.trace import get_current_span
 
-    return extract({name: text for name, text in context.meta.items() if isinstance(text, str)})
+    found = extract({name: text for name, text in context.meta.items() if isinstance(text, str)})
+    return found if get_current_span(found).get_span_context().is_valid else None
 
 
 def _own_attributes(tool: Tool) -> dict[str, str]:

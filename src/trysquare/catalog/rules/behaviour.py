@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from trysquare.catalog.rules.rule import LintOptions, Problem
 from trysquare.catalog.rules.schema_nodes import fields
+from trysquare.catalog.schema_parts import properties_of
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 
@@ -58,7 +58,7 @@ def consent_question_fits(tool: Tool, options: LintOptions) -> Iterator[Problem]
     """A question names only arguments that there are."""
     if tool.metadata.consent is None:
         return
-    known = cast(JsonObject, tool.input_schema.get("properties", {}))
+    known = properties_of(tool.input_schema)
     for name in _braced(tool.metadata.consent.question):
         if name not in known:
             yield Problem(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.rules.rule import LintOptions, Problem
 from trysquare.catalog.rules.texts import texts_of
+from trysquare.catalog.schema_parts import properties_of
 from trysquare.catalog.tokens import definition_tokens
 from trysquare.catalog.words import terms
 from trysquare.core.tool import Tool
-from trysquare.core.types import JsonObject
 
 _WHEN = re.compile(
     r"\b(?:use (?:this|it|when|for|to|after|before|if)|when(?:ever)?|only if|instead of|before|after)\b", re.I
@@ -89,7 +88,7 @@ def tool_budget(tool: Tool, options: LintOptions) -> Iterator[Problem]:
 def arguments_told_once(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """The arguments stand in the schema and are not told again."""
     told = read_authored(tool.description).description
-    names = cast(JsonObject, tool.input_schema.get("properties", {}))
+    names = properties_of(tool.input_schema)
     listed = [name for name in names if re.search(rf"^\s*[-*]\s+`?{re.escape(name)}`?\s*[:(]", told, re.MULTILINE)]
     if _RETOLD.search(told) or len(listed) > 1:
         yield Problem(

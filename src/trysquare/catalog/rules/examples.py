@@ -9,6 +9,7 @@ from typing import Any, cast
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.rules.rule import LintOptions, Problem
 from trysquare.catalog.rules.schema_nodes import fields
+from trysquare.catalog.schema_parts import properties_of
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
@@ -23,7 +24,7 @@ def examples_for_complex(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """A schema that is not plain comes with an example."""
     if tool.metadata.examples or read_authored(tool.description).examples:
         return
-    top = cast(JsonObject, tool.input_schema.get("properties", {}))
+    top = properties_of(tool.input_schema)
     nested = any(node.depth > 1 for node in fields(tool.input_schema))
     if nested or len(top) >= _MANY:
         why = "nested arguments" if nested else f"{len(top)} arguments"

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice
 from trysquare.core.tool import Tool
+from trysquare.core.toolset import Toolset
 
 Severity: TypeAlias = Literal["error", "warning", "advice"]
 
@@ -59,13 +60,15 @@ class Problem:
 
 ToolCheck: TypeAlias = Callable[[Tool, LintOptions], Iterator[Problem]]
 SetCheck: TypeAlias = Callable[[Sequence[Tool], LintOptions], Iterator[Problem]]
+ToolsetCheck: TypeAlias = Callable[[Toolset, LintOptions], Iterator[Problem]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """A named rule: it looks at each tool by itself, or at all of them together."""
+    """A named rule: it looks at each tool by itself, at all of them together, or at what stands beside them."""
 
     name: str
     severity: Severity
     check_tool: ToolCheck | None = None
     check_set: SetCheck | None = None
+    check_toolset: ToolsetCheck | None = None

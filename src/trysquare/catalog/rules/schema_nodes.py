@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.types import JsonObject
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -34,11 +35,6 @@ class Node:
         return value.strip() if isinstance(value, str) else ""
 
 
-def as_object(value: Any) -> JsonObject:
-    """The value, where it is an object, or an empty one."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
 def nodes(schema: JsonObject) -> Iterator[Node]:
     """The parts of a schema below its top, outermost first."""
     yield from _below(Node(schema=schema, path="", keyword="", depth=0))
@@ -62,9 +58,8 @@ def _children(schema: JsonObject, parent: Node) -> Iterator[Node]:
         for name, part in as_object(schema.get(keyword)).items():
             yield Node(schema=part, path=_joined(parent.path, name), keyword=keyword, depth=parent.depth + 1)
     for keyword in _LISTS:
-        if isinstance(schema.get(keyword), list):
-            for part in cast(list[Any], schema[keyword]):
-                yield Node(schema=part, path=parent.path, keyword=keyword, depth=parent.depth)
+        for part in as_list(schema.get(keyword)):
+            yield Node(schema=part, path=parent.path, keyword=keyword, depth=parent.depth)
     for keyword in _SINGLES:
         if keyword in schema:
             place = f"{parent.path}[]" if keyword == "items" else parent.path

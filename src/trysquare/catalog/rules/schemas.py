@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
 
 from trysquare.catalog.rules.rule import LintOptions, Problem
-from trysquare.catalog.rules.schema_nodes import as_object, fields, nodes
+from trysquare.catalog.rules.schema_nodes import fields, nodes
+from trysquare.catalog.schema_parts import as_list, properties_of
 from trysquare.catalog.words import split_words
 from trysquare.core.tool import Tool
 
@@ -108,7 +108,7 @@ def enum_for_closed_sets(tool: Tool, options: LintOptions) -> Iterator[Problem]:
 def default_fits(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """A default is one of the values that the field allows."""
     for node in fields(tool.input_schema):
-        choices, default = cast(list[Any], node.keywords.get("enum", [])), node.keywords.get("default")
+        choices, default = as_list(node.keywords.get("enum")), node.keywords.get("default")
         if choices and default is not None and default not in choices:
             yield Problem(
                 field=node.path,
@@ -130,7 +130,7 @@ def shallow_schema(tool: Tool, options: LintOptions) -> Iterator[Problem]:
 
 def few_parameters(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """A tool has no more arguments than one can choose from."""
-    count = len(as_object(tool.input_schema.get("properties")))
+    count = len(properties_of(tool.input_schema))
     if count > options.parameters:
         yield Problem(
             message=f"The tool has {count} arguments; {options.parameters} is the limit.",

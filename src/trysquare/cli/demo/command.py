@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import tempfile
 import time
 from collections.abc import Awaitable
@@ -23,6 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play every step; 1 if any of them did not show what it should."""
+    # The client's library warns when it calls a tool that is not listed; here that is the point.
+    logging.getLogger("client").setLevel(logging.ERROR)
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     transcript = Transcript()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="trysquare-demo-") as folder:

@@ -26,7 +26,7 @@ async def search_tools(stage: Stage, server: HttpServer) -> None:
     """With the search profile a model finds a tool by what it needs, and calls it."""
     transcript = stage.transcript
     async with server.client(query="?profile=search") as client:
-        query = {"query": "divde two numbers", "limit": 1}
+        query = {"query": "divied one number by another", "limit": 2}
         transcript.sent("tools/call", "find_tools", query)
         found = await client.call_tool("find_tools", query)
         transcript.received(text_of(found), lines=2)
@@ -74,15 +74,18 @@ async def in_terminal(stage: Stage, words: list[str], *, typed: str) -> str:
 
 
 async def kill_and_restart(stage: Stage, server: HttpServer) -> None:
-    """The server is killed in the middle of its work and started again: clients go on, and receipts are still there."""
+    """The server is killed and started again: clients go on, even with the next page of an answer from before."""
     transcript = stage.transcript
+    async with server.client() as client:
+        transcript.sent("tools/call", "list_squares", {"count": 300})
+        first = envelope_of(await client.call_tool("list_squares", {"count": 300}))
     transcript.note("kill -9 of the server")
     await server.kill()
     await server.start()
     transcript.note("started again at the same address")
     for era in ERAS:
         async with server.client(era) as client:
-            transcript.sent("tools/call", "greet", {"name": "Ada"})
-            answer = await client.call_tool("greet", {"name": "Ada"})
-            transcript.received(text_of(answer), lines=1)
-            transcript.expect(not answer.is_error, f"a client of {era} is served again")
+            transcript.sent("tools/call", first["next"]["tool"], first["next"]["arguments"])
+            page = await client.call_tool(first["next"]["tool"], first["next"]["arguments"])
+            transcript.received(text_of(page), lines=1)
+            transcript.expect(not page.is_error, f"the second page, for a client of {era}")

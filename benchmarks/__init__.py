@@ -1,0 +1,1 @@
+"""Trysquare measured beside its peers, in one run, as ratios."""

@@ -1,0 +1,46 @@
+"""`python -m benchmarks [cold] [call] [memory] [http] [growth]`: measure us and the peers in one run, as ratios."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.peers.known import PEERS, ROOT, is_there
+from benchmarks.report import print_report, write_page
+from benchmarks.sections import SECTIONS, Plan, Results, run_section
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the sections that were asked for, all of them by default."""
+    arguments = _parser().parse_args(words)
+    plan = Plan.quick() if arguments.quick else Plan(rounds=arguments.rounds, seconds=arguments.seconds)
+    peers = [peer for peer in PEERS if is_there(peer)]
+    for peer in set(PEERS) - set(peers):
+        print(f"{peer} is left out: run `make node`", file=sys.stderr)
+    results = Results()
+    with tempfile.TemporaryDirectory() as project:
+        for section in arguments.sections or SECTIONS:
+            run_section(section, plan, peers, results, Path(project))
+    print_report(results)
+    if not arguments.quick and not arguments.no_page and not arguments.sections:
+        write_page(PAGE, results, plan)
+        print(f"\nWritten to {PAGE.relative_to(ROOT)}.")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="a small run that shows that everything works")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each thing is measured (default: 5)")
+    parser.add_argument("--seconds", type=float, default=1.5, help="how long each load lasts (default: 1.5)")
+    parser.add_argument("--no-page", action="store_true", help="do not write docs/benchmarks.md")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

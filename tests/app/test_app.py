@@ -1,0 +1,220 @@
+"""open_app: from settings to one toolset."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from trysquare import CallContext, ConfigurationError, Consent, Declarations, FixedToolset, Toolset, call_tool, tool
+from trysquare import app as app_module
+from trysquare.app import App, LazyState, Origins, Room, open_app, state_file, state_keys
+from trysquare.settings.model import HttpSettings, LimitSettings, Settings
+from trysquare.settings.origin import Origin
+
+tools = Declarations()
+
+
+@tools.declare
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tools.declare(consent=Consent(question="Remove {what}?"))
+def remove(what: str) -> str:
+    """Remove a thing."""
+    return what
+
+
+@tools.declare(result_limit=300)
+def lines(count: int) -> str:
+    """Many lines."""
+    return "\n".join("line" for _ in range(count))
+
+
+@tools.prompt()
+async def greeting(context: CallContext) -> str:
+    """Greet with the help of a tool."""
+    return str((await context.call_tool("echo", {"text": "hello"})).value)
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the room of Python tools hold the tools of this module."""
+
+    @asynccontextmanager
+    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        yield tools.toolset()
+
+    monkeypatch.setattr(app_module, "ROOMS", (Room(name="tools", key="tools", door=door),))
+
+
+def settings(tmp_path: Path, **more: object) -> Settings:
+    return Settings.model_validate({"project": tmp_path, "tools": ["any:thing"], **more})
+
+
+async def test_the_toolset_is_wrapped_and_catalogued(served: None, tmp_path: Path) -> None:
+    async with open_app(settings(tmp_path, prefix="demo")) as app:
+        assert [tool.name for tool in app.plain.tools()] == ["echo", "remove", "lines"]
+        assert app.toolset.find("demo_echo") is not None
+        assert app.toolset.find("find_tools") is not None
+        assert (await call_tool(app.toolset, "demo_echo", {"text": "x"})).value == "x"
+
+
+async def test_prompts_call_tools_directly_by_their_own_names(served: None, tmp_path: Path) -> None:
+    async with open_app(settings(tmp_path, prefix="demo")) as app:
+        prompt = app.toolset.find_prompt("greeting")
+        assert prompt is not None
+        [message] = await prompt.render({}, CallContext(direct=app.serve_options().direct))
+        assert message.content.text == "hello"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_a_direct_call_still_needs_consent(served: None, tmp_path: Path) -> None:
+    async with open_app(settings(tmp_path)) as app:
+        result = await call_tool(app.direct, "remove", {"what": "all"})
+        assert result.code == "CONSENT_REQUIRED"
+
+
+async def test_listing_and_calling_leave_no_trace_and_consent_opens_the_state(
+    served: None, tmp_path: Path, own_home: Path
+) -> None:
+    async with open_app(settings(tmp_path)) as app:
+        await call_tool(app.toolset, "echo", {"text": "x"})
+        assert not app.state.path.exists()
+        await call_tool(app.toolset, "remove", {"what": "all"})
+        assert app.state.path.exists()
+        assert app.state.path.is_relative_to(own_home)
+
+
+async def test_a_state_that_cannot_be_opened_fails_only_the_call_that_needs_it(
+    served: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    async with open_app(settings(tmp_path)) as app:
+        result = await call_tool(app.toolset, "remove", {"what": "all"})
+        assert result.code == "STATE_UNAVAILABLE"
+        assert (await call_tool(app.toolset, "echo", {"text": "x"})).success
+
+
+async def test_the_configured_limit_holds_where_a_tool_chose_none(served: None, tmp_path: Path) -> None:
+    limits = LimitSettings(result_characters=500)
+    async with open_app(settings(tmp_path, limits=limits)) as app:
+        echo, lines = app.plain.find("echo"), app.plain.find("lines")
+        assert echo is not None
+        assert lines is not None
+        assert (echo.metadata.result_limit, lines.metadata.result_limit) == (500, 300)
+
+
+async def test_handles_are_shared_where_several_processes_serve(served: None, tmp_path: Path) -> None:
+    async with open_app(settings(tmp_path)) as app:
+        handle = app.serve_options(shared=True).handles.put({"a": 1}, principal="me")
+    async with open_app(settings(tmp_path)) as later:
+        handles = later.serve_options(shared=True).handles
+        assert handles.get(handle, principal="me") == {"a": 1}
+        handles.drop(handle)
+
+
+async def test_colliding_names_are_a_configuration_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        yield FixedToolset([tool(echo)])
+
+    rooms = (Room(name="one", key="tools", door=door), Room(name="two", key="project", door=door))
+    monkeypatch.setattr(app_module, "ROOMS", rooms)
+    with pytest.raises(ConfigurationError, match="Two tools are called `echo`"):
+        async with open_app(settings(tmp_path)):
+            pass
+
+
+async def test_what_a_door_opened_is_closed_when_a_later_one_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def good(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        try:
+            yield FixedToolset()
+        finally:
+            closed.append("good")
+
+    @asynccontextmanager
+    async def bad(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        raise ConfigurationError("no")
+        yield FixedToolset()
+
+    rooms = (Room(name="one", key="tools", door=good), Room(name="two", key="project", door=bad))
+    monkeypatch.setattr(app_module, "ROOMS", rooms)
+    with pytest.raises(ConfigurationError):
+        async with open_app(settings(tmp_path)):
+            pass
+    assert closed == ["good"]
+
+
+def test_the_example_tools_are_imported_only_when_they_are_wanted(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from trysquare.app import open_app\n"
+        "from trysquare.settings.load import load_settings\n"
+        "import os\n"
+        "async def main():\n"
+        "    async with open_app(load_settings({}, os.environ, Path('.')).settings) as app:\n"
+        "        print('trysquare.example_tools' in sys.modules, app.plain.find('greet') is not None)\n"
+        "asyncio.run(main())\n"
+    )
+    for value, expected in (("true", "True True\n"), ("yes", "False False\n"), (None, "False False\n")):
+        env = {"PATH": "", **({"MCP_INCLUDE_EXAMPLE_TOOLS": value} if value else {})}
+        ran = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env, cwd=tmp_path
+        )
+        assert ran.stdout == expected
+
+
+def test_state_lives_in_a_marked_project_and_else_with_the_user(tmp_path: Path, own_home: Path) -> None:
+    plain = Settings(project=tmp_path)
+    option = {"project": Origin(source="option", place="--project")}
+    file = {"tools": Origin(source="file", place="trysquare.toml:1")}
+    assert state_file(plain, {}) == own_home / "state" / "trysquare" / "state.db"
+    assert state_file(plain, option) == tmp_path / ".trysquare" / "state.db"
+    assert state_file(plain, file) == tmp_path / ".trysquare" / "state.db"
+    (tmp_path / ".trysquare").mkdir()
+    assert state_file(plain, {}) == tmp_path / ".trysquare" / "state.db"
+
+
+def test_state_keys_come_from_the_settings_and_their_file(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("\n" + "b" * 32 + "\n\n", encoding="utf-8")
+    http = HttpSettings.model_validate({"state_keys": ["a" * 32], "state_keys_file": tmp_path / "keys"})
+    assert state_keys(Settings(http=http)) == (b"a" * 32, b"b" * 32)
+
+
+def test_a_missing_file_of_keys_is_told(tmp_path: Path) -> None:
+    http = HttpSettings(state_keys_file=tmp_path / "none")
+    with pytest.raises(ConfigurationError, match=r"none: http\.state_keys_file cannot be read: No such file"):
+        state_keys(Settings(http=http))
+
+
+def test_a_state_that_was_never_needed_is_closed_without_a_trace(tmp_path: Path) -> None:
+    state = LazyState(tmp_path / "state.db")
+    state.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
+    import asyncio
+
+    async def options() -> tuple[str, str | None, int, float | None]:
+        server = {"name": "mine", "instructions": "Be kind."}
+        limits = {"timeout": 5, "page_size": 7}
+        async with open_app(Settings.model_validate({"project": tmp_path, "server": server, "limits": limits})) as app:
+            assert isinstance(app, App)
+            known = app.serve_options()
+            return known.name, known.instructions, known.page_size, known.call_timeout
+
+    assert asyncio.run(options()) == ("mine", "Be kind.", 7, 5.0)

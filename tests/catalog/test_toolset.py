@@ -1,0 +1,335 @@
+"""catalogued: tools are found, called by name and read about, however little is listed."""
+
+# ruff: noqa: E501 - what a model sees is shown as it is, long lines and all
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from trysquare import (
+    CallContext,
+    ChangingToolset,
+    Consent,
+    DeclarationError,
+    Declarations,
+    FixedToolset,
+    Principal,
+    Result,
+    ToolError,
+    Toolset,
+    call_tool,
+    tool,
+)
+from trysquare.catalog.toolset import catalogued
+from trysquare.core.context import Answer, Question
+from trysquare.core.errors import ErrorCode, NotFound
+
+tools = Declarations()
+seen: list[CallContext] = []
+
+
+@tools.declare(use_when="somebody arrives", room="guide")
+async def greet(name: str, context: CallContext) -> Result[str]:
+    """Greet a person by name.
+
+    Args:
+        name: Who to greet
+    """
+    seen.append(context)
+    return Result[str].ok(f"Hello, {name}", next={"tool": "wave", "arguments": {"hand": "left"}})
+
+
+@tools.declare(consent=Consent(question="Wave?"))
+def wave(hand: str) -> str:
+    """Wave with a hand.
+
+    Args:
+        hand: left or right
+    """
+    return f"waved with {hand}"
+
+
+@tools.declare
+async def collapse() -> str:
+    """Fall over."""
+    raise RuntimeError("a secret detail")
+
+
+@tools.declare(room="vault")
+async def open_vault() -> str:
+    """Open the vault with the gold."""
+    return "gold"
+
+
+TOOLSET = catalogued(tools.toolset())
+
+
+async def _find(query: str, **arguments: Any) -> Result[Any]:
+    return await call_tool(TOOLSET, "find_tools", {"query": query, **arguments})
+
+
+async def _matches(query: str, toolset: Toolset = TOOLSET, **arguments: Any) -> list[dict[str, Any]]:
+    found = await call_tool(toolset, "find_tools", {"query": query, **arguments})
+    assert found.value is not None
+    return list(found.value)
+
+
+async def _call(name: str, arguments: Any = None, context: CallContext | None = None) -> Result[Any]:
+    return await call_tool(TOOLSET, "call_tool", {"name": name, "arguments": arguments or {}}, context)
+
+
+async def _read(uri: str, context: CallContext | None = None, toolset: Toolset = TOOLSET) -> str:
+    resource = toolset.find_resource(uri)
+    assert resource is not None
+    [contents] = await resource.read(uri, {}, context or CallContext())
+    assert contents.mime_type == "text/markdown"
+    assert contents.text is not None
+    return contents.text
+
+
+async def test_a_found_tool_comes_with_all_that_a_call_needs() -> None:
+    found = await _find("greet a person")
+    assert json.loads(found.to_json_str()) == snapshot(
+        {
+            "success": True,
+            "value": [
+                {
+                    "name": "greet",
+                    "description": """\
+Greet a person by name.
+Use when: somebody arrives.\
+""",
+                    "input_schema": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string", "description": "Who to greet"}},
+                        "required": ["name"],
+                        "additionalProperties": False,
+                    },
+                }
+            ],
+            "instruction": 'Call one with call_tool: {"name": …, "arguments": {…}}.',
+        }
+    )
+
+
+async def test_less_or_more_is_told_on_request() -> None:
+    assert await _matches("wave", detail="names") == snapshot(
+        [
+            {
+                "name": "wave",
+                "description": "Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.",
+            }
+        ]
+    )
+    [full] = await _matches("wave", detail="full")
+    assert full["description"].startswith("# wave\n\n## Description")
+
+
+async def test_a_search_without_a_match_says_so_and_is_no_failure() -> None:
+    found = await _find("quantum entanglement")
+    assert found.success
+    assert found.to_text() == snapshot("""\
+No tool fits.
+[]
+Instruction: Try other words for what the tool should do, or do without one.\
+""")
+
+
+async def test_the_limit_is_kept_and_checked() -> None:
+    assert len(await _matches("person hand vault wave greet", limit=1)) <= 1
+    refused = await _find("wave", limit=0)
+    assert refused.code == ErrorCode.VALIDATION_INVALID_PARAM
+    assert refused.next == {"tool": "find_tools", "arguments": {"query": "wave", "limit": 1, "detail": "compact"}}
+    assert (await _find("wave", limit=99)).code == ErrorCode.VALIDATION_INVALID_PARAM
+    assert (await _find("wave " * 300)).code == ErrorCode.VALIDATION_INVALID_PARAM
+
+
+async def test_a_tool_is_called_with_the_same_context() -> None:
+    context = CallContext(request_id="seven")
+    result = await _call("greet", {"name": "Ada"}, context)
+    assert result.value == "Hello, Ada"
+    assert seen[-1].caller is context.caller
+    assert seen[-1].request_id == "seven"
+
+
+async def test_the_next_call_goes_the_same_way() -> None:
+    result = await _call("greet", {"name": "Ada"})
+    assert result.next == {"tool": "call_tool", "arguments": {"name": "wave", "arguments": {"hand": "left"}}}
+
+
+async def test_a_wrong_argument_is_healed_by_the_inner_tool() -> None:
+    refused = await _call("greet", {"nme": "Ada"})
+    assert refused.to_text() == snapshot("""\
+Error VALIDATION_UNKNOWN_PARAM: There is no argument `nme`; `name` is meant, it seems.
+Instruction: Send the corrected call in `next`.
+Next: {"tool":"call_tool","arguments":{"name":"greet","arguments":{"name":"Ada"}}}\
+""")
+    assert refused.next is not None
+    healed = await call_tool(TOOLSET, refused.next["tool"], refused.next["arguments"])
+    assert healed.value == "Hello, Ada"
+
+
+async def test_an_unknown_tool_is_answered_with_the_nearest() -> None:
+    assert (await _call("gret")).to_text() == snapshot("""\
+Error TOOL_NOT_FOUND: There is no tool `gret`. The nearest are `greet`.
+Instruction: Use a name from the list of tools.\
+""")
+
+
+@pytest.mark.parametrize("name", ["call_tool", "find_tools"])
+async def test_the_catalog_does_not_call_itself(name: str) -> None:
+    refused = await _call(name, {"name": "greet", "arguments": {"name": "Ada"}})
+    assert not refused.success
+    assert refused.error == f"`{name}` is called by itself, not through `call_tool`."
+
+
+async def test_a_crash_tells_no_details() -> None:
+    crashed = await _call("collapse")
+    assert crashed.code == ErrorCode.INTERNAL_ERROR
+    assert "secret" not in crashed.to_json_str()
+
+
+async def test_arguments_that_are_no_object_are_refused() -> None:
+    refused = await call_tool(TOOLSET, "call_tool", {"name": "greet", "arguments": "Ada"})
+    assert refused.code == ErrorCode.VALIDATION_INVALID_PARAM
+
+
+async def test_cancelling_reaches_the_inner_tool() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait_forever() -> str:
+        """Wait."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    toolset = catalogued(FixedToolset([tool(wait_forever)]))
+    running = asyncio.create_task(call_tool(toolset, "call_tool", {"name": "wait_forever"}))
+    async with asyncio.timeout(10):
+        await started.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert ended.is_set()
+
+
+async def test_a_question_of_the_inner_tool_reaches_the_person() -> None:
+    asked: list[str] = []
+
+    class Person:
+        async def progress(self, done: float, total: float | None, message: str | None) -> None: ...
+
+        async def log(self, level: str, message: str) -> None: ...
+
+        def can_ask(self) -> bool:
+            return True
+
+        async def ask(self, question: Question) -> Answer:
+            asked.append(question.message)
+            return Answer(action="accept", content={})
+
+    async def ask_first(context: CallContext) -> str:
+        """Ask first."""
+        return (await context.ask("May I?", {"type": "object", "properties": {}})).action
+
+    toolset = catalogued(FixedToolset([tool(ask_first)]))
+    person: Any = Person()
+    result = await call_tool(toolset, "call_tool", {"name": "ask_first"}, CallContext(caller=person))
+    assert result.value == "accept"
+    assert asked == ["May I?"]
+
+
+async def test_a_principal_finds_calls_and_reads_only_what_it_may_use() -> None:
+    visitor = CallContext(principal=Principal(subject="visitor", scopes=frozenset({"guide"})))
+    found = await call_tool(TOOLSET, "find_tools", {"query": "open the vault with gold"}, visitor)
+    assert found.value == []
+    refused = await _call("open_vault", context=visitor)
+    assert refused.code == ErrorCode.TOOL_NOT_FOUND
+    assert "vault" not in (await _read("trysquare://tools", visitor))
+    with pytest.raises(NotFound):
+        await _read("trysquare://tools/open_vault", visitor)
+    assert (await _call("greet", {"name": "Ada"}, visitor)).success
+
+
+async def test_the_list_of_tools_can_be_read() -> None:
+    assert await _read("trysquare://tools") == snapshot("""\
+# Tools
+
+- [greet](trysquare://tools/greet): Greet a person by name.
+- [wave](trysquare://tools/wave): Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.
+- [collapse](trysquare://tools/collapse): Fall over.
+- [open_vault](trysquare://tools/open_vault): Open the vault with the gold.
+""")
+
+
+async def test_the_page_of_a_tool_can_be_read() -> None:
+    assert (await _read("trysquare://tools/greet")).startswith("# greet\n\n## Description\n\nGreet a person by name.")
+
+
+async def test_the_page_of_an_unknown_tool_names_the_nearest() -> None:
+    with pytest.raises(ToolError, match=r"There is no tool `greeet`. The nearest are `greet`"):
+        await _read("trysquare://tools/greeet")
+
+
+async def test_names_are_completed() -> None:
+    [template] = TOOLSET.templates()
+    assert template.complete is not None
+    assert await template.complete("name", "gr", {}) == ["greet"]
+    assert await template.complete("name", "VE", {}) == ["wave"]
+    assert await template.complete("name", "", {}) == ["collapse", "greet", "open_vault", "wave"]
+
+
+async def test_the_search_follows_a_changing_toolset() -> None:
+    changing = ChangingToolset(tools.toolset().tools())
+    catalog = catalogued(changing)
+
+    async def sing_song() -> str:
+        """Sing a song."""
+        return "la"
+
+    assert await _matches("song", catalog) == []
+    changing.replace(tools=[tool(sing_song)])
+    [found] = await _matches("song", catalog)
+    assert found["name"] == "sing_song"
+    assert await _matches("greet", catalog) == []
+    assert "sing_song" in await _read("trysquare://tools", toolset=catalog)
+
+
+def test_those_who_listen_are_told_that_the_list_of_tools_changed() -> None:
+    changing = ChangingToolset(tools.toolset().tools())
+    heard: list[str] = []
+    unsubscribe = catalogued(changing).subscribe(heard.append)
+    changing.replace(tools=[])
+    changing.notify("prompts")
+    assert heard == ["tools", "trysquare://tools", "prompts"]
+    unsubscribe()
+    changing.notify("tools")
+    assert len(heard) == 3
+
+
+def test_a_tool_is_found_by_name_without_listing_the_others() -> None:
+    class Unlistable(FixedToolset):
+        listings = 0
+
+        def tools(self) -> Any:
+            self.listings += 1
+            return super().tools()
+
+    inner = Unlistable(tools.toolset().tools())
+    catalog = catalogued(inner)
+    before = inner.listings
+    assert catalog.find("greet") is not None
+    assert catalog.find("call_tool") is not None
+    assert inner.listings == before
+
+
+def test_cataloguing_twice_is_refused_with_a_hint() -> None:
+    with pytest.raises(DeclarationError, match="Two tools are called `find_tools`"):
+        catalogued(TOOLSET)

@@ -1,0 +1,88 @@
+"""`trysquare call`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+from tests.cli.conftest import Run, Types
+
+TOOLS = ("--tools", "demo_tools:tools")
+
+
+def test_the_answer_is_printed_as_a_model_reads_it(run: Run) -> None:
+    ran = run("call", "greet", '{"name": "Ada"}', *TOOLS)
+    assert (ran.code, ran.out) == (0, "Hello, Ada\nInstruction: Show the greeting as it is.\n")
+
+
+def test_json_prints_the_envelope(run: Run) -> None:
+    ran = run("call", "greet", '{"name": "Ada"}', "--json", *TOOLS)
+    assert ran.json == {"success": True, "value": "Hello, Ada", "instruction": "Show the greeting as it is."}
+
+
+def test_arguments_come_as_pairs_that_follow_the_schema(run: Run) -> None:
+    assert run("call", "add", "first=2", "second=3", *TOOLS).out == "5\n"
+    assert run("call", "greet", "name=7", *TOOLS).out.startswith("Hello, 7\n")
+
+
+def test_arguments_come_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"first": 41}'))
+    assert run("call", "add", "-", *TOOLS).out == "42\n"
+
+
+def test_a_failed_call_ends_with_one_and_carries_the_corrected_call(run: Run) -> None:
+    ran = run("call", "greet", "nme=Ada", *TOOLS)
+    assert ran.code == 1
+    assert ran.out == snapshot("""\
+Error VALIDATION_UNKNOWN_PARAM: There is no argument `nme`; `name` is meant, it seems.
+Instruction: Send the corrected call in `next`.
+Next: {"tool":"greet","arguments":{"name":"Ada"}}
+""")
+    assert ran.err == "printed while imported\n"
+
+
+def test_a_foreseen_failure_shows_progress_and_log_beside_the_answer(run: Run) -> None:
+    ran = run("call", "report", *TOOLS)
+    assert ran.code == 1
+    assert ran.err.splitlines() == ["printed while imported", "[1/2] half", "info: nearly done"]
+    assert "It did not work." in ran.out
+
+
+def test_an_unknown_tool_names_the_nearest(run: Run) -> None:
+    ran = run("call", "gret", *TOOLS)
+    assert ran.code == 1
+    assert "`greet`" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["{"], "trysquare: the arguments: no valid JSON at line 1, column 2"),
+        (["[1"], "trysquare: the arguments: no valid JSON at line 1, column 3"),
+        (["word"], "trysquare: the arguments: `word` is neither JSON nor key=value."),
+        (["{" * 100_000], "trysquare: the arguments: no valid JSON"),
+        (['{"a":' * 100_000], "trysquare: the arguments: no valid JSON: nested too deeply."),
+    ],
+)
+def test_arguments_that_are_no_json_are_wrong_usage(run: Run, words: list[str], expected: str) -> None:
+    ran = run("call", "greet", *words, *TOOLS)
+    assert (ran.code, ran.out) == (2, "")
+    assert expected in ran.err
+
+
+def test_without_a_person_a_tool_that_needs_consent_hands_out_a_code(run: Run, project: Path) -> None:
+    ran = run("call", "remove", "what=all", *TOOLS)
+    assert ran.code == 1
+    assert "trysquare approve " in ran.out
+
+
+@pytest.mark.parametrize(("answer", "code", "said"), [("yes\n", 0, "removed all"), ("no\n", 1, "CONSENT_REFUSED")])
+def test_the_person_at_the_terminal_is_asked(run: Run, types: Types, answer: str, code: int, said: str) -> None:
+    types(answer)
+    ran = run("call", "remove", "what=all", *TOOLS)
+    assert "Remove all?" in ran.err
+    assert ran.code == code
+    assert said in ran.out

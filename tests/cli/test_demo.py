@@ -1,0 +1,44 @@
+"""`trysquare demo`: every step shows what it should, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from trysquare.cli.demo.steps import IN_EACH_ERA, OVER_HTTP
+from trysquare.cli.demo.transcript import Transcript
+
+
+def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own_home: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-m", "trysquare", "demo"],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    steps = 2 * len(IN_EACH_ERA) + len(OVER_HTTP)
+    assert f"All {steps} steps showed what they should" in ran.stdout
+    assert ran.stderr == ""
+    assert "\x1b[" not in ran.stdout
+    assert "NOT SEEN" not in ran.stdout
+    assert re.search(r"\d+ tools for \d+ tokens", ran.stdout)
+    assert not list(temporary.iterdir())
+    assert not list(own_home.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
+
+
+def test_each_step_says_what_it_shows() -> None:
+    assert all(step.shows for step in (*IN_EACH_ERA, *OVER_HTTP))
+
+
+def test_an_expectation_that_does_not_hold_is_a_failure() -> None:
+    transcript = Transcript()
+    transcript.step("A step", "something")
+    transcript.expect(True, "this")
+    transcript.expect(False, "that")
+    transcript.broke(OSError("gone"))
+    assert transcript.failures == ["A step: expected that", "A step: OSError: gone"]

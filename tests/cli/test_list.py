@@ -1,0 +1,64 @@
+"""`trysquare list`."""
+
+from __future__ import annotations
+
+from inline_snapshot import snapshot
+from tests.cli.conftest import Run
+
+
+def test_the_table_shows_each_tool_with_its_tokens_and_the_sum(run: Run) -> None:
+    ran = run("list", "--tools", "demo_tools:tools")
+    assert ran.code == 0
+    assert ran.out == snapshot("""\
+TOOL    CATEGORY  TOKENS  PURPOSE
+greet   example   117     Greet a person by name.
+add     tools     101     Add two numbers.
+remove  tools     126     Remove a thing.
+report  tools     64      Report twice, then finish.
+
+RESOURCE                      PURPOSE
+trysquare://tools             Every tool with its purpose, listed or not
+trysquare://results/{handle}  A long answer page by page: HANDLE is the first page, HANDLE.2 the second, and so on.
+trysquare://tools/{name}      The full description of one tool: purpose, schema, usage, examples
+
+4 tools listed, 408 tokens; 6 tools can be called by name.
+""")
+
+
+def test_what_a_module_prints_goes_to_stderr(run: Run) -> None:
+    ran = run("list", "--json", "--tools", "demo_tools:tools")
+    assert ran.err == "printed while imported\n"
+    assert [tool["name"] for tool in ran.json["tools"]] == ["greet", "add", "remove", "report"]
+
+
+def test_the_sum_is_the_sum_of_the_tools(run: Run) -> None:
+    listing = run("list", "--json", "--tools", "demo_tools:tools").json
+    assert listing["tokens"] == sum(tool["tokens"] for tool in listing["tools"])
+    assert listing["callable"] == 6
+
+
+def test_the_profile_chooses_what_is_listed(run: Run) -> None:
+    listing = run("list", "--json", "--profile", "search", "--tools", "demo_tools:tools").json
+    assert [tool["name"] for tool in listing["tools"]] == ["find_tools", "call_tool"]
+
+
+def test_all_shows_what_is_not_listed_too(run: Run) -> None:
+    listing = run("list", "--json", "--all", "--tools", "demo_tools:tools").json
+    assert {"greet", "find_tools"} <= {tool["name"] for tool in listing["tools"]}
+
+
+def test_the_prefix_is_part_of_every_name(run: Run) -> None:
+    listing = run("list", "--json", "--prefix", "demo", "--tools", "demo_tools:tools").json
+    assert [tool["name"] for tool in listing["tools"]] == ["demo_greet", "demo_add", "demo_remove", "demo_report"]
+
+
+def test_an_empty_configuration_says_what_to_do(run: Run) -> None:
+    ran = run("list")
+    assert ran.code == 0
+    assert "There are no tools yet; name some with --tools" in ran.out
+
+
+def test_a_room_that_no_profile_knows_names_the_option(run: Run) -> None:
+    ran = run("list", "--profile", "bts=full")
+    assert ran.code == 2
+    assert ran.err.startswith("trysquare: --profile: There is no room `bts`.")

@@ -1,0 +1,127 @@
+"""The command line as a whole: usage, errors, exit codes, and what it does not import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+from tests.cli.conftest import Run
+
+TRYSQUARE = [sys.executable, "-m", "trysquare"]
+
+
+def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
+    ran = run("--help")
+    assert ran.code == 0
+    for word in ("serve", "list", "call", "check", "config", "approve", "token", "install", "doctor", "demo"):
+        assert f"\n    {word}" in ran.out
+    assert "exit codes:" in ran.out
+
+
+@pytest.mark.parametrize("command", ["serve", "list", "call", "check", "config", "approve", "token", "demo"])
+def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> None:
+    ran = run(command, "--help")
+    assert ran.code == 0
+    assert "exit codes:" in ran.out
+
+
+def test_no_command_is_wrong_usage(run: Run) -> None:
+    ran = run()
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == snapshot("""\
+trysquare: the following arguments are required: COMMAND (see trysquare --help)
+""")
+
+
+def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
+    ran = run("lst")
+    assert (ran.code, ran.err) == (
+        2,
+        "trysquare: there is no command `lst`; the nearest is `list` (see trysquare --help)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "room"),
+    [
+        ("--bot", "folder", "bots"),
+        ("--gateway", "mcp.json", "gateway"),
+        ("--guide", "folder", "guide"),
+        ("--workbench", "folder", "workbench"),
+        ("--debug", None, "debug"),
+        ("--agents", None, "agents"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "list", "check"])
+def test_a_room_that_does_not_exist_yet_says_so_in_one_line(
+    run: Run, command: str, option: str, value: str | None, room: str
+) -> None:
+    ran = run(command, option, *([value] if value else []))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"trysquare: {option}: the {room} room is not part of this version.\n"
+
+
+def test_a_room_in_the_file_is_named_with_its_line(run: Run, project: Path) -> None:
+    (project / "trysquare.toml").write_text('\nbot = "x"\n', encoding="utf-8")
+    ran = run("list")
+    assert ran.err == f"trysquare: {project}/trysquare.toml:2: bot: the bots room is not part of this version.\n"
+
+
+def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:
+    (project / "trysquare.toml").write_text("strct = true\n", encoding="utf-8")
+    ran = run("list")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"trysquare: {project}/trysquare.toml:1: there is no setting `strct`. The nearest is `strict`.\n"
+
+
+def test_the_traceback_is_shown_where_it_is_asked_for(project: Path) -> None:
+    (project / "trysquare.toml").write_text("strct = true\n", encoding="utf-8")
+    asked = subprocess.run([*TRYSQUARE, "list", "--debug-traceback"], capture_output=True, text=True, check=False)
+    assert asked.returncode == 1
+    assert "Traceback" in asked.stderr
+
+
+def test_help_list_and_call_do_not_import_the_mcp_sdk(project: Path) -> None:
+    script = (
+        "import sys\n"
+        "from trysquare.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "loaded = [name for name in sys.modules if name.split('.')[0] in ('mcp', 'mcp_types', 'fastmcp', 'uvicorn')]\n"
+        "print('loaded', loaded)\n"
+    )
+    for words in (
+        ["--help"],
+        ["list", "--tools", "demo_tools:tools"],
+        ["call", "add", "first=1", "--tools", "demo_tools:tools"],
+    ):
+        ran = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+        assert ran.stdout.endswith("loaded []\n"), words
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(project: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = subprocess.run([*TRYSQUARE, "config"], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+def test_an_interrupt_ends_the_command_quietly(project: Path) -> None:
+    (project / "slow.py").write_text(
+        "import asyncio\n\nfrom trysquare import Declarations\n\ntools = Declarations()\n\n\n"
+        "@tools.declare\nasync def wait() -> None:\n    '''Wait for ever.'''\n"
+        "    print('waiting', flush=True)\n    await asyncio.Event().wait()\n",
+        encoding="utf-8",
+    )
+    command = [*TRYSQUARE, "call", "wait", "--tools", "slow:tools"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "")

@@ -1,0 +1,60 @@
+"""`trysquare token`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+from trysquare.store.database import open_database
+from trysquare.store.tokens import Tokens
+
+HERE = ("--project", ".")
+
+
+def test_a_created_token_is_shown_once_and_opens_the_rooms_it_names(run: Run, project: Path) -> None:
+    made = run("token", "create", "ada", "--scope", "tools", "--expires", "90d", "--json", *HERE).json
+    database = open_database(project / ".trysquare" / "state.db")
+    principal = Tokens(database).verify(made["token"])
+    database.close()
+    assert principal is not None
+    assert (principal.subject, principal.scopes) == ("ada", frozenset({"tools"}))
+    listing = run("token", "list", *HERE).out
+    assert "ada" in listing
+    assert "valid until" in listing
+    assert made["token"] not in listing
+
+
+def test_the_first_line_is_the_token_alone(run: Run) -> None:
+    first, *_ = run("token", "create", "ada", *HERE).out.splitlines()
+    assert first.startswith("tsq_")
+    assert " " not in first
+
+
+def test_a_revoked_token_says_so(run: Run) -> None:
+    run("token", "create", "ada", *HERE)
+    assert run("token", "revoke", "ada", *HERE).out == "The token of ada is revoked.\n"
+    assert "revoked" in run("token", "list", *HERE).out
+    [info] = run("token", "list", "--json", *HERE).json
+    assert info["revoked"] is not None
+
+
+def test_without_tokens_the_list_says_how_to_make_one(run: Run) -> None:
+    assert "trysquare token create NAME" in run("token", "list", *HERE).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["create", "a b"], "token create: a name has 1 to 64"),
+        (["create", "ada", "--scope", "tols"], "--scope: there is no room `tols`. The nearest is `tools`."),
+        (["create", "ada", "--expires", "soon"], "--expires: expected a time such as 90d, 12h or 30m; got `soon`."),
+        (["revoke", "nobody"], "There is no living token named `nobody`."),
+        ([], "the following arguments are required: ACTION"),
+    ],
+)
+def test_wrong_usage_is_told(run: Run, words: list[str], said: str) -> None:
+    ran = run("token", *words, *(HERE if words else ()))
+    assert ran.code == 2
+    assert said in ran.err

@@ -1,0 +1,123 @@
+"""Every request gets an answer, whatever is inside it, and none leaves a task behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncGenerator
+from random import Random
+from typing import Any
+
+import pytest
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest
+from tests.fuzz.frames import modern_meta, random_request
+from tests.fuzz.properties import left_behind, require_no_traceback
+from tests.fuzz.shares import share
+from tests.fuzz.toolset import fuzz_toolset
+from tests.support import size
+
+from trysquare.core.types import JsonObject
+from trysquare.serve.server import build_server
+
+pytestmark = pytest.mark.timeout(size(120, 1200))
+
+ERAS = ("2025-11-25", "2026-07-28")
+TOGETHER = 10
+UNANSWERED = {"subscriptions/listen"}
+"""A stream of its own, which ends when the client says so."""
+
+
+class Conversation:
+    """Requests and answers over streams in memory."""
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self._read = read
+        self._write = write
+        self.answers: dict[str | int, JsonObject] = {}
+
+    async def send(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
+        await self._write.send(SessionMessage(message=message))
+
+    async def answer(self, request_id: str | int) -> JsonObject:
+        """The answer to a request, once it is there; others that come first are kept."""
+        async with asyncio.timeout(60):
+            while request_id not in self.answers:
+                received: Any = await self._read.receive()
+                message: JsonObject = received.message.model_dump(by_alias=True, exclude_unset=True)
+                # Method names come back as they were sent, half characters included; the transports see to those.
+                require_no_traceback(json.dumps(message, allow_nan=False))
+                if "method" not in message:
+                    self.answers[message["id"]] = message
+        return self.answers.pop(request_id)
+
+    async def ask(self, method: str, params: JsonObject, request_id: str | int) -> JsonObject:
+        await self.send(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
+        return await self.answer(request_id)
+
+
+@contextlib.asynccontextmanager
+async def conversation(era: str) -> AsyncGenerator[Conversation]:
+    """A server that has chosen its era; it must have left nothing behind in the end."""
+    before = asyncio.all_tasks()
+    server = build_server(fuzz_toolset())
+    async with create_client_server_memory_streams() as ((read, write), (server_read, server_write)):
+        running = asyncio.create_task(server.run(server_read, server_write, server.create_initialization_options()))
+        talk = Conversation(read, write)
+        await _greet(talk, era)
+        yield talk
+        await write.aclose()
+        async with asyncio.timeout(30):
+            await running
+    assert left_behind(before) == []
+
+
+async def _greet(talk: Conversation, era: str) -> None:
+    if era == "2026-07-28":
+        assert "result" in await talk.ask("server/discover", {"_meta": modern_meta()}, "greeting")
+        return
+    client = {"name": "fuzz", "version": "1"}
+    params: JsonObject = {"protocolVersion": era, "capabilities": {}, "clientInfo": client}
+    assert "result" in await talk.ask("initialize", params, "greeting")
+    await talk.send(JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_every_request_is_answered(era: str, caplog: pytest.LogCaptureFixture) -> None:
+    random = Random(f"in memory {era}")
+    caplog.set_level(logging.CRITICAL, "trysquare.call")
+    async with conversation(era) as talk:
+        for number in range(0, share("requests in memory") // len(ERAS), TOGETHER):
+            sent = [await _sent(talk, random_request(random), number + step) for step in range(TOGETHER)]
+            for request_id, message in sent:
+                if request_id is not None and message["method"] not in UNANSWERED:
+                    await _require_answer(talk, request_id, message)
+            await _require_good_call(talk, era, number)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+async def _sent(talk: Conversation, message: JsonObject, number: int) -> tuple[str | int | None, JsonObject]:
+    if message["method"].startswith("notifications/"):
+        await talk.send(JSONRPCNotification(jsonrpc="2.0", method=message["method"], params=message["params"]))
+        return None, message
+    await talk.send(JSONRPCRequest(jsonrpc="2.0", id=number, method=message["method"], params=message["params"]))
+    return number, message
+
+
+async def _require_answer(talk: Conversation, request_id: str | int, message: JsonObject) -> None:
+    try:
+        answer = await talk.answer(request_id)
+    except TimeoutError:
+        raise AssertionError(f"no answer to {message}") from None
+    assert ("result" in answer) != ("error" in answer)
+
+
+async def _require_good_call(talk: Conversation, era: str, number: int) -> None:
+    params: JsonObject = {"name": "add", "arguments": {"left": number}}
+    if era == "2026-07-28":
+        params["_meta"] = modern_meta()
+    answer = await talk.ask("tools/call", params, f"good-{number}")
+    assert answer["result"]["structuredContent"]["value"] == number + 1, answer
