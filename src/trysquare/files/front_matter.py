@@ -9,7 +9,8 @@ from typing import Any, cast
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 
 _FENCE = "---"
-MAX_FRONT_MATTER = 64 * 1024
+MAX_FRONT_MATTER = 16 * 1024
+MAX_NESTING = 20
 
 
 class FrontMatterError(ToolError):
@@ -24,19 +25,23 @@ class MarkdownFile:
 
     head: Mapping[str, Any]
     body: str
+    first_line: int = 1
+    """The line of the file at which the body begins."""
+    head_text: str = ""
 
 
 def split_front_matter(text: str) -> MarkdownFile:
     """Part a text into head and body. Without a closed block at the very start, all of it is body."""
-    normal = text.replace("\r\n", "\n")
+    normal = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not normal.startswith(f"{_FENCE}\n"):
         return MarkdownFile(head={}, body=normal)
     end = _closing_fence(normal)
     if end is None:
         return MarkdownFile(head={}, body=normal)
     raw = normal[len(_FENCE) + 1 : end]
-    body = normal[end:].partition("\n")[2]
-    return MarkdownFile(head=_read(raw), body=body.removeprefix("\n"))
+    body = normal[end:].partition("\n")[2].removeprefix("\n")
+    first_line = normal.count("\n", 0, len(normal) - len(body)) + 1
+    return MarkdownFile(head=_read(raw), body=body, first_line=first_line, head_text=raw)
 
 
 def _closing_fence(text: str) -> int | None:
@@ -76,10 +81,8 @@ def _parse_yaml(raw: str) -> Any:
         ) from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # Aliases could make a small text into a huge value, and no front matter needs them. Scanning costs as much as
-        # reading, so only a text that could hold one is scanned.
-        if ("&" in raw or "*" in raw) and _has_alias(yaml.scan(raw, Loader=loader)):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-            raise FrontMatterError("Anchors and aliases are not allowed in front matter.")
+        if _is_suspicious(raw):
+            _refuse_tricks(yaml.parse(raw, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return yaml.load(raw, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -90,5 +93,27 @@ def _parse_yaml(raw: str) -> Any:
         raise FrontMatterError(f"The front matter cannot be read: {error}.") from None
 
 
-def _has_alias(tokens: Iterable[object]) -> bool:
-    return any(type(token).__name__ in ("AliasToken", "AnchorToken") for token in tokens)
+def _is_suspicious(raw: str) -> bool:
+    """Whether a text could hold aliases, tags or deep nesting. Looking closer costs as much as reading, so few are."""
+    return any(mark in raw for mark in "&*!") or sum(raw.count(mark) for mark in "[{-?") > MAX_NESTING
+
+
+def _refuse_tricks(events: Iterable[Any]) -> None:
+    """Refuse what makes a small text into a huge value, or ends the process by its depth."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        trick = _trick(event, kind, depth)
+        if trick is not None:
+            # Lines of the file: the fence is the first, and marks count from zero.
+            raise FrontMatterError(f"The front matter cannot be read (line {event.start_mark.line + 2}): {trick}.")
+
+
+def _trick(event: Any, kind: str, depth: int) -> str | None:
+    if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
+        return "anchors and aliases are not allowed"
+    if getattr(event, "tag", None) is not None:
+        return f"tags such as `{event.tag[:40]}` are not allowed"
+    # The stream and the document are two levels of their own.
+    return f"it is nested deeper than {MAX_NESTING} levels" if depth > MAX_NESTING + 2 else None

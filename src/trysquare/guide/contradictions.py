@@ -2,7 +2,7 @@
 
 Two rules find them. Documents that name the same `topic` and another `stance` in their front matter disagree by their
 own word. And of two documents, one that tells to do something and one that tells not to do the same, in a line that
-otherwise reads the same ("Always use tabs", "Never use tabs"), disagree by their text.
+otherwise reads the same ("Always use tabs", "Never use tabs", "Avoid tabs"), disagree by their text. Code is not read.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, islice, product
 
 from trysquare.guide.document import Document
 
 MAX_DIRECTIONS = 2_000
+MAX_CONTRADICTIONS = 50
+MAX_QUOTED = 160
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,23 +38,25 @@ class Contradiction:
 
 
 def contradictions(documents: Sequence[Document]) -> list[Contradiction]:
-    """All contradictions between documents, each pair of places once."""
-    return [*_by_topic(documents), *_by_direction(documents)]
+    """The contradictions between documents, each pair of places once; the first fifty of them."""
+    return list(islice(chain(_by_topic(documents), _by_direction(documents)), MAX_CONTRADICTIONS))
 
 
 def _by_topic(documents: Sequence[Document]) -> Iterator[Contradiction]:
-    topics: dict[str, list[Document]] = {}
+    topics: dict[str, dict[str, list[Document]]] = {}
     for document in documents:
         if document.topic and document.stance:
-            topics.setdefault(document.topic.strip().lower(), []).append(document)
-    for topic, members in topics.items():
-        for one, other in combinations(members, 2):
-            if _fold(one.stance or "") != _fold(other.stance or ""):
+            stances = topics.setdefault(_fold(document.topic), {})
+            stances.setdefault(_fold(document.stance), []).append(document)
+    for topic, stances in topics.items():
+        for one_side, other_side in combinations(stances.values(), 2):
+            for one, other in product(one_side, other_side):
                 yield Contradiction(subject=topic, rule="topic", places=(_stance(one), _stance(other)))
 
 
 def _stance(document: Document) -> Place:
-    return Place(document=str(document.id), line=1, text=f"topic: {document.topic}, stance: {document.stance}")
+    text = f"topic: {document.topic}, stance: {document.stance}"
+    return Place(document=str(document.id), line=document.topic_line, text=text[:MAX_QUOTED])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,51 +66,81 @@ class _Direction:
     positive: bool
 
 
-# The longer forms first, so that "do not use" is not read as "do".
-_NEGATIVE = re.compile(r"^(?:never|do not|don't|must not|should not|avoid|no)\s+(?:ever\s+)?", re.IGNORECASE)
-_POSITIVE = re.compile(r"^(?:always|do|must|should|prefer to|prefer|please)\s+", re.IGNORECASE)
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])?\s*(?:\*\*|__)?")
+# Each rule: how a direction begins, whether it tells to do or not to do, and what the rest then starts with. The
+# longer forms come first, so that "do not use" is not read as "do".
+_RULES: tuple[tuple[re.Pattern[str], bool, str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), positive, start)
+    for pattern, positive, start in (
+        (r"(?:never|do not|don['\u2019]t|must not|should not|may not)\s+(?:ever\s+)?", False, ""),
+        (r"(?:avoid|no)\s+", False, "use"),
+        (r"(?:always|do|must|should|prefer to|please)\s+", True, ""),
+        (r"prefer\s+", True, "use"),
+        (r"(?=use\s)", True, ""),
+    )
+)
+_BULLET = re.compile(r"\s*(?:[-+]|\d+[.)])?\s*")
+_EMPHASIS = re.compile(r"[*`]+|__")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _SUBJECT_START = re.compile(r"^(?:you|we|the agent|agents)\s+", re.IGNORECASE)
 
 
 def _by_direction(documents: Sequence[Document]) -> Iterator[Contradiction]:
     seen: dict[str, list[_Direction]] = {}
-    for direction in _limited(each for document in documents for each in _directions(document)):
+    for direction in islice(_all_directions(documents), MAX_DIRECTIONS):
         for other in seen.get(direction.subject, ()):
             if other.positive != direction.positive and other.place.document != direction.place.document:
                 yield Contradiction(subject=direction.subject, rule="direction", places=(other.place, direction.place))
         seen.setdefault(direction.subject, []).append(direction)
 
 
-def _limited(directions: Iterable[_Direction]) -> Iterator[_Direction]:
-    for count, direction in enumerate(directions):
-        if count >= MAX_DIRECTIONS:
-            return
-        yield direction
+def _all_directions(documents: Iterable[Document]) -> Iterator[_Direction]:
+    return (each for document in documents for each in _directions(document))
 
 
 def _directions(document: Document) -> Iterator[_Direction]:
-    fenced = False
-    for number, line in enumerate(document.text.splitlines(), start=1):
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and (found := _direction(line)) is not None:
+    for number, line in _prose(document):
+        found = _direction(line)
+        # A single word, as in "Always test", is too little to be held against another line.
+        if found is not None and " " in found[0]:
             subject, positive = found
-            place = Place(document=str(document.id), line=number, text=line.strip()[:160])
+            place = Place(document=str(document.id), line=number, text=line.strip()[:MAX_QUOTED])
             yield _Direction(place=place, subject=subject, positive=positive)
 
 
+def _prose(document: Document) -> Iterator[tuple[int, str]]:
+    """The lines that are not code, with their numbers in the source."""
+    fence = ""
+    for number, line in enumerate(document.text.split("\n"), start=document.first_line):
+        found = _FENCE.match(line)
+        if not fence:
+            fence = found[1] if found is not None else ""
+            if found is None:
+                yield number, line
+        # A fence is closed by one of its own kind, at least as long, with nothing after it.
+        elif found is not None and found[1].startswith(fence) and not line[found.end() :].strip():
+            fence = ""
+
+
 def _direction(line: str) -> tuple[str, bool] | None:
-    text = _SUBJECT_START.sub("", _BULLET.sub("", line).strip())
-    for pattern, positive in ((_NEGATIVE, False), (_POSITIVE, True)):
+    plain = _EMPHASIS.sub("", line)
+    text = _SUBJECT_START.sub("", plain[_end(_BULLET, plain) :])
+    for pattern, positive, start in _RULES:
         found = pattern.match(text)
         if found is not None:
-            subject = _fold(text[found.end() :])
-            return (subject, positive) if len(subject.split()) >= 2 else None
+            return _with_subject(_fold(text[found.end() :]), start), positive
     return None
+
+
+def _end(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.match(text)
+    return 0 if found is None else found.end()
+
+
+def _with_subject(rest: str, start: str) -> str:
+    """What a direction is about: "avoid tabs", "avoid using tabs" and "use tabs" are about the same."""
+    return rest if not start or rest.startswith(f"{start} ") else f"{start} {rest}"
 
 
 def _fold(text: str) -> str:
     words = re.sub(r"[^\w\s]", " ", text.lower()).split()
-    # "avoid using tabs" and "use tabs" speak of the same thing.
     return " ".join("use" if word == "using" else word for word in words)

@@ -30,6 +30,8 @@ class Document:
     id: DocumentId
     text: str
     """The body, without front matter."""
+    first_line: int = 1
+    """The line of the source at which the body begins."""
     digest: str
     """sha256 of the whole source, in hexadecimal."""
     source: Source = "file"
@@ -45,6 +47,8 @@ class Document:
     """What it gives directions about; two documents of one topic may contradict one another."""
     stance: str | None = None
     """The direction it gives on its topic, in a word: `tabs`, `spaces`."""
+    topic_line: int = 1
+    """The line of the source that names the topic."""
     priority: int = 0
     """Higher ones are kept first when a budget is short."""
     requires: Mapping[str, Any] = field(default_factory=dict[str, Any])

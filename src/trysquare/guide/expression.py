@@ -20,6 +20,8 @@ from trysquare.core.errors import ErrorCode, ToolError
 
 MAX_LENGTH = 10_000
 MAX_OPERANDS = 500
+"""Names, tags and patterns of one expression."""
+_SEPARATORS = frozenset(",&+[")
 
 
 class ExpressionError(ToolError):
@@ -90,8 +92,8 @@ def parse_expression(text: str) -> Expression:
         raise ExpressionError(
             "The expression is empty", position=0, instruction="Name a category or collection, such as `lang/python`."
         )
-    if sum(len(part.operands) for part in parts) > MAX_OPERANDS:
-        raise ExpressionError(f"The expression has more than {MAX_OPERANDS} operands", position=0)
+    if sum(_weight(operand) for part in parts for operand in part.operands) > MAX_OPERANDS:
+        raise ExpressionError(f"The expression has more than {MAX_OPERANDS} names, tags and patterns", position=0)
     if all(part.exclude for part in parts):
         raise ExpressionError(
             "The expression only excludes",
@@ -103,15 +105,28 @@ def parse_expression(text: str) -> Expression:
 
 def with_pattern(expression: Expression, pattern: str) -> Expression:
     """Apply a second argument's pattern to each operand that has none; one that has its own refuses it."""
+    for mark in ",&":
+        if mark in pattern:
+            raise ExpressionError(
+                f"`pattern` cannot hold `{mark}`",
+                position=pattern.index(mark),
+                instruction="Write several patterns with `+`, or put everything into `expression`.",
+            )
     patterns = tuple(piece.text for piece in _split(_Piece(text=pattern, start=0), "+"))
     if not patterns:
         return expression
+    if len(patterns) > MAX_OPERANDS:
+        raise ExpressionError(f"`pattern` has more than {MAX_OPERANDS} patterns", position=0)
     return Expression(
         parts=tuple(
             Part(operands=tuple(_patterned(operand, patterns) for operand in part.operands), exclude=part.exclude)
             for part in expression.parts
         )
     )
+
+
+def _weight(operand: Operand) -> int:
+    return max(1, len(operand.patterns)) if isinstance(operand, Named) else 1
 
 
 def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
@@ -180,3 +195,8 @@ def _after(piece: _Piece, count: int) -> _Piece:
     return _Piece(
         text=stripped, start=piece.start + count + len(rest) - len(rest.lstrip()) if stripped else piece.start + count
     )
+
+
+def exact_expression(category: str, name: str) -> str:
+    """An expression for one document. What would separate inside its name stands as `?`, which fits any character."""
+    return f"{category}/{''.join('?' if letter in _SEPARATORS else letter for letter in name)}"

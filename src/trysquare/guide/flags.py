@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ FlagValue: TypeAlias = bool | int | float | str | list[str]
 Scope: TypeAlias = Literal["project", "feature", "both"]
 """Where a flag may be set: for a project, for all of a user's projects, or both."""
 
+MAX_CHARACTERS = 10_000
+MAX_NUMBER = 2**53
+"""Larger ones are not the same number in every JSON reader."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.IGNORECASE)
 
 
@@ -94,6 +98,8 @@ def checked(name: str, value: Any, *, scope: Literal["project", "feature"]) -> F
         raise InvalidArguments(f"`{name}` is a {known.scope} flag and cannot be set for the {scope}.")
     if value is None:
         return None
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
+        raise InvalidArguments(f"`{name}` takes a number of at most {MAX_NUMBER:,}.")
     return _generic(name, value) if known is None else _known(known, value)
 
 
@@ -101,18 +107,29 @@ def _known(flag: KnownFlag, value: Any) -> FlagValue:
     if flag.choices and value not in flag.choices:
         close = nearest(str(value), flag.choices)
         hint = f" Did you mean `{close[0]}`?" if close else ""
-        raise InvalidArguments(f"`{flag.name}` is one of {', '.join(flag.choices)}; got {value!r}.{hint}")
+        raise InvalidArguments(f"`{flag.name}` is one of {', '.join(flag.choices)}; got {value!r:.80}.{hint}")
     if not isinstance(value, flag.kind) or (flag.kind is int and isinstance(value, bool)):
-        raise InvalidArguments(f"`{flag.name}` takes a value of type {flag.kind.__name__}; got {value!r}.")
-    return cast(FlagValue, value)
+        raise InvalidArguments(f"`{flag.name}` takes a value of type {flag.kind.__name__}; got {value!r:.80}.")
+    if flag.kind is int and value < 0:
+        raise InvalidArguments(f"`{flag.name}` cannot be negative; got {value!r:.80}.")
+    return _short_enough(flag.name, cast(FlagValue, value))
 
 
 def _generic(name: str, value: Any) -> FlagValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArguments(f"`{name}` takes a number that JSON can hold; got {value!r:.80}.")
     if isinstance(value, (bool, str, int, float)):
-        return value
+        return _short_enough(name, value)
     if isinstance(value, list) and all(isinstance(each, str) for each in cast(list[Any], value)):
-        return cast(list[str], value)
-    raise InvalidArguments(f"`{name}` takes true, false, a number, a text or a list of texts; got {value!r}.")
+        return _short_enough(name, cast(list[str], value))
+    raise InvalidArguments(f"`{name}` takes true, false, a number, a text or a list of texts; got {value!r:.80}.")
+
+
+def _short_enough(name: str, value: FlagValue) -> FlagValue:
+    length = sum(len(each) for each in value) if isinstance(value, list) else len(str(value))
+    if length > MAX_CHARACTERS:
+        raise InvalidArguments(f"`{name}` takes at most {MAX_CHARACTERS:,} characters; got {length:,}.")
+    return value
 
 
 def holds(wanted: Any, actual: FlagValue | None) -> bool:
@@ -122,5 +139,10 @@ def holds(wanted: Any, actual: FlagValue | None) -> bool:
     if wanted is False:
         return not actual
     if isinstance(wanted, list):
-        return actual in wanted
-    return actual == wanted
+        return any(_has(each, actual) for each in cast(list[Any], wanted))
+    return _has(wanted, actual)
+
+
+def _has(wanted: Any, actual: FlagValue | None) -> bool:
+    """Whether a flag has a value, or holds it where the flag is a list."""
+    return wanted in actual if isinstance(actual, list) else wanted == actual

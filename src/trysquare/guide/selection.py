@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,6 +15,11 @@ from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.expression import Expression, ExpressionError, Named, Operand, Part, parse_expression
 
 MAX_COLLECTION_DEPTH = 16
+MAX_COLLECTIONS_OPENED = 1_000
+"""Collections that hold one another many times over would otherwise be opened beyond counting."""
+MAX_WARNINGS = 20
+
+_WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,8 +49,13 @@ class _Selecting:
     """One evaluation: what was found so far, and which collections are open."""
 
     content: Content
-    warnings: list[str] = field(default_factory=list[str])
+    warnings: dict[str, None] = field(default_factory=dict[str, None])
+    """In order, each once."""
     open_collections: list[str] = field(default_factory=list[str])
+    opened: int = 0
+    refused: int = 0
+    whole: dict[str, list[Document]] = field(default_factory=dict[str, list[Document]])
+    """Collections that were opened without meeting a limit or themselves: what they hold is the same everywhere."""
 
     def run(self, expression: Expression) -> Selection:
         wanted: dict[DocumentId, Chosen] = {}
@@ -54,6 +64,8 @@ class _Selecting:
             found = self._part(part)
             if not found and not part.exclude:
                 raise self._nothing(part)
+            if not found:
+                self.warnings[f"`{_short(str(part))}` excludes nothing."] = None
             target = excluded if part.exclude else wanted
             for document in found:
                 target.setdefault(document.id, Chosen(document=document, because=str(part)))
@@ -65,7 +77,7 @@ class _Selecting:
                 instruction="Exclude less: what stands after `-` is taken away from the whole answer.",
             )
         taken = tuple(chosen for key, chosen in excluded.items() if key in wanted)
-        return Selection(chosen=kept, excluded=taken, warnings=tuple(self.warnings))
+        return Selection(chosen=kept, excluded=taken, warnings=tuple(self.warnings)[:MAX_WARNINGS])
 
     def _part(self, part: Part) -> list[Document]:
         first, *others = (self._operand(operand) for operand in part.operands)
@@ -88,24 +100,44 @@ class _Selecting:
         documents = self.content.documents(category.name)
         if not patterns:
             return list(documents)
-        return _unique(each for pattern in patterns for each in documents if matches(each.id.name, pattern))
+        return _matching(documents, patterns)
 
     def _collection(self, operand: Named, expressions: Sequence[str]) -> list[Document]:
-        if operand.name in self.open_collections:
-            cycle = " > ".join([*self.open_collections, operand.name])
-            self.warnings.append(f"Collection `{operand.name}` contains itself ({cycle}); the inner one was left out.")
-            return []
-        if len(self.open_collections) >= MAX_COLLECTION_DEPTH:
-            self.warnings.append(f"Collections are nested deeper than {MAX_COLLECTION_DEPTH}; the rest was left out.")
-            return []
-        self.open_collections.append(operand.name)
-        try:
-            found = _unique(each for text in expressions for each in self._member(operand.name, text))
-        finally:
-            self.open_collections.pop()
+        found = self.whole.get(operand.name)
+        if found is None:
+            found = self._opened_collection(operand.name, expressions)
         if not operand.patterns:
             return found
-        return [each for each in found if any(matches(each.id.name, pattern) for pattern in operand.patterns)]
+        fits = [_matcher(pattern) for pattern in operand.patterns]
+        return [each for each in found if any(fit(each.id.name) for fit in fits)]
+
+    def _opened_collection(self, name: str, expressions: Sequence[str]) -> list[Document]:
+        refusal = self._refusal(name)
+        if refusal is not None:
+            self.warnings[refusal] = None
+            self.refused += 1
+            return []
+        self.opened += 1
+        refused_before = self.refused
+        self.open_collections.append(name)
+        try:
+            found = _unique(each for text in expressions for each in self._member(name, text))
+        finally:
+            self.open_collections.pop()
+        if self.refused == refused_before:
+            self.whole[name] = found
+        return found
+
+    def _refusal(self, name: str) -> str | None:
+        """Why a collection cannot be opened here."""
+        if name in self.open_collections:
+            cycle = " > ".join([*self.open_collections, name])
+            return f"Collection `{name}` contains itself ({cycle}); the inner one was left out."
+        if len(self.open_collections) >= MAX_COLLECTION_DEPTH:
+            return f"Collections are nested deeper than {MAX_COLLECTION_DEPTH}; the rest was left out."
+        if self.opened >= MAX_COLLECTIONS_OPENED:
+            return f"More than {MAX_COLLECTIONS_OPENED:,} collections would be opened; the rest was left out."
+        return None
 
     def _member(self, collection: str, text: str) -> list[Document]:
         """The documents of one expression of a collection; one that fails is told, and the others still count."""
@@ -114,7 +146,7 @@ class _Selecting:
             wanted = [each for part in expression.parts if not part.exclude for each in self._part(part)]
             taken = {each.id for part in expression.parts if part.exclude for each in self._part(part)}
         except (ExpressionError, NotFound) as error:
-            self.warnings.append(f"Collection `{collection}`, `{text}`: {error.message}")
+            self.warnings[f"Collection `{collection}`, `{_short(text)}`: {error.message}"] = None
             return []
         return [each for each in wanted if each.id not in taken]
 
@@ -151,13 +183,46 @@ def matches(name: str, pattern: str) -> bool:
     A pattern without `/` also fits the last piece of a name, so that `python` finds `backend/python`; one that ends in
     `/` fits everything below that folder.
     """
-    trimmed = _trimmed(pattern)
-    fits = _compiled(trimmed).match
-    return fits(name) is not None or ("/" not in trimmed and fits(name.rpartition("/")[2]) is not None)
+    return _matcher(pattern)(name)
+
+
+def _matching(documents: Sequence[Document], patterns: Sequence[str]) -> list[Document]:
+    """The documents that fit any pattern, in the order of the patterns."""
+    trimmed = [_trimmed(pattern) for pattern in patterns]
+    plain = {pattern for pattern in trimmed if not _WILD.search(pattern)}
+    # All plain names are looked up in one pass: categories are large, and most patterns have no wildcard.
+    named = _by_name(documents, plain) if plain else {}
+    return _unique(
+        document
+        for pattern in trimmed
+        for document in (named.get(pattern, ()) if pattern in plain else _fitting(documents, pattern))
+    )
+
+
+def _by_name(documents: Sequence[Document], wanted: Set[str]) -> dict[str, list[Document]]:
+    found: dict[str, list[Document]] = {}
+    for document in documents:
+        name = document.id.name.lower()
+        last = name.rpartition("/")[2]
+        if name in wanted:
+            found.setdefault(name, []).append(document)
+        if last in wanted and last != name:
+            found.setdefault(last, []).append(document)
+    return found
+
+
+def _fitting(documents: Sequence[Document], pattern: str) -> Iterator[Document]:
+    fits = _compiled(pattern).match
+    return (document for document in documents if fits(document.id.name.lower()))
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    fits = _compiled(_trimmed(pattern)).match
+    return lambda name: fits(name.lower()) is not None
 
 
 def _trimmed(pattern: str) -> str:
-    text = pattern.strip().removesuffix(".md")
+    text = pattern.strip().lower().removesuffix(".md")
     return f"{text}*" if text.endswith("/") else text
 
 
@@ -165,7 +230,8 @@ def _trimmed(pattern: str) -> str:
 def _compiled(pattern: str) -> re.Pattern[str]:
     # Matched against names that the library made itself, so `..` in a pattern can never lead outside. The standard
     # translation uses atomic groups: a hostile pattern costs linear time.
-    return re.compile(fnmatch.translate(pattern), re.IGNORECASE)
+    anywhere = "" if "/" in pattern else "(?:.*/)?"
+    return re.compile(anywhere + fnmatch.translate(pattern), re.DOTALL)
 
 
 def _unique(documents: Iterable[Document]) -> list[Document]:
