@@ -47,8 +47,7 @@ def planned(project: Project, root: SealedFolder, entry: ExportEntry) -> list[Ex
         return [_compared(root, entry.path, "", _sections(pieces), entry.expression)]
     rules = {f"{entry.path}/{name}": piece for name, piece in _rule_names(pieces)}
     files = [
-        _compared(root, path, _rule_head(piece), _text(piece) + "\n", entry.expression)
-        for path, piece in rules.items()
+        _compared(root, path, _rule_head(piece), _text(piece) + "\n", entry.expression) for path, piece in rules.items()
     ]
     return [*files, *_left_over(root, entry.path, known=set(rules))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -84,6 +84,16 @@ def visible_pieces(project: Project, documents: Sequence[Document]) -> list[Piec
     shown, _ = _by_flags([Chosen(document=each, because=str(each.id)) for each in documents], flags)
     pieces, _ = _pieces(project, shown, flags)
     return pieces
+
+
+def rendering_faults(project: Project, documents: Sequence[Document]) -> Iterator[tuple[Document, str]]:
+    """Documents whose templates cannot be rendered as flags are now, each with why."""
+    flags = project.flag_values()
+    for document in documents:
+        try:
+            render(document, flags=flags, include=lambda name: included_text(project, name))
+        except ToolError as error:
+            yield document, error.message
 
 
 def _current_selection(expression: Expression, project: Project) -> Selection:

@@ -13,9 +13,10 @@ from trysquare.guide.config import GuideFile, Limits, PresetEntry
 from trysquare.guide.content import Category, Collection
 from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.flags import FlagValue, Resolved, resolve
-from trysquare.guide.library import Library, Problem
+from trysquare.guide.library import Library
 from trysquare.guide.reading import read_document
 from trysquare.guide.search import ContentSearch
+from trysquare.guide.shelf import Problem
 from trysquare.store.documents import StoredDocuments
 from trysquare.store.flags import StoredFlags
 from trysquare.store.projects import RegisteredProject
@@ -51,8 +52,9 @@ class Project:
             library.close()
 
     def require_readable(self) -> None:
-        """Read each `guide.json` again if it changed; raises `ConfigurationError` where one cannot be read."""
+        """A call begins: each `guide.json` is read again if it changed, or a `ConfigurationError` raised."""
         for library in self.libraries:
+            library.look_again()
             library.categories()
 
     def category(self, name: str) -> Category | None:

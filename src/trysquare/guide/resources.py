@@ -26,7 +26,7 @@ def document_resources(projects: Projects, project: Project) -> list[Resource]:
             uri=document_uri(project.name, document.id),
             name=str(document.id),
             title=document.title,
-            description=document.description,
+            description=document.description or f"The document {document.title or document.id.name}",
             mime_type=MARKDOWN,
             read=_reading_of(template, project, document),
         )
@@ -49,10 +49,24 @@ def document_template(projects: Projects) -> ResourceTemplate:
             )
         return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=pieces[0].text),)
 
+    async def complete(name: str, typed: str, others: dict[str, str]) -> Sequence[str]:
+        found = sorted(each for each in _choices(projects, name, others) if each.lower().startswith(typed.lower()))
+        return found[:100]
+
     return ResourceTemplate(
-        uri_template=DOCUMENT_TEMPLATE, name="document", read=read, mime_type=MARKDOWN,
+        uri_template=DOCUMENT_TEMPLATE, name="document", read=read, mime_type=MARKDOWN, complete=complete,
         description="One document of a project's content",
     )  # fmt: skip
+
+
+def _choices(projects: Projects, name: str, others: dict[str, str]) -> list[str]:
+    """What can stand in a part of a document's address, as far as the other parts are known."""
+    if name == "project":
+        return list(projects.known())
+    project = projects.get(others.get("project"))
+    if name == "category":
+        return [each.name for each in project.categories()]
+    return [each.id.name for each in project.documents(others.get("category", ""))]
 
 
 def expression_template(projects: Projects) -> ResourceTemplate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from pydantic import Field
 
@@ -13,10 +13,35 @@ from trysquare.core.types import JsonObject
 from trysquare.guide.project import Project
 
 
+class Shared(TypedDict):
+    """What many tools have in common."""
+
+    room: str
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    result_limit: None
+
+
+READING: Shared = {
+    "room": "guide",
+    "read_only": True,
+    "destructive": False,
+    "idempotent": True,
+    "result_limit": None,
+}
+"""A tool that only tells something, in a short answer."""
+CHANGING: Shared = {**READING, "read_only": False}
+"""A tool that sets something; what was there before can be set again."""
+REMOVING: Shared = {**CHANGING, "destructive": True}
+ONLY_FULL = frozenset({"full"})
+LEVELS = frozenset({"full", "levels"})
+
+
 class ProjectArguments(ToolArguments):
     """Arguments of a tool that works on one project."""
 
-    project: Annotated[str | None, Field(description="Project to use; the server's own where left out")] = None
+    project: Annotated[str | None, Field(description="By default the server's own")] = None
 
 
 def answer(

@@ -9,7 +9,7 @@ from pydantic import Field
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.healing import nearest
-from trysquare.core.metadata import Consent
+from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.config import NAME, CategoryEntry, CollectionEntry, GuideFile, PresetEntry
@@ -20,109 +20,114 @@ from trysquare.guide.guide_json import change_guide_file
 from trysquare.guide.project import Project
 from trysquare.guide.projects import Projects
 from trysquare.guide.reading import read_document
-from trysquare.guide.tools.answers import ProjectArguments, answer
+from trysquare.guide.tools.answers import CHANGING, ONLY_FULL, REMOVING, ProjectArguments, answer
 from trysquare.store.documents import StoredDocument
 
-Text = Annotated[str | None, Field(description="One line on what it is for; left out, it stays as it is")]
+Text = Annotated[str | None, Field(description="One line on what it is for")]
 
 
 class SetCategory(ProjectArguments):
     """Arguments of set_category."""
 
-    name: Annotated[str, Field(description="Name of the category, such as lang")]
-    folder: Annotated[str | None, Field(description="Its folder below the content folder; by default its name")] = None
-    patterns: Annotated[list[str] | None, Field(description="Names of its documents; by default all")] = None
+    name: Annotated[str, Field(description="Such as lang")]
+    folder: Annotated[str | None, Field(description="Below the content folder; by default its name")] = None
+    patterns: Annotated[list[str] | None, Field(description="Which documents; by default all")] = None
     description: Text = None
 
 
 class SetCollection(ProjectArguments):
     """Arguments of set_collection."""
 
-    name: Annotated[str, Field(description="Name of the collection, such as backend")]
-    expressions: Annotated[list[str] | None, Field(description="What it holds, as expressions; replaces all")] = None
+    name: Annotated[str, Field(description="Such as backend")]
+    expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
     description: Text = None
 
 
 class SetPreset(ProjectArguments):
     """Arguments of set_preset."""
 
-    name: Annotated[str, Field(description="Name of the preset, such as strict")]
-    flags: Annotated[dict[str, Any] | None, Field(description="Flags that it sets; replaces all")] = None
-    expressions: Annotated[list[str] | None, Field(description="Content that belongs to it; replaces all")] = None
+    name: Annotated[str, Field(description="Such as strict")]
+    flags: Annotated[dict[str, Any] | None, Field(description="Replaces all that it set")] = None
+    expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
     description: Text = None
 
 
 class SetDocument(ProjectArguments):
     """Arguments of set_document."""
 
-    id: Annotated[str, Field(description="category/name of the document, such as lang/go")]
-    text: Annotated[str | None, Field(description="Its Markdown; left out, it stays as it is")] = None
-    metadata: Annotated[dict[str, Any] | None, Field(description="Front matter: title, tags, type, topic …")] = None
+    id: Annotated[str, Field(description="category/name, such as lang/go")]
+    text: Annotated[str | None, Field(description="The whole document as Markdown")] = None
+    metadata: Annotated[dict[str, Any] | None, Field(description="Front matter: title, tags, type …")] = None
     rename: Annotated[str | None, Field(description="New category/name")] = None
 
 
 class RemoveContent(ProjectArguments):
     """Arguments of remove_content."""
 
-    kind: Annotated[Literal["category", "collection", "preset", "document"], Field(description="What it is")]
-    name: Annotated[str, Field(description="Its name; of a document, category/name")]
+    kind: Annotated[
+        Literal["category", "collection", "preset", "document", "project"], Field(description="What to remove")
+    ]
+    name: Annotated[str, Field(description="Of a document, category/name")]
 
 
 def changing_tools(projects: Projects) -> list[Tool]:
     """The tools that add, change and remove content."""
 
     def set_category(args: SetCategory) -> Result[Any]:
-        """Add a category of documents, or change one."""
+        """Add a category, or change what is given of one."""
         project = projects.get(args.project)
         entry = _changed_category(project, args)
         projects.changed(project)
         return answer(project, {"category": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_collection(args: SetCollection) -> Result[Any]:
-        """Add a collection of expressions, or change one."""
+        """Add a collection, or change what is given of one."""
         project = projects.get(args.project)
         entry = _changed_collection(project, args)
         projects.changed(project)
         return answer(project, {"collection": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_preset(args: SetPreset) -> Result[Any]:
-        """Add a preset of flags and content, or change one."""
+        """Add a preset, or change what is given of one."""
         project = projects.get(args.project)
         entry = _changed_preset(project, args)
         projects.changed(project)
         return answer(project, {"preset": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_document(args: SetDocument, context: CallContext) -> Result[Any]:
-        """Store a document beside the files, or change a stored one."""
+        """Store a document, or change what is given of one."""
         project = projects.get(args.project)
         stored = _changed_document(project, args, by=context.principal.subject)
         projects.changed(project)
         return answer(project, {"document": f"{stored.category}/{stored.name}", "characters": len(stored.text)})
 
     def remove_content(args: RemoveContent) -> Result[Any]:
-        """Remove a category, collection, preset or stored document."""
+        """Remove an entry, a stored document or a project."""
         project = projects.get(args.project)
-        _removed(project, args)
-        projects.changed(project)
+        if args.kind == "project":
+            projects.unregister(args.name)
+        else:
+            _removed(project, args)
+            projects.changed(project)
         return answer(project, {"removed": args.kind, "name": args.name})
 
     return [
-        tool(set_category, room="guide", category="changes", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, use_when="the person wants a folder of documents named, described or narrowed"),
-        tool(set_collection, room="guide", category="changes", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, use_when="the person wants several expressions under one name"),
-        tool(set_preset, room="guide", category="changes", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, use_when="the person wants flags and content that go together under one name"),
-        tool(set_document, room="guide", category="changes", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, use_when="the person wants something kept as content that is in no file",
-             avoid_when="the document is a file of the team: change the file"),
-        tool(remove_content, room="guide", category="changes", idempotent=True, read_only=False, destructive=True,
-             profiles=_FULL, consent=Consent(question="Remove the {kind} {name} from the guide?"),
-             use_when="the person asked to have it removed", limits="Files are never removed, only their entries."),
+        tool(set_category, **CHANGING, category="changes",
+             profiles=ONLY_FULL, use_when="the person wants a folder described or narrowed",
+             examples=(Example(arguments={"name": "lang", "patterns": ["go*"]}, explanation="Only Go."),)),
+        tool(set_collection, **CHANGING, category="changes",
+             profiles=ONLY_FULL, use_when="several expressions belong under one name"),
+        tool(set_preset, **CHANGING, category="changes",
+             profiles=ONLY_FULL, use_when="flags and content belong under one name",
+             examples=(Example(arguments={"name": "strict", "flags": {"workflow": True}}, explanation="One flag."),)),
+        tool(set_document, **CHANGING, category="changes",
+             profiles=ONLY_FULL, use_when="the person wants content kept that is in no file",
+             avoid_when="it is a file: change the file",
+             examples=(Example(arguments={"id": "lang/go", "text": "Run gofmt."}, explanation="A new one."),)),
+        tool(remove_content, **REMOVING, category="changes",
+             profiles=ONLY_FULL, consent=Consent(question="Remove the {kind} {name} from the guide?"),
+             use_when="the person asked to have it removed", limits="Files stay"),
     ]  # fmt: skip
-
-
-_FULL = frozenset({"full"})
 
 
 def _changed_category(project: Project, args: SetCategory) -> CategoryEntry:

@@ -33,22 +33,20 @@ class GetContent(ProjectArguments):
 
     expression: Annotated[
         str,
-        Field(description="What to fetch: category/pattern, + for more patterns, comma for more, -exclude, &, #tag"),
+        Field(description="category/pattern; + more patterns, comma more parts, - without, & both, #tag"),
     ]
-    pattern: Annotated[str | None, Field(description="Pattern for each part that has none of its own")] = None
-    budget: Annotated[int | None, Field(description="Most tokens to send; the rest is listed", ge=0)] = None
-    holding: Annotated[str | None, Field(description="`holding` of an earlier answer: sends only what is new")] = None
+    pattern: Annotated[str | None, Field(description="For each part that has none")] = None
+    budget: Annotated[int | None, Field(description="Most tokens; the rest is listed", ge=0)] = None
+    holding: Annotated[str | None, Field(description="Of an earlier answer: only what is new is sent")] = None
     held: Annotated[list[str] | None, Field(description="`instruction_id`s that you hold")] = None
-    explain: Annotated[bool, Field(description="Tell which documents, why and how many tokens, without their text")] = (
-        False
-    )
+    explain: Annotated[bool, Field(description="Tell which, why and how many tokens; no text")] = False
 
 
 def content_tool(projects: Projects) -> Tool:
     """The tool that fetches content."""
 
     def get_content(args: GetContent, context: CallContext) -> Result[Any]:
-        """Fetch the team's guidelines, notes and policies by expression."""
+        """Fetch the team's guidelines by expression."""
         project = projects.get(args.project)
         held, expired = _held(args, context)
         fetched = fetch(project, _request(project, args, held))
@@ -62,7 +60,7 @@ def content_tool(projects: Projects) -> Tool:
         room="guide",
         category="content",
         requirement="required",
-        use_when="you need the team's rules, checklists or notes on a subject before or while working on it",
+        use_when="you need the team's rules, checklists or notes on a subject",
         avoid_when="you look for a word inside the content: search_content finds it",
         read_only=True,
         idempotent=True,
@@ -70,7 +68,7 @@ def content_tool(projects: Projects) -> Tool:
         examples=(
             Example(
                 arguments={"expression": "lang/python+rust,docs/api,guidelines"},
-                explanation="Two language guides, the API notes and all guidelines, in this order.",
+                explanation="Two guides, the API notes and all guidelines.",
             ),
             Example(
                 arguments={"expression": "guidelines,-#draft", "budget": 2000},
@@ -103,9 +101,7 @@ def _delivered(
 ) -> Result[Any]:
     delivery = fetched.delivery
     digests = dict.fromkeys((*held_after(delivery), *sorted(held)))
-    holding = context.handles.put(
-        list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS
-    )
+    holding = context.handles.put(list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS)
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
         "unchanged": [str(piece.document.id) for piece in delivery.unchanged],

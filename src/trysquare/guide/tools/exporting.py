@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.metadata import Consent
+from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.config import ExportFormat
@@ -22,17 +22,15 @@ from trysquare.guide.exporting import (
     set_writable,
 )
 from trysquare.guide.projects import Projects
-from trysquare.guide.tools.answers import ProjectArguments, answer
-
-_FULL = frozenset({"full"})
+from trysquare.guide.tools.answers import CHANGING, ONLY_FULL, READING, REMOVING, ProjectArguments, answer
 
 
 class ExportContent(ProjectArguments):
     """Arguments of export_content."""
 
-    expression: Annotated[str | None, Field(description="What to export; left out, all known exports again")] = None
-    format: Annotated[ExportFormat, Field(description="AGENTS.md, CLAUDE.md or Cursor rules")] = "agents"
-    path: Annotated[str | None, Field(description="Where to, below the project; by default the format's place")] = None
+    expression: Annotated[str | None, Field(description="By default all known exports again")] = None
+    format: Annotated[ExportFormat, Field(description="For which program")] = "agents"
+    path: Annotated[str | None, Field(description="Below the project; by default the usual place")] = None
     overwrite_edits: Annotated[bool, Field(description="Replace what was edited by hand")] = False
 
 
@@ -47,7 +45,7 @@ def exporting_tools(projects: Projects) -> list[Tool]:
     """The tools that write, check and permit exports."""
 
     def export_content(args: ExportContent) -> Result[Any]:
-        """Write content into AGENTS.md, CLAUDE.md or Cursor rules."""
+        """Write content into files for other programs."""
         project = projects.get(args.project)
         if args.expression is None:
             done = export(project, remembered(project), overwrite_edits=args.overwrite_edits)
@@ -59,7 +57,7 @@ def exporting_tools(projects: Projects) -> list[Tool]:
         return answer(project, _told(done))
 
     def check_exports(args: ProjectArguments) -> Result[Any]:
-        """Tell which exported files no longer match the content."""
+        """Tell which exported files have drifted."""
         project = projects.get(args.project)
         entries = remembered(project)
         if not entries:
@@ -67,19 +65,20 @@ def exporting_tools(projects: Projects) -> list[Tool]:
         return answer(project, _told(compare(project, entries)))
 
     def allow_path(args: AllowPath) -> Result[Any]:
-        """Permit exports to a path, or take the permission back."""
+        """Permit exports to a path, or no longer."""
         project = projects.get(args.project)
         return answer(project, {"write_paths": set_writable(project, args.path, allowed=args.allowed)})
 
     return [
-        tool(export_content, room="guide", category="exports", idempotent=True, read_only=False, destructive=True,
-             profiles=_FULL, consent=Consent(question="Write guide content into files of the project?"),
-             use_when="the person wants the content in files that other programs read"),
-        tool(check_exports, room="guide", category="exports", read_only=True, idempotent=True, profiles=_FULL,
-             use_when="you need to know whether exported files are up to date"),
-        tool(allow_path, room="guide", category="exports", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, consent=Consent(question="Change whether the guide may write exports to {path}?"),
-             use_when="the person wants an export somewhere else than usual"),
+        tool(export_content, **REMOVING, category="exports",
+             profiles=ONLY_FULL, consent=Consent(question="Write guide content into files of the project?"),
+             use_when="the person wants AGENTS.md, CLAUDE.md or Cursor rules made of it",
+             examples=(Example(arguments={"expression": "rules", "format": "claude"}, explanation="CLAUDE.md."),)),
+        tool(check_exports, **READING, category="exports", profiles=ONLY_FULL,
+             use_when="you doubt that exported files are up to date"),
+        tool(allow_path, **CHANGING, category="exports",
+             profiles=ONLY_FULL, consent=Consent(question="Change whether the guide may write exports to {path}?"),
+             use_when="an export shall go to an unusual place"),
     ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ Kind = Literal["categories", "collections", "documents", "presets", "commands", 
 class SearchContent(ProjectArguments):
     """Arguments of search_content."""
 
-    query: Annotated[str, Field(description="Words to look for, such as: error handling in handlers")]
+    query: Annotated[str, Field(description="Such as: error handling")]
     limit: Annotated[int, Field(description="Most documents to name", ge=1, le=50)] = 10
 
 
@@ -31,14 +31,14 @@ class ListContent(ProjectArguments):
     """Arguments of list_content."""
 
     kind: Annotated[Kind, Field(description="What to list")] = "categories"
-    category: Annotated[str | None, Field(description="Only documents of this category")] = None
+    category: Annotated[str | None, Field(description="Only its documents")] = None
 
 
 def finding_tools(projects: Projects) -> list[Tool]:
     """The tools that tell what content there is."""
 
     def search_content(args: SearchContent) -> Result[Any]:
-        """Find documents of the content by the words in them."""
+        """Find documents by the words in them."""
         project = projects.get(args.project)
         hits = project.search.find(args.query, limit=args.limit)
         if not hits:
@@ -48,15 +48,15 @@ def finding_tools(projects: Projects) -> list[Tool]:
         return answer(project, found, next={"tool": "get_content", "arguments": first})
 
     def list_content(args: ListContent) -> Result[Any]:
-        """List categories, collections, documents and the rest of what a project holds."""
+        """List what the content of a project is."""
         project = projects.get(args.project)
         return answer(project, _listed(projects, project, args))
 
     return [
-        tool(search_content, room="guide", category="content", read_only=True, idempotent=True,
-             use_when="you know a word or subject and not which document treats it",
+        tool(search_content, room="guide", result_limit=None, category="content", read_only=True, idempotent=True,
+             use_when="you know a subject and not which document treats it",
              avoid_when="you know the category: get_content fetches it directly",
-             examples=(Example(arguments={"query": "retry policy"}, explanation="Documents on retries, best first."),)),
+             examples=(Example(arguments={"query": "retry policy"}, explanation="The best first."),)),
         tool(list_content, room="guide", category="content", read_only=True, idempotent=True,
              use_when="you need the names that get_content takes",
              examples=(Example(arguments={"kind": "documents", "category": "lang"}, explanation="All of lang."),)),

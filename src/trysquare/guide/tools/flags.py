@@ -12,10 +12,10 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.flags import KNOWN, FlagValue, checked, resolve
 from trysquare.guide.projects import Projects
-from trysquare.guide.tools.answers import ProjectArguments, answer
+from trysquare.guide.tools.answers import CHANGING, LEVELS, READING, ProjectArguments, answer
 
-Name = Annotated[str, Field(description="Name of the flag, such as content-style")]
-Value = Annotated[bool | int | float | str | list[str] | None, Field(description="New value; null removes the flag")]
+Name = Annotated[str, Field(description="Such as content-style")]
+Value = Annotated[bool | int | float | str | list[str] | None, Field(description="null removes the flag")]
 
 
 class FlagName(ProjectArguments):
@@ -67,46 +67,46 @@ def _project_tools(projects: Projects) -> list[Tool]:
         return answer(project, {"name": found.name, "value": found.value, "source": found.source})
 
     def list_project_flags(args: ProjectArguments) -> Result[Any]:
-        """List the flags that hold in a project, with where each is set."""
+        """List the flags that hold in a project."""
         project = projects.get(args.project)
         names = sorted({*project.flag_values(), *(each.name for each in KNOWN if each.default is not None)})
         found = [project.flag(name) for name in names]
         return answer(project, {each.name: {"value": each.value, "source": each.source} for each in found})
 
     return [
-        tool(set_project_flag, room="guide", category="flags", idempotent=True, read_only=False, destructive=False,
-             use_when="the person wants this project's content or behaviour switched"),
-        tool(get_project_flag, room="guide", category="flags", read_only=True, idempotent=True,
-             use_when="you need one flag as it holds here: the project's own value, else the user's"),
-        tool(list_project_flags, room="guide", category="flags", read_only=True, idempotent=True,
+        tool(set_project_flag, **CHANGING, category="flags", profiles=LEVELS,
+             use_when="the person wants something switched in this project"),
+        tool(get_project_flag, **READING, category="flags", profiles=LEVELS,
+             use_when="you need one flag as it holds here"),
+        tool(list_project_flags, **READING, category="flags", profiles=LEVELS,
              use_when="you need all flags that hold in a project"),
     ]  # fmt: skip
 
 
 def _feature_tools(projects: Projects) -> list[Tool]:
     def set_feature_flag(args: SetFeature, context: CallContext) -> Result[Any]:
-        """Set or remove a flag for all projects of this user."""
+        """Set or remove a flag for all projects."""
         value = checked(args.name, args.value, scope="feature")
         before = projects.features.set(args.name, value, by=context.principal.subject)
         projects.features_changed()
         return Result[Any].ok(_change(args.name, before, value), fields=_effect(args.name))
 
     def get_feature_flag(args: FeatureName) -> Result[Any]:
-        """Tell a flag's value for all projects of this user."""
+        """Tell a flag's value for all projects."""
         found = resolve(args.name, project={}, feature=projects.features.all())
         return Result[Any].ok({"name": found.name, "value": found.value, "source": found.source})
 
     def list_feature_flags(args: NoArguments) -> Result[Any]:
-        """List the flags set for all projects of this user."""
+        """List the flags set for all projects."""
         return Result[Any].ok(dict(projects.features.all()))
 
     return [
-        tool(set_feature_flag, room="guide", category="flags", idempotent=True, read_only=False, destructive=False,
+        tool(set_feature_flag, **CHANGING, category="flags", profiles=LEVELS,
              use_when="the person wants a default for every project of theirs"),
-        tool(get_feature_flag, room="guide", category="flags", read_only=True, idempotent=True,
-             use_when="you need the user's own value, whatever a project says"),
-        tool(list_feature_flags, room="guide", category="flags", read_only=True, idempotent=True,
-             use_when="you need all of the user's flags, without any project's"),
+        tool(get_feature_flag, **READING, category="flags", profiles=LEVELS,
+             use_when="you need the value that no project has set"),
+        tool(list_feature_flags, **READING, category="flags", profiles=LEVELS,
+             use_when="you need all flags that no project has set"),
     ]  # fmt: skip
 
 

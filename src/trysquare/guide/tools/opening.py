@@ -1,4 +1,4 @@
-"""set_project and remove_project: which folders the guide may read at all. See docs/templates/tools/README.md."""
+"""set_project: which folders the guide may read at all. See docs/templates/tools/README.md."""
 
 from __future__ import annotations
 
@@ -14,27 +14,20 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.config import NAME
 from trysquare.guide.projects import Projects
+from trysquare.guide.tools.answers import CHANGING, ONLY_FULL
 from trysquare.store.projects import RegisteredProject
-
-_FULL = frozenset({"full"})
 
 
 class SetProject(ToolArguments):
     """Arguments of set_project."""
 
-    name: Annotated[str, Field(description="Name of the project, by which later calls choose it")]
+    name: Annotated[str, Field(description="By which calls choose it")]
     root: Annotated[str, Field(description="Absolute path of its folder")]
     content: Annotated[tuple[str, ...], Field(description="Folders of content below it")] = ("docs/guide",)
 
 
-class RemoveProject(ToolArguments):
-    """Arguments of remove_project."""
-
-    name: Annotated[str, Field(description="Name of the project")]
-
-
 def project_tools(projects: Projects) -> list[Tool]:
-    """The tools that register projects. Both need consent: they decide what may be read."""
+    """The tool that registers projects. It needs consent: it decides what may be read."""
 
     def set_project(args: SetProject) -> Result[Any]:
         """Register a project, so that calls can name it."""
@@ -45,18 +38,10 @@ def project_tools(projects: Projects) -> list[Tool]:
             instruction=f"Pass project={opened.name!r} to the calls that are meant for it.",
         )
 
-    def remove_project(args: RemoveProject) -> Result[Any]:
-        """Take a project out of the register; its files stay."""
-        projects.unregister(args.name)
-        return Result[Any].ok({"removed": args.name})
-
     return [
-        tool(set_project, room="guide", category="projects", idempotent=True, read_only=False, destructive=False,
-             profiles=_FULL, consent=Consent(question="Let the guide read {content} of {root} as project {name}?"),
-             use_when="the person wants the content of another project at hand"),
-        tool(remove_project, room="guide", category="projects", idempotent=True, read_only=False, destructive=True,
-             profiles=_FULL, consent=Consent(question="Take the project {name} out of the guide's register?"),
-             use_when="the person no longer wants a project at hand"),
+        tool(set_project, **CHANGING, category="projects",
+             profiles=ONLY_FULL, consent=Consent(question="Let the guide read {content} of {root} as project {name}?"),
+             use_when="the person wants another project's content too"),
     ]  # fmt: skip
 
 
