@@ -20,7 +20,7 @@ from trysquare.guide.delivery import Piece
 from trysquare.guide.fetch import Request, fetch
 from trysquare.guide.instructions import instruction_for
 from trysquare.guide.project import Project
-from trysquare.guide.skills import skill_name
+from trysquare.guide.skills import skill_name, unique_names
 
 State: TypeAlias = Literal["same", "missing", "content changed", "edited by hand", "left over"]
 """How a file on disk compares: `left over` is a part whose document is no longer exported."""
@@ -154,15 +154,8 @@ def _section(piece: Piece) -> str:
 
 
 def _rule_names(pieces: Sequence[Piece]) -> Iterator[tuple[str, Piece]]:
-    """A file name for each rule; two documents whose names become the same are told apart by a number."""
-    taken: set[str] = set()
-    for piece in pieces:
-        name = base = skill_name(str(piece.document.id))
-        number = 2
-        while name in taken:
-            name, number = f"{base}-{number}", number + 1
-        taken.add(name)
-        yield f"{name}{_RULE}", piece
+    names = unique_names((str(piece.document.id) for piece in pieces), skill_name)
+    return ((f"{name}{_RULE}", piece) for name, piece in zip(names, pieces, strict=True))
 
 
 def _rule_head(piece: Piece) -> str:
