@@ -108,7 +108,7 @@ def _by_flags(chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple[li
     for each in chosen:
         unmet = [name for name, wanted in each.document.requires.items() if not holds(wanted, flags.get(name))]
         if unmet:
-            reason = ", ".join(f"requires-{name}: {each.document.requires[name]}" for name in unmet)
+            reason = ", ".join(f"requires-{name}: {json.dumps(each.document.requires[name])}" for name in unmet)
             hidden.append(Hidden(document=str(each.document.id), reason=reason))
         else:
             shown.append(each)

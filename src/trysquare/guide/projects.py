@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
@@ -16,6 +17,19 @@ from trysquare.store.lazy import Transactions
 from trysquare.store.projects import RegisteredProject, StoredProjects
 
 FEATURES = "feature"
+
+
+@contextmanager
+def _told_to_the_call() -> Generator[None]:
+    """What is wrong with a project's files is an error of the call that needs them, and not a crash."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ToolError(
+            f"The content cannot be read: {error}",
+            code=ErrorCode.CONFIG_INVALID,
+            instruction="Tell the person; once the file is mended, the same call can be sent again.",
+        ) from None
 
 
 class ProjectListener:
@@ -64,15 +78,9 @@ class Projects:
 
     def get(self, name: str | None = None) -> Project:
         """The project of that name, or the default one, for a call: what is wrong with its files is told to it."""
-        try:
+        with _told_to_the_call():
             project = self._named(name) if name and name != self.default_name else self.open_default()
             project.require_readable()
-        except ConfigurationError as error:
-            raise ToolError(
-                f"The content cannot be read: {error}",
-                code=ErrorCode.CONFIG_INVALID,
-                instruction="Tell the person; once the file is mended, the same call can be sent again.",
-            ) from None
         return project
 
     def open_default(self) -> Project:
@@ -92,7 +100,8 @@ class Projects:
             raise InvalidArguments(
                 f"`{entry.name}` is the name of the server's own project.", instruction="Choose another name."
             )
-        project = self._made(entry)
+        with _told_to_the_call():
+            project = self._made(entry)
         self._register.put(entry)
         self._leave(entry.name)
         with self._lock:
