@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from trysquare.core.errors import ToolError
 from trysquare.guide.contradictions import contradictions
+from trysquare.guide.document import Document
 from trysquare.guide.exporting import remembered
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.fetch import rendering_faults
@@ -68,11 +69,19 @@ def _templates(project: Project) -> Iterator[Finding]:
 
 
 def _contradictions(project: Project) -> Iterator[Finding]:
-    documents = [each for category in project.categories() for each in project.documents(category.name)]
-    for found in contradictions(documents):
+    documents = {str(each.id): each for one in project.categories() for each in project.documents(one.name)}
+    for found in contradictions(list(documents.values())):
         one, other = found.places
+        if _never_together(documents[one.document], documents[other.document]):
+            continue
         yield Finding(
             kind="contradiction",
             where=f"{one.document}:{one.line}",
             message=f"`{one.text}` is the opposite of `{other.text}` in {other.document}:{other.line}.",
         )
+
+
+def _never_together(one: Document, other: Document) -> bool:
+    """Whether a flag that shows one document hides the other: then no answer holds both."""
+    shared = one.requires.keys() & other.requires.keys()
+    return any((one.requires[name] is False) != (other.requires[name] is False) for name in shared)
