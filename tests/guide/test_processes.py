@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.guide.updating_process import PROJECT, opened_guide, state_of
 from tests.support import size
 
+from trysquare.core.toolset import Toolset
 from trysquare.store.database import open_database
+from trysquare.store.documents import StoredDocuments
 from trysquare.testing import call
 
 ROOT = Path(__file__).parents[2]
@@ -80,22 +83,27 @@ def finished(process: Process) -> list[str]:
     return made
 
 
+async def told(toolset: Toolset, tool: str, **arguments: Any) -> Any:
+    result = await call(toolset, tool, **arguments)
+    assert result.fields.get("project", PROJECT) == PROJECT
+    return result.value
+
+
 async def check_that_all_is_kept(folder: Path, made: Sequence[str]) -> None:
     """Every acknowledged round is there, in each of the places that it changed."""
     with closing(open_database(state_of(folder).path)) as database:
         assert database.problems() == []
     async with opened_guide(folder) as toolset:
-        flags = (await call(toolset, "list_project_flags")).value
-        features = (await call(toolset, "list_feature_flags")).value
-        listed = await call(toolset, "list_content", kind="documents", category="notes")
-        categories = (await call(toolset, "list_content", kind="categories")).value
-        collections = (await call(toolset, "list_content", kind="collections")).value
-        [shared] = [each for each in toolset._projects.get().stored.all() if each.name == "shared"]  # pyright: ignore[reportPrivateUsage]
-    assert listed.fields["project"] == PROJECT
+        flags = await told(toolset, "list_project_flags")
+        features = await told(toolset, "list_feature_flags")
+        documents = await told(toolset, "list_content", kind="documents", category="notes")
+        categories = await told(toolset, "list_content", kind="categories")
+        collections = await told(toolset, "list_content", kind="collections")
+    [shared] = [each for each in StoredDocuments(state_of(folder), PROJECT).all() if each.name == "shared"]
     wanted = set(made)
     assert wanted - flags.keys() == set()
     assert wanted - features.keys() == set()
-    assert wanted - {each["id"].removeprefix("notes/") for each in listed.value} == set()
+    assert wanted - {each["id"].removeprefix("notes/") for each in documents} == set()
     assert wanted - shared.metadata.keys() == set()
     assert wanted - {each["name"] for each in categories} == set()
     assert {f"all-{each}" for each in wanted} - {each["name"] for each in collections} == set()

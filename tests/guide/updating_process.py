@@ -1,7 +1,8 @@
 """A process that changes a guide through its tools, or holds one of its locks until it is killed.
 
 `python -m tests.guide.updating_process work FOLDER NAME COUNT` says `ready`, waits for a line, and then acknowledges
-each update with a line after it was made. `hold-state` and `hold-file` take a lock, say `holding`, and wait.
+each round of updates with a line after it was made. `hold-state` and `hold-file` take a lock, say `holding`, and wait.
+`update-once FOLDER hold-state` makes one update that needs that lock, and says at which moment it was made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from trysquare.guide.guide_json import change_guide_file
 from trysquare.guide.library import Library
 from trysquare.guide.toolset import GuideToolset, guide_toolset
 from trysquare.store.documents import StoredDocument, StoredDocuments
+from trysquare.store.flags import StoredFlags
 from trysquare.store.lazy import LazyDatabase
 from trysquare.testing import call
 
@@ -100,9 +102,25 @@ def hold_file(folder: Path) -> None:
     change_guide_file(Library(folder / "guide"), stop_inside)
 
 
+def update_once(folder: Path, lock: str) -> None:
+    """Make one update that needs a lock, and say when it was made."""
+    flags, library = StoredFlags(state_of(folder), f"project:{PROJECT}"), Library(folder / "guide")
+    flags.set("before", True, by="waiting")
+    say("ready")
+    wait_for_a_line()
+    say("trying")
+    if lock == "hold-state":
+        flags.set("after", True, by="waiting")
+    else:
+        change_guide_file(library, lambda file: file)
+    say(str(time.monotonic()))
+
+
 def main(what: str, folder: str, *rest: str) -> None:
     if what == "work":
         asyncio.run(work(Path(folder), rest[0], int(rest[1])))
+    elif what == "update-once":
+        update_once(Path(folder), *rest)
     else:
         {"hold-state": hold_state, "hold-file": hold_file}[what](Path(folder))
 
