@@ -71,7 +71,7 @@ def _openat2(folder: int, path: str, flags: int) -> int:
 
 def _open_by_components(folder: int, path: str, flags: int) -> int:
     pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
-    if path.endswith("/"):
+    if path.endswith(("/", "/.")):
         flags |= os.O_DIRECTORY
     current = os.dup(folder)
     try:

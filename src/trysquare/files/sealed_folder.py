@@ -16,6 +16,8 @@ from trysquare.files.beneath import open_beneath
 from trysquare.files.entries import Entry, FolderStates, entries_below, entry_of, folder_state, is_listed
 
 MAX_FILE = 4 * 1024 * 1024
+MAX_LEVELS = 32
+MAX_NAME = 255
 _ATTRIBUTES_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 """Looking at a file does not need to open it for reading, where the system can part the two."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -182,6 +184,8 @@ def _parted(path: str) -> tuple[str, str]:
         raise PathRefused(f"`{_short(path)}` does not name a file inside the folder.")
     if not _is_utf8(path):
         raise PathRefused(f"`{_short(path)}` is not a name in UTF-8.")
+    if path.count("/") > MAX_LEVELS or any(len(piece.encode()) > MAX_NAME for piece in path.split("/")):
+        raise PathRefused(f"`{_short(path)}` is too long: {MAX_LEVELS} folders and {MAX_NAME} bytes a name are allowed.")
     return parent, name
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations, islice, product
 
 from trysquare.guide.document import Document
@@ -94,23 +95,26 @@ def _by_direction(documents: Sequence[Document]) -> Iterator[Contradiction]:
 
 
 def _all_directions(documents: Iterable[Document]) -> Iterator[_Direction]:
-    return (each for document in documents for each in _directions(document))
+    return (each for document in documents for each in _directions(str(document.id), document.text, document.first_line))
 
 
-def _directions(document: Document) -> Iterator[_Direction]:
-    for number, line in _prose(document):
-        found = _direction(line)
+@lru_cache(maxsize=20_000)
+def _directions(document: str, text: str, first_line: int) -> tuple[_Direction, ...]:
+    """The directions that a document gives. Reading for them is most of the work, so it is done once for each text."""
+    found: list[_Direction] = []
+    for number, line in _prose(text, first_line):
+        subject, positive = _direction(line) or ("", False)
         # A single word, as in "Always test", is too little to be held against another line.
-        if found is not None and " " in found[0]:
-            subject, positive = found
-            place = Place(document=str(document.id), line=number, text=line.strip()[:MAX_QUOTED])
-            yield _Direction(place=place, subject=subject, positive=positive)
+        if " " in subject:
+            place = Place(document=document, line=number, text=line.strip()[:MAX_QUOTED])
+            found.append(_Direction(place=place, subject=subject, positive=positive))
+    return tuple(found)
 
 
-def _prose(document: Document) -> Iterator[tuple[int, str]]:
+def _prose(text: str, first_line: int) -> Iterator[tuple[int, str]]:
     """The lines that are not code, with their numbers in the source."""
     fence = ""
-    for number, line in enumerate(document.text.split("\n"), start=document.first_line):
+    for number, line in enumerate(text.split("\n"), start=first_line):
         found = _FENCE.match(line)
         if not fence:
             fence = found[1] if found is not None else ""

@@ -18,9 +18,13 @@ def joined(pieces: Sequence[Piece], *, style: str = "headings") -> str | None:
 
 def _heading(piece: Piece, *, full: bool) -> str:
     # A line that no Markdown heading of the document itself can be taken for.
-    line = f"<!-- {piece.document.id} -->"
     if not full:
-        return line
+        return _comment(str(piece.document.id))
     tags = f", tags: {', '.join(sorted(piece.document.tags))}" if piece.document.tags else ""
     about = f"{piece.document.type}, {piece.tokens} tokens, {piece.digest[:SHORT_DIGEST]}{tags}"
-    return f"<!-- {piece.document.id} ({about}) -->"
+    return _comment(f"{piece.document.id} ({about})")
+
+
+def _comment(text: str) -> str:
+    # Names and tags are a file's own: none may end the comment, or begin a line of its own.
+    return f"<!-- {' '.join(text.replace('--', '- -').split())} -->"

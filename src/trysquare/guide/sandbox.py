@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, nodes, pass_environment
+from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, nodes, pass_context, pass_environment
 from jinja2.exceptions import SecurityError
-from jinja2.runtime import Undefined
+from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
@@ -181,9 +181,10 @@ def _left(value: object, budget: int) -> int:
     return budget
 
 
-@pass_environment
-def _counted(environment: Sandbox, value: str) -> str:
-    environment.count_turn()
+# With the context, because what needs only the environment is worked out once, when the template is compiled.
+@pass_context
+def _counted(context: Context, value: str) -> str:
+    cast(Sandbox, context.environment).count_turn()
     return value
 
 

@@ -66,9 +66,9 @@ class _Selecting:
                 raise self._nothing(part)
             if not found:
                 self.warnings[f"`{_short(str(part))}` excludes nothing."] = None
-            target = excluded if part.exclude else wanted
+            target, because = excluded if part.exclude else wanted, str(part)
             for document in found:
-                target.setdefault(document.id, Chosen(document=document, because=str(part)))
+                target.setdefault(document.id, Chosen(document=document, because=because))
         kept = tuple(chosen for key, chosen in wanted.items() if key not in excluded)
         if not kept:
             raise NotFound(
