@@ -44,7 +44,7 @@ def test_sound_content_has_no_findings(tmp_path: Path) -> None:
     [
         ({"lang/a.md": "---\ntype: wrong\n---\nx\n"}, {}, [("unreadable", "lang/a.md")]),
         ({"lang/a.md": "x"}, {"categories": {"gone": {"dir": "gone"}}}, [("unreadable", "gone")]),
-        ({"lang/a.md": "x"}, {"collections": {"c": {"expressions": ["lang", "none"]}}}, [("reference", "collection c")]),
+        ({"lang/a.md": "x"}, {"collections": {"c": {"expressions": ["no"]}}}, [("reference", "collection c")]),
         ({"lang/a.md": "x"}, {"presets": {"p": {"expressions": ["lang/b"]}}}, [("reference", "preset p")]),
         ({"lang/a.md": "x"}, {"exports": [{"path": "A.md", "expression": "&"}]}, [("reference", "export A.md")]),
         ({"lang/a.md": "---\ntemplate: true\n---\n{{ open"}, {}, [("template", "lang/a")]),
