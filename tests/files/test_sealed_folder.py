@@ -68,7 +68,10 @@ def test_no_path_tells_of_anything_outside(sealed: SealedFolder):
 def test_no_path_lists_anything_outside(sealed: SealedFolder):
     inside = {"b.md", "a/c.md"}
     for path in [*TRAVERSALS, "to_folder", "to_parent", "to_root", "to_proc", "to_proc_root", "a/up", "to_cwd"]:
-        for list_all in (lambda path=path: [each.path for each in sealed.walk(path)], lambda path=path: sealed.folders(path)):
+        for list_all in (
+            lambda path=path: [each.path for each in sealed.walk(path)],
+            lambda path=path: sealed.folders(path),
+        ):
             try:
                 found = list_all()
             except ToolError:

@@ -64,6 +64,9 @@ class Told:
                     touching.write_text(str(count))
                 await self._wait()
 
+    def has(self, path: str) -> bool:
+        return path in self._paths
+
     async def _wait(self) -> None:
         self._news.clear()
         try:
@@ -94,6 +97,26 @@ async def test_a_removed_file_and_a_renamed_folder_are_told(way: str, folder: Pa
         await told.of("old.md")
         (folder / "deep").rename(folder / "other")
         await told.of("other")
+
+
+async def test_a_link_out_of_the_folder_is_not_followed(way: str, folder: Path, tmp_path: Path):
+    (tmp_path / "outside").mkdir()
+    for name, target in (("root", "/"), ("proc", "/proc"), ("outside", "../outside")):
+        (folder / name).symlink_to(target)
+    async with Told(folder) as told:
+        await told.of("deep/a.md", touching=folder / "deep" / "a.md")
+        (tmp_path / "outside" / "x.md").write_text("x")
+        await told.of("b.md", touching=folder / "b.md")
+        assert not told.has("outside/x.md")
+
+
+async def test_a_new_folder_and_what_is_put_into_it_are_told(way: str, folder: Path):
+    async with Told(folder) as told:
+        await told.of("first.md", touching=folder / "first.md")
+        (folder / "new" / "inner").mkdir(parents=True)
+        (folder / "new" / "inner" / "at-once.md").write_text("x")
+        await told.of("new/inner/at-once.md")
+        await told.of("new/inner/later.md", touching=folder / "new" / "inner" / "later.md")
 
 
 async def test_a_folder_that_is_removed_and_made_anew_is_told_and_followed(way: str, folder: Path):

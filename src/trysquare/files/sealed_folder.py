@@ -185,7 +185,9 @@ def _parted(path: str) -> tuple[str, str]:
     if not _is_utf8(path):
         raise PathRefused(f"`{_short(path)}` is not a name in UTF-8.")
     if path.count("/") > MAX_LEVELS or any(len(piece.encode()) > MAX_NAME for piece in path.split("/")):
-        raise PathRefused(f"`{_short(path)}` is too long: {MAX_LEVELS} folders and {MAX_NAME} bytes a name are allowed.")
+        raise PathRefused(
+            f"`{_short(path)}` is too long: {MAX_LEVELS} folders and {MAX_NAME} bytes a name are allowed."
+        )
     return parent, name
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 logger = logging.getLogger("trysquare.watch")
 
 POLL_SECONDS = 1.0
 EVERYTHING = frozenset({"."})
 """What is told when the folder itself came, went or was replaced."""
+
+_State: TypeAlias = dict[str, tuple[int, ...]]
+"""What tells one version of a file or folder from another, by path; its mode comes first."""
 
 
 async def changes_below(folder: Path, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[frozenset[str]]:
@@ -50,17 +54,33 @@ async def _while_there(folder: Path, identity: tuple[int, int], seconds: float) 
 async def _watched(
     awatch: Any, folder: Path, identity: tuple[int, int], seconds: float
 ) -> AsyncIterator[frozenset[str]]:
-    resolved = await asyncio.to_thread(folder.resolve)
-    # Hidden files matter to nobody here, but `guide.json` and every other name does: so no filter of watchfiles' own.
-    # It wakes up now and then without news, because the system does not tell when the folder itself is replaced.
-    async for found in awatch(
-        resolved, watch_filter=None, debounce=50, step=10, rust_timeout=int(seconds * 1000), yield_on_timeout=True
-    ):
-        changed = _relative(resolved, (path for _, path in found))
-        if changed:
-            yield changed
-        if await asyncio.to_thread(_identity, folder) != identity:
-            return
+    """What the system tells. Each folder is watched by itself, because watching a tree would follow its links."""
+    known = await asyncio.to_thread(_state, folder)
+    while await asyncio.to_thread(_identity, folder) == identity:
+        folders, compared = _folders(known), False
+        async for found in _told(awatch, folder, folders, seconds):
+            changed = _relative(folder, found)
+            # Compared once after the start, for what changed before the system listened, and when folders came or went.
+            if not compared or await asyncio.to_thread(_is_about_folders, folder, folders, changed):
+                before, known, compared = known, await asyncio.to_thread(_state, folder), True
+                changed |= _differences(before, known)
+            if changed:
+                yield changed
+            if _folders(known) != folders or await asyncio.to_thread(_identity, folder) != identity:
+                break
+
+
+async def _told(awatch: Any, folder: Path, folders: frozenset[str], seconds: float) -> AsyncIterator[list[str]]:
+    """Paths that changed; an empty list now and then, since the system does not tell that a folder was replaced."""
+    paths = [folder, *(folder / each for each in folders)]
+    # No filter of watchfiles' own: every name matters.
+    options = {"watch_filter": None, "debounce": 50, "step": 10, "rust_timeout": int(seconds * 1000)}
+    try:
+        async for found in awatch(*paths, recursive=False, yield_on_timeout=True, **options):
+            yield [path for _, path in found]
+    except FileNotFoundError:
+        # A folder went before it could be watched: the list of folders is made again.
+        yield []
 
 
 def _system_watch() -> Any:
@@ -79,11 +99,22 @@ async def _polled(folder: Path, identity: tuple[int, int], seconds: float) -> As
     known = await asyncio.to_thread(_state, folder)
     while await asyncio.to_thread(_identity, folder) == identity:
         await asyncio.sleep(seconds)
-        now = await asyncio.to_thread(_state, folder)
-        changed = {path for path in known.keys() | now.keys() if known.get(path) != now.get(path)}
-        known = now
+        before, known = known, await asyncio.to_thread(_state, folder)
+        changed = _differences(before, known)
         if changed:
-            yield frozenset(changed)
+            yield changed
+
+
+def _differences(before: _State, after: _State) -> frozenset[str]:
+    return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+def _folders(state: _State) -> frozenset[str]:
+    return frozenset(path for path, (mode, *_) in state.items() if stat.S_ISDIR(mode))
+
+
+def _is_about_folders(folder: Path, folders: frozenset[str], changed: frozenset[str]) -> bool:
+    return any(path in folders or os.path.isdir(folder / path) for path in changed)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -95,9 +126,11 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino)
 
 
-def _state(folder: Path) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+def _state(folder: Path) -> _State:
+    """Every file and folder below, links not followed. Hidden ones, such as the history of git, matter to nobody."""
+    found: _State = {}
     for below, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
         for name in (*folders, *files):
             path = os.path.join(below, name)
             try:
@@ -105,5 +138,5 @@ def _state(folder: Path) -> dict[str, tuple[int, ...]]:
             except OSError:
                 continue  # gone between the listing and the look: the next round tells
             key = os.path.relpath(path, folder)
-            found[key] = (about.st_mtime_ns, about.st_ctime_ns, about.st_ino, about.st_size)
+            found[key] = (about.st_mode, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, about.st_size)
     return found
