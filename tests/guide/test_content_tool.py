@@ -115,6 +115,13 @@ async def test_a_budget_sends_whole_documents_by_priority_and_lists_the_rest(pro
     assert sum(each["tokens"] for each in result.fields["documents"]) <= 12
 
 
+async def test_a_long_rest_is_listed_in_part_and_counted(project: Path) -> None:
+    write_guide(project, {f"many/{number}.md": f"Document {number}.\n" for number in range(60)})
+    async with opened(project) as app:
+        result = await ask(app, "get_content", expression="many", budget=0)
+    assert (len(result.fields["left_out"]), result.fields["left_out_more"]) == (50, 10)
+
+
 async def test_a_budget_that_nothing_fits_says_so(project: Path) -> None:
     async with opened(project) as app:
         result = await ask(app, "get_content", expression="lang", budget=0)

@@ -24,6 +24,8 @@ from trysquare.guide.projects import Projects
 from trysquare.guide.tools.answers import ProjectArguments, answer
 
 HOLDING_SECONDS = 24 * 3600.0
+MOST_LISTED = 50
+"""Documents that are named without being sent; a budget would be worth little if the list beside it had no end."""
 MOST_HELD = 5_000
 """Digests that one handle remembers; what is beyond it would be sent again."""
 
@@ -105,9 +107,9 @@ def _delivered(
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
         "unchanged": [str(piece.document.id) for piece in delivery.unchanged],
-        "left_out": [_left_out(piece) for piece in delivery.left_out],
-        "hidden": [asdict(each) for each in fetched.hidden],
-        "conflicts": [asdict(each) for each in fetched.conflicts],
+        "left_out": [_left_out(piece) for piece in delivery.left_out[:MOST_LISTED]],
+        "left_out_more": max(0, len(delivery.left_out) - MOST_LISTED),
+        **_noticed(fetched),
         "holding": holding,
     }
     return answer(
@@ -119,6 +121,14 @@ def _delivered(
         next=_rest(project, delivery, holding),
         fields={name: value for name, value in fields.items() if value},
     )
+
+
+def _noticed(fetched: Fetched) -> JsonObject:
+    """What is not shown because of flags, and what contradicts itself: as much of it as anybody reads."""
+    return {
+        "hidden": [asdict(each) for each in fetched.hidden[:MOST_LISTED]],
+        "conflicts": [asdict(each) for each in fetched.conflicts[:MOST_LISTED]],
+    }
 
 
 def _message(delivery: Delivery) -> str | None:
@@ -193,7 +203,6 @@ def _explained(fetched: Fetched) -> JsonObject:
         ],
         "tokens": delivery.tokens,
         "excluded": [{"id": str(each.document.id), "because": each.because} for each in fetched.selection.excluded],
-        "hidden": [asdict(each) for each in fetched.hidden],
-        "conflicts": [asdict(each) for each in fetched.conflicts],
+        **_noticed(fetched),
     }
     return {name: value for name, value in told.items() if value or name == "tokens"}
