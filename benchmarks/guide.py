@@ -80,8 +80,8 @@ def measure_guide(results: GuideResults, seconds: float, *, quick: bool = False)
         with tempfile.TemporaryDirectory() as folder:
             content = Path(folder) / "content"
             write_content(content, layout)
-            for number, question in enumerate(each for each in questions if each.layout == layout):
-                _measure_question(results, question, content, Path(folder) / str(number), seconds)
+            for question in (each for each in questions if each.layout == layout):
+                _measure_question(results, question, content, Path(folder), seconds)
     _measure_updates(results, each=2 if quick else UPDATES)
 
 

@@ -143,16 +143,15 @@ def original_start(found: Original, content: Path, project: Path) -> Start:
     """The original over the same content. It looks nothing up on the network while it is measured."""
     environment = {
         **os.environ,
-        "PWD": str(project),
         "HOME": str(project),
         "XDG_CONFIG_HOME": str(project / "config"),
         "FASTMCP_CHECK_FOR_UPDATES": "off",
         "FASTMCP_SHOW_SERVER_BANNER": "false",
     }
     words = ["stdio", "--configdir", str(project / "config"), "--docroot", str(content), "--log-level", "error"]
-    # It writes much on its stderr, which nobody reads here: a full pipe would stop it.
-    quiet = ["sh", "-c", 'exec "$@" 2>/dev/null', "sh"]
-    return Start(command=[*quiet, str(found.command), *words], environment=environment)
+    # It takes its project from the folder that it is started in, and nobody reads here what it writes on its stderr.
+    shell = ["sh", "-c", 'cd "$1" && shift && exec "$@" 2>/dev/null', "sh", str(project)]
+    return Start(command=[*shell, str(found.command), *words], environment=environment)
 
 
 def our_load(content: Path, project: Path, layout: Layout, asking: Asking, seconds: float) -> Load:
@@ -165,24 +164,29 @@ def our_load(content: Path, project: Path, layout: Layout, asking: Asking, secon
 def original_load(
     found: Original, content: Path, project: Path, layout: Layout, asking: Asking, seconds: float
 ) -> Load:
-    """What the original uses for the same."""
+    """What the original uses for the same. Its project keeps its categories from one start to the next."""
+    is_configured = (project / "config" / "config.yaml").exists()
     with running(original_start(found, content, project), piped=True) as process:
         guide = GuideClient(StdioClient(process), lambda arguments: {"args": arguments}, "")
-        for number in range(layout.categories):
-            name = f"area{number:02d}"
-            entry = {"type": "category", "name": name, "dir": name, "patterns": ["*.md"]}
-            guide.call("category_collection_add", entry)
+        if not is_configured:
+            _add_categories(guide, layout)
         return _measured(guide, process.pid, layout, asking, seconds)
+
+
+def _add_categories(guide: GuideClient, layout: Layout) -> None:
+    for number in range(layout.categories):
+        name = f"area{number:02d}"
+        entry = {"type": "category", "name": name, "dir": name, "patterns": ["*.md"]}
+        guide.call("category_collection_add", entry)
 
 
 def _measured(guide: GuideClient, process: int, layout: Layout, asking: Asking, seconds: float) -> Load:
     """Every category is asked for once before the clock starts; then one call after the other."""
-    for turn in range(max(layout.categories, 3)):
+    for turn in range(layout.categories + 3):
         guide.ask(asking(layout, turn))
-    turn = layout.categories
     before, started = cpu_seconds(process), time.monotonic()
     calls = 0
     while calls < 5 or time.monotonic() < started + seconds:
-        guide.ask(asking(layout, turn + calls))
+        guide.ask(asking(layout, layout.categories + 3 + calls))
         calls += 1
     return Load(calls=calls, seconds=time.monotonic() - started, cpu=cpu_seconds(process) - before)
