@@ -14,7 +14,8 @@ TRAVERSALS: list[str] = [
     "a/./../../secret.md", ".//..//secret.md", "a//..//..//secret.md", "../" * 40 + "etc/passwd", "a/..", "a/../b.md",
     "../outside/secret.md", "..//secret.md", "../inside-sibling/secret.md", "a/../../inside/../secret.md",
     # Absolute paths and other roots.
-    "/", "/etc/passwd", "//etc/passwd", "///etc/passwd", "/proc/self/environ", "/dev/zero", "/proc/self/root/etc/passwd",
+    "/", "/etc/passwd", "//etc/passwd", "///etc/passwd", "/proc/self/environ", "/dev/zero",
+    "/proc/self/root/etc/passwd",
     "~/secret.md", "~root/secret.md", "file:///etc/passwd", "$HOME/secret.md", "C:\\Windows\\win.ini", "C:/secret.md",
     "\\\\server\\share\\secret.md", "\\\\?\\C:\\secret.md",
     # Other separators.
@@ -25,15 +26,18 @@ TRAVERSALS: list[str] = [
     "%c0%ae%c0%ae/secret.md", "..%c0%afsecret.md", "%uff0e%uff0e/secret.md", "&#46;&#46;/secret.md", "..%00/secret.md",
     "..%ef%bc%8fsecret.md", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "\\u002e\\u002e/secret.md",
     # Letters that look like dots and slashes, or become them in some normal form.
-    "\uff0e\uff0e/secret.md", "\uff0e\uff0e\uff0fsecret.md", "..\uff0fsecret.md", "..\u2215secret.md", "..\u2044secret.md",
+    "\uff0e\uff0e/secret.md", "\uff0e\uff0e\uff0fsecret.md", "..\uff0fsecret.md", "..\u2215secret.md",
+    "..\u2044secret.md",
     "\u2024\u2024/secret.md", "\u2025/secret.md", "..\u29f8secret.md", "\u3002\u3002/secret.md", "..\ufe68secret.md",
     # Letters that are not seen, or end a text elsewhere.
     "../secret.md\0", "\0../secret.md", "a\0/../../secret.md", "b.md\0.png", "..\u200b/secret.md", "\u200b../secret.md",
     ".\u200d./secret.md", "\ufeff../secret.md", "\u202e../secret.md", "..\u00ad/secret.md", "..\r\n/secret.md",
-    "..\t/secret.md", " ../secret.md", ".. /secret.md", "../secret.md ", "../secret.md.", ".../secret.md", "..../secret.md",
+    "..\t/secret.md", " ../secret.md", ".. /secret.md", "../secret.md ", "../secret.md.", ".../secret.md",
+    "..../secret.md",
     "..\udcff/secret.md", "\ud800/secret.md",
     # What systems give a meaning of its own.
-    "proc/self/root", "dev/fd/0", "secret.md::$DATA", "b.md:stream", "CON", "aux.md", "b.md/.", "b.md/..", "b.md/../secret.md",
+    "proc/self/root", "dev/fd/0", "secret.md::$DATA", "b.md:stream", "CON", "aux.md", "b.md/.", "b.md/..",
+    "b.md/../secret.md",
     "B.MD/../../secret.md", "a" * 300, "a/" * 3_000 + "b.md", "../" * 3_000, "",
 ]  # fmt: skip
 

@@ -76,7 +76,6 @@ def test_brackets_stars_and_dashes_in_plain_values_are_fine():
 def test_any_head_is_read_or_refused(head: str):
     try:
         parted = split_front_matter(f"---\n{head}\n---\nbody")
-    except FrontMatterError as error:
-        assert error.message.startswith("The front matter")
-    else:
-        assert all(isinstance(key, str) for key in parted.head)
+    except FrontMatterError:
+        return
+    assert all(isinstance(key, str) for key in parted.head)

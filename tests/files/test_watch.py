@@ -33,6 +33,20 @@ async def _no_watches_left(*arguments: object, **options: object) -> AsyncIterat
     yield set()
 
 
+def write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def make(folder: Path) -> None:
+    folder.mkdir()
+
+
+def replace(folder: Path) -> None:
+    """Put another folder in the place of one."""
+    folder.rename(folder.parent / "moved")
+    folder.mkdir()
+
+
 class Told:
     """What a watcher has told so far, gathered by a task of its own."""
 
@@ -61,7 +75,7 @@ class Told:
                 if path in self._paths:
                     return
                 if touching is not None:
-                    touching.write_text(str(count))
+                    write(touching, str(count))
                 await self._wait()
 
     def has(self, path: str) -> bool:
@@ -124,15 +138,14 @@ async def test_a_folder_that_is_removed_and_made_anew_is_told_and_followed(way: 
         await told.of("first.md", touching=folder / "first.md")
         shutil.rmtree(folder)
         await told.of(".")
-        folder.mkdir()
+        make(folder)
         await told.of("again.md", touching=folder / "again.md")
 
 
 async def test_a_folder_that_another_one_takes_the_place_of_is_told(way: str, folder: Path):
     async with Told(folder) as told:
         await told.of("first.md", touching=folder / "first.md")
-        folder.rename(folder.parent / "moved")
-        folder.mkdir()
+        replace(folder)
         await told.of(".")
         await told.of("again.md", touching=folder / "again.md")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-
 from tests.support import size
+
 from trysquare.core.errors import ConfigurationError
 from trysquare.files import entries
 from trysquare.guide import library as library_module
@@ -92,7 +92,8 @@ CHANGES: dict[str, tuple[Change, str, list[str]]] = {
     "a category replaced": (
         lambda folder: ((folder / "lang").rename(folder / "old"), write(folder, "lang/x.md")), "lang", ["x"]),
     "a guide.json": (
-        lambda folder: write(folder, "guide.json", '{"categories": {"lang": {"patterns": ["p*"]}}}'), "lang", ["python"]),
+        lambda folder: write(folder, "guide.json", '{"categories": {"lang": {"patterns": ["p*"]}}}'),
+        "lang", ["python"]),
     "the whole folder made anew": (
         lambda folder: (shutil.rmtree(folder), write(folder, "lang/only.md")), "lang", ["only"]),
 }  # fmt: skip
@@ -191,7 +192,8 @@ def test_a_change_told_by_the_watcher_reaches_only_its_category(folder: Path, li
 def test_guide_json_names_categories_collections_and_limits(folder: Path):
     write(folder, "guide.json", """{
       "categories": {
-        "tidy": {"dir": "./lang//deep/", "description": "d"}, "all": {"dir": "."}, "py": {"dir": "lang", "patterns": ["py*"]}
+        "tidy": {"dir": "./lang//deep/", "description": "d"}, "all": {"dir": "."},
+        "py": {"dir": "lang", "patterns": ["py*"]}
       },
       "collections": {"both": {"expressions": ["tidy", "docs"]}}
     }""")  # fmt: skip

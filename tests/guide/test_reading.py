@@ -25,8 +25,8 @@ def test_a_plain_text_is_an_instruction_for_the_agent():
 
 def test_front_matter_fills_the_document():
     found = read(
-        "title: Python\ndescription: d\ninstruction: Do so.\ntype: user/information\ntags: [a, b]\ntopic: t\nstance: s\n"
-        "priority: 3\nrequires-workflow: true\nincludes: lang/go, lang/c\nown: [1]"
+        "title: Python\ndescription: d\ninstruction: Do so.\ntype: user/information\ntags: [a, b]\n"
+        "topic: t\nstance: s\npriority: 3\nrequires-workflow: true\nincludes: lang/go, lang/c\nown: [1]"
     )
     assert (found.title, found.description, found.instruction) == ("Python", "d", "Do so.")
     assert (found.type, found.tags, found.topic, found.stance) == ("user/information", {"a", "b"}, "t", "s")
@@ -57,7 +57,9 @@ def test_values_of_another_kind_are_refused(head: str, says: str):
         read(head)
 
 
-@pytest.mark.parametrize(("head", "tags"), [("tags: a", {"a"}), ("tags: a, b,", {"a", "b"}), ("tags: [1, x]", {"1", "x"})])
+@pytest.mark.parametrize(
+    ("head", "tags"), [("tags: a", {"a"}), ("tags: a, b,", {"a", "b"}), ("tags: [1, x]", {"1", "x"})]
+)
 def test_tags_can_be_a_list_or_a_line(head: str, tags: set[str]):
     assert read(head).tags == tags
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-
 from tests.guide.contents import FixedContent, document
 from tests.support import size
+
 from trysquare.core.errors import ErrorCode, NotFound
 from trysquare.guide.document import Document
 from trysquare.guide.expression import parse_expression
@@ -201,7 +201,9 @@ made = st.lists(
 )  # fmt: skip
 operands = st.sampled_from(["x", "y", "x/a", "y/a+b", "x/*", "x/sub/", "#t", "#u", "both", "y/d", "x/?"])
 parts = st.builds(
-    lambda minus, some: minus + " & ".join(some), st.sampled_from(["", "", "-"]), st.lists(operands, min_size=1, max_size=2)
+    lambda minus, some: minus + " & ".join(some),
+    st.sampled_from(["", "", "-"]),
+    st.lists(operands, min_size=1, max_size=2),
 )
 
 

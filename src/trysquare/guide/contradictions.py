@@ -95,7 +95,8 @@ def _by_direction(documents: Sequence[Document]) -> Iterator[Contradiction]:
 
 
 def _all_directions(documents: Iterable[Document]) -> Iterator[_Direction]:
-    return (each for document in documents for each in _directions(str(document.id), document.text, document.first_line))
+    for document in documents:
+        yield from _directions(str(document.id), document.text, document.first_line)
 
 
 @lru_cache(maxsize=20_000)
