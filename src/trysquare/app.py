@@ -248,7 +248,7 @@ def guide_config(settings: Settings) -> GuideConfig:
     from trysquare.guide.config import GuideConfig
 
     root = settings.project.resolve()
-    return GuideConfig(project=root.name or "project", root=root, folders=settings.guide)
+    return GuideConfig(project=root.name or "project", root=root, folders=tuple(dict.fromkeys(settings.guide)))
 
 
 @contextmanager

@@ -90,6 +90,7 @@ async def test_a_stored_document_takes_the_place_of_a_file_and_gives_it_back(app
         ("set_document", {"id": "lang/new"}),
         ("set_document", {"id": "nothing", "text": "x"}),
         ("set_document", {"id": "lang/../x", "text": "x"}),
+        ("set_document", {"id": "nothing", "rename": "lang/x", "text": "x"}),
         ("set_document", {"id": "lang/x", "text": "x", "metadata": {"type": "wrong"}}),
         ("set_document", {"id": "lang/x", "text": "---\ntags: [\n---\nx"}),
     ],

@@ -132,7 +132,8 @@ async def test_the_lists_follow_flags_and_stored_documents(project: Path) -> Non
         skill = next(each for each in app.toolset.resources() if each.uri == "skill://shop/rules/SKILL.md")
         assert skill.skill is not None
         await ask(app, "set_document", id="lang/go", text="Run gofmt.")
-        assert "resources" in heard
+        assert {"resources", "guide://shop/lang/go"} <= set(heard)
+        assert "guide://shop/lang/python" not in heard
         assert set(addresses(app)) - set(before) == {"guide://shop/lang/go"}
         heard.clear()
         await ask(app, "set_project_flag", name="workflow", value=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.guide.config import GuideConfig
+from trysquare.guide.document import DocumentId
 from trysquare.guide.project import Project
 from trysquare.store.documents import StoredDocuments
 from trysquare.store.flags import StoredFlags
@@ -41,8 +42,11 @@ class ProjectListener:
     def left(self, project: Project) -> None:
         """A project is no longer used."""
 
-    def changed(self, project: Project) -> None:
-        """A call changed what a project shows: its flags, its stored documents, or its `guide.json`."""
+    def changed(self, project: Project, documents: Sequence[DocumentId]) -> None:
+        """A call changed what a project shows: its flags, its stored documents, or its `guide.json`.
+
+        The documents that it touched are named; flags may change others too.
+        """
 
 
 class Projects:
@@ -112,10 +116,10 @@ class Projects:
         self._register.remove(name)
         self._leave(name)
 
-    def changed(self, project: Project) -> None:
+    def changed(self, project: Project, *documents: DocumentId) -> None:
         """Tell the listeners that a project shows something else than before."""
         for listener in list(self._listeners):
-            listener.changed(project)
+            listener.changed(project, documents)
 
     def features_changed(self) -> None:
         """Tell the listeners that all open projects may show something else than before."""

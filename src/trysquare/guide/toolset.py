@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from trysquare.core.errors import TrysquareError
 from trysquare.core.resource import Resource
@@ -72,26 +73,32 @@ class GuideToolset(ChangingToolset, ProjectListener):
             self._make()
             return self._skill_files.get(uri)
 
-    def changed(self, project: Project) -> None:
-        """A call changed a project: any of its documents may read differently now."""
-        self._tell(project, _all_documents)
+    def changed(self, project: Project, documents: Sequence[DocumentId]) -> None:
+        """A call changed a project: the documents that it touched, and those that depend on flags, may read anew."""
+        self._tell(project, lambda: [*documents, *_flagged(project)])
 
     def files_changed(self, project: Project, paths: frozenset[str]) -> None:
         """Files of a project came, went or changed."""
-        self._tell(project, lambda project: _documents_at(project, paths))
+        self._tell(project, lambda: list(_documents_at(project, paths)))
 
-    def _tell(self, project: Project, touched: Callable[[Project], Iterator[DocumentId]]) -> None:
+    def _tell(self, project: Project, touched: Callable[[], Sequence[DocumentId]]) -> None:
         try:
-            addresses = [document_uri(project.name, each) for each in touched(project)]
+            documents = touched()
         except TrysquareError:
             # A `guide.json` that cannot be read right now: the next call says so, to whoever makes it.
-            addresses = []
+            documents = ()
+        addresses = [document_uri(project.name, each) for each in documents]
         if project.name == self._projects.default_name:
-            before = set(self._skill_files)
+            addresses += self._skill_addresses(documents)
             self.notify("resources")
-            addresses += sorted(before)
         for address in addresses:
             self.notify(address)
+
+    def _skill_addresses(self, documents: Sequence[DocumentId]) -> list[str]:
+        """The files of skills that may read anew: those of the documents, and the lists of them all."""
+        endings = tuple(f"/{quote(each.name)}.md" for each in documents)
+        known = list(self._skill_files.values())
+        return [each.uri for each in known if each.skill is not None or each.uri.endswith(endings)]
 
     def _make(self) -> None:
         project = self._projects.get()
@@ -103,10 +110,12 @@ class GuideToolset(ChangingToolset, ProjectListener):
             self._made_of = project.shown_version()
 
 
-def _all_documents(project: Project) -> Iterator[DocumentId]:
+def _flagged(project: Project) -> Iterator[DocumentId]:
+    """The documents that a flag can hide, show or word differently."""
     for category in project.categories():
         for document in project.documents(category.name):
-            yield document.id
+            if document.requires or document.metadata.get("template"):
+                yield document.id
 
 
 def _documents_at(project: Project, paths: frozenset[str]) -> Iterator[DocumentId]:

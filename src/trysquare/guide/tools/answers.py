@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.result import Result
@@ -42,6 +43,15 @@ class ProjectArguments(ToolArguments):
     """Arguments of a tool that works on one project."""
 
     project: Annotated[str | None, Field(description="By default the server's own")] = None
+
+    @field_validator("*")
+    @classmethod
+    def _is_text(cls, value: Any) -> Any:
+        # Half a character, which JSON can name, can be stored in no file and no table.
+        written = json.dumps(value, ensure_ascii=False, default=str)
+        if not written.isascii() and any("\ud800" <= letter <= "\udfff" for letter in written):
+            raise ValueError("it holds half of a character (an unpaired surrogate)")
+        return value
 
 
 def answer(

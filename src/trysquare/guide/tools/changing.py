@@ -98,7 +98,7 @@ def changing_tools(projects: Projects) -> list[Tool]:
         """Store a document, or change what is given of one."""
         project = projects.get(args.project)
         stored = _changed_document(project, args, by=context.principal.subject)
-        projects.changed(project)
+        projects.changed(project, _document_id(args.id), _document_id(args.rename or args.id))
         return answer(project, {"document": f"{stored.category}/{stored.name}", "characters": len(stored.text)})
 
     def remove_content(args: RemoveContent) -> Result[Any]:
@@ -108,7 +108,7 @@ def changing_tools(projects: Projects) -> list[Tool]:
             projects.unregister(args.name)
         else:
             _removed(project, args)
-            projects.changed(project)
+            projects.changed(project, *([_document_id(args.name)] if args.kind == "document" else ()))
         return answer(project, {"removed": args.kind, "name": args.name})
 
     return [
@@ -174,6 +174,7 @@ def _changed_preset(project: Project, args: SetPreset) -> PresetEntry:
 
 
 def _changed_document(project: Project, args: SetDocument, *, by: str) -> StoredDocument:
+    _document_id(args.id)
     identity = _document_id(args.rename or args.id)
 
     def change(before: StoredDocument | None) -> StoredDocument:

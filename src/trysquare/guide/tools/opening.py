@@ -52,8 +52,16 @@ def _registered(args: SetProject) -> RegisteredProject:
     if not root.is_absolute() or not root.is_dir():
         raise InvalidArguments(f"`{args.root[:200]}` is not the absolute path of a folder.")
     resolved = root.resolve()
-    folders = tuple((resolved / each).resolve() for each in args.content)
+    folders = tuple(_resolved(resolved, each) for each in args.content)
     for given, folder in zip(args.content, folders, strict=True):
         if not folder.is_relative_to(resolved) or not folder.is_dir():
             raise InvalidArguments(f"`{given[:200]}` is not a folder inside {resolved}.")
     return RegisteredProject(name=args.name, root=resolved, folders=folders)
+
+
+def _resolved(root: Path, given: str) -> Path:
+    try:
+        return (root / given).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        # A link that leads to itself, a name that is too long, or a letter that no name can hold.
+        raise InvalidArguments(f"`{given[:80]!r}` is not a folder inside {root}: {error}.") from None
