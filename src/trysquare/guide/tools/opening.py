@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,12 +50,12 @@ def _registered(args: SetProject) -> RegisteredProject:
     root = Path(args.root)
     if not NAME.fullmatch(args.name):
         raise InvalidArguments(f"`{args.name[:80]}` is no project name: up to 50 letters, digits, `-`, `_`, `.` are.")
-    if not root.is_absolute() or not root.is_dir():
+    if not root.is_absolute() or not os.path.isdir(root):
         raise InvalidArguments(f"`{args.root[:200]}` is not the absolute path of a folder.")
     resolved = root.resolve()
     folders = tuple(_resolved(resolved, each) for each in args.content)
     for given, folder in zip(args.content, folders, strict=True):
-        if not folder.is_relative_to(resolved) or not folder.is_dir():
+        if not folder.is_relative_to(resolved) or not os.path.isdir(folder):
             raise InvalidArguments(f"`{given[:200]}` is not a folder inside {resolved}.")
     return RegisteredProject(name=args.name, root=resolved, folders=folders)
 
