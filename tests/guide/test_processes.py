@@ -99,7 +99,8 @@ async def check_that_all_is_kept(folder: Path, made: Sequence[str]) -> None:
         documents = await told(toolset, "list_content", kind="documents", category="notes")
         categories = await told(toolset, "list_content", kind="categories")
         collections = await told(toolset, "list_content", kind="collections")
-    [shared] = [each for each in StoredDocuments(state_of(folder), PROJECT).all() if each.name == "shared"]
+    with closing(state_of(folder)) as state:
+        [shared] = [each for each in StoredDocuments(state, PROJECT).all() if each.name == "shared"]
     wanted = set(made)
     assert wanted - flags.keys() == set()
     assert wanted - features.keys() == set()
