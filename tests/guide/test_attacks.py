@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,14 @@ from trysquare.core.errors import TrysquareError
 from trysquare.testing import make_context
 
 PATHS = [*TRAVERSALS, *LINKS]
+
+
+@pytest.fixture(autouse=True)
+def no_log() -> Iterator[None]:
+    """Refusals are logged with the path, and no report of a test can hold half a character."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture
