@@ -73,7 +73,8 @@ class Project:
         return tuple(each for library in self.libraries for each in library.collections())
 
     def documents(self, category: str) -> Sequence[Document]:
-        files = [each for library in self.libraries for each in library.documents(category)]
+        # A category lies in one folder only; its documents are handed on as they are, with the index of their names.
+        files = next((found for each in self.libraries if (found := each.documents(category))), ())
         stored = self._shelf.documents(category)
         if not stored:
             return files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from trysquare.core.healing import nearest
 from trysquare.guide.content import Category, Content
 from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.expression import Expression, ExpressionError, Named, Operand, Part, parse_expression
+from trysquare.guide.ordered import OrderedDocuments
 
 MAX_COLLECTION_DEPTH = 16
 MAX_COLLECTIONS_OPENED = 1_000
@@ -188,32 +189,19 @@ def matches(name: str, pattern: str) -> bool:
 
 def _matching(documents: Sequence[Document], patterns: Sequence[str]) -> list[Document]:
     """The documents that fit any pattern, in the order of the patterns."""
+    ordered = documents if isinstance(documents, OrderedDocuments) else OrderedDocuments(documents)
     trimmed = [_trimmed(pattern) for pattern in patterns]
-    plain = {pattern for pattern in trimmed if not _WILD.search(pattern)}
-    # All plain names are looked up in one pass: categories are large, and most patterns have no wildcard.
-    named = _by_name(documents, plain) if plain else {}
+    # Categories are large, and most patterns have no wildcard: those are looked up.
     return _unique(
         document
         for pattern in trimmed
-        for document in (named.get(pattern, ()) if pattern in plain else _fitting(documents, pattern))
+        for document in (_fitting(ordered, pattern) if _WILD.search(pattern) else ordered.by_name.get(pattern, ()))
     )
 
 
-def _by_name(documents: Sequence[Document], wanted: Set[str]) -> dict[str, list[Document]]:
-    found: dict[str, list[Document]] = {}
-    for document in documents:
-        name = document.id.name.lower()
-        last = name.rpartition("/")[2]
-        if name in wanted:
-            found.setdefault(name, []).append(document)
-        if last in wanted and last != name:
-            found.setdefault(last, []).append(document)
-    return found
-
-
-def _fitting(documents: Sequence[Document], pattern: str) -> Iterator[Document]:
+def _fitting(documents: OrderedDocuments, pattern: str) -> Iterator[Document]:
     fits = _compiled(pattern).match
-    return (document for document in documents if fits(document.id.name.lower()))
+    return (document for document, name in zip(documents, documents.lower_names, strict=True) if fits(name))
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:

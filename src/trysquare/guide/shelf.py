@@ -12,6 +12,7 @@ from trysquare.files.sealed_folder import SealedFolder
 from trysquare.guide.config import Limits
 from trysquare.guide.content import Category
 from trysquare.guide.document import Document, DocumentId
+from trysquare.guide.ordered import OrderedDocuments
 from trysquare.guide.reading import read_document
 from trysquare.guide.selection import matches
 
@@ -40,7 +41,7 @@ class Shelf:
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
     folders: FolderStates = field(default_factory=dict[str, tuple[int, ...]])
     problems: dict[str, Problem] = field(default_factory=dict[str, Problem])
-    ordered: tuple[Document, ...] = ()
+    ordered: OrderedDocuments = field(default_factory=OrderedDocuments)
 
 
 def read_shelf(folder: SealedFolder, category: Category, limits: Limits, known: Shelf | None) -> Shelf:
@@ -54,7 +55,7 @@ def read_shelf(folder: SealedFolder, category: Category, limits: Limits, known: 
             _read_entry(folder, entry, limits, shelf)
         # A file that changed just now could change once more without its times telling: it is read again next time.
         shelf.entries[entry.path] = replace(entry, version=()) if is_recent(entry.version[-1]) else entry
-    shelf.ordered = tuple(shelf.documents[path] for path in sorted(shelf.documents))
+    shelf.ordered = OrderedDocuments(shelf.documents[path] for path in sorted(shelf.documents))
     return shelf
 
 
