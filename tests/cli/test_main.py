@@ -51,7 +51,6 @@ def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
     [
         ("--bot", "folder", "bots"),
         ("--gateway", "mcp.json", "gateway"),
-        ("--guide", "folder", "guide"),
         ("--workbench", "folder", "workbench"),
         ("--debug", None, "debug"),
         ("--agents", None, "agents"),
