@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
+from benchmarks.tables import Table, Target
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 HEADINGS = {
@@ -20,35 +21,6 @@ HEADINGS = {
     "http": "Calls over HTTP, 2026-07-28, kept-alive connections",
     "growth": "Our own calls over stdio, by number of tools",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
-    """One table of figures."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
-    """What we promise of one ratio, and what was found."""
-
-    promise: str
-    found: float
-    limit: float
-    at_least: bool = False
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the promise holds in this run."""
-        return self.found >= self.limit if self.at_least else self.found <= self.limit
-
-    def row(self) -> tuple[str, str, str, str]:
-        """The target as cells of a table."""
-        sign = "at least" if self.at_least else "at most"
-        return self.promise, f"{sign} {self.limit:g}", f"{self.found:.2f}", "met" if self.is_met else "**missed**"
 
 
 def print_report(results: Results) -> None:
@@ -98,6 +70,7 @@ def tables(results: Results) -> Iterator[Table]:
     if grown := {cell.tools: cpu for cell, cpu in results.cpu.items() if cell.section == "growth"}:
         rows = [[f"{tools} tools", f"{cpu:.0f} us", _ratio(cpu, grown[min(grown)])] for tools, cpu in grown.items()]
         yield Table(title=HEADINGS["growth"], head=["tools", "CPU a call", f"to {min(grown)}"], rows=rows)
+    yield from guide_tables(results.guide)
 
 
 def _cold_table(results: Results) -> Table:
@@ -159,6 +132,7 @@ def targets(results: Results) -> Iterator[Target]:
     grown = {cell.tools: cpu for cell, cpu in results.cpu.items() if cell.section == "growth"}
     if 1 in grown and 1000 in grown:
         yield Target(promise="CPU a call over stdio, 1000 tools to 1 tool", found=grown[1000] / grown[1], limit=1.1)
+    yield from guide_targets(results.guide)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import ROOT, TRYSQUARE, TYPESCRIPT, start_of
@@ -51,6 +52,7 @@ class Results:
     """Microseconds of CPU a call."""
     rate: dict[Cell, float] = field(default_factory=dict[Cell, float])
     """Calls a second."""
+    guide: GuideResults = field(default_factory=GuideResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -126,6 +128,10 @@ def _add(results: Results, section: str, peer: str, tools: int, plan: Plan, load
         results.add_load(Cell(section=section, peer=peer, tools=tools, callers=callers), load)
 
 
+def _guide(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_guide(results.guide, plan.seconds, quick=plan == Plan.quick())
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -133,4 +139,5 @@ SECTIONS: dict[str, Section] = {
     "memory": _memory,
     "http": _http,
     "growth": _growth,
+    "guide": _guide,
 }

@@ -71,7 +71,6 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
     [
         ("--bot", "folder", "bots"),
         ("--gateway", "mcp.json", "gateway"),
-        ("--guide", "folder", "guide"),
         ("--workbench", "folder", "workbench"),
         ("--debug", None, "debug"),
         ("--agents", None, "agents"),

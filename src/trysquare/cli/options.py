@@ -57,6 +57,12 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     add_place_options(parser)
 
 
+def add_guide_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the commands that are about the guide's content alone."""
+    _add(parser.add_argument_group("content"), tuple(option for option in SOURCES if option.key == "guide"))
+    add_place_options(parser)
+
+
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which project and configuration file is meant."""
     group = parser.add_argument_group("configuration")

@@ -18,6 +18,7 @@ from trysquare.core.prompt import Complete
 from trysquare.core.result import clean, dump_json, jsonable
 from trysquare.core.running import run_function
 from trysquare.core.schema import context_parameter, function_name
+from trysquare.core.skill import Skill
 
 Read: TypeAlias = Callable[[str, dict[str, str], CallContext], Awaitable[Sequence[ResourceContents]]]
 """Read an address: the address, the template's values in it, the context."""
@@ -34,6 +35,8 @@ class Resource:
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
+    skill: Skill | None = None
+    """Set on the resource that opens a skill, its `SKILL.md`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,8 @@ class ServeOptions:
     """How prompts and tools call other tools by name; without it, through the served tools with all their wrappers."""
     principal: Principal = field(default_factory=local_principal)
     """Who calls where no token says it: the user of this operating system."""
+    skills: bool = False
+    """Whether resources that open a skill are offered as skills too (SEP-2640)."""
     telemetry: bool = False
     """Whether the SDK's own OpenTelemetry span is made for every message."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mcp_types as types
 
 from trysquare.core.call import direct_calls
@@ -29,10 +31,13 @@ class ResourceRequests:
         self._options = options
         self._direct = options.direct or direct_calls(toolset)
 
+    def visible(self) -> Sequence[Resource]:
+        """The resources that whoever asks may see."""
+        return self._toolset.resources() if self._allowed() else ()
+
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`resources/list`."""
-        visible = list(self._toolset.resources()) if self._allowed() else []
-        page, following = page_of(visible, key=_uri, cursor=params.cursor, size=self._options.page_size)
+        page, following = page_of(self.visible(), key=_uri, cursor=params.cursor, size=self._options.page_size)
         return page_to_wire(
             "resources", [resource_to_wire(resource) for resource in page], following, principal_of(self._options)
         )

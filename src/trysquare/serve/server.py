@@ -24,6 +24,7 @@ from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
 from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import ResourceRequests
+from trysquare.serve.skill_requests import EXTENSION, SKILLS_GET, SKILLS_LIST, GetSkillParams, SkillRequests
 from trysquare.serve.switchboard import Switchboard
 from trysquare.serve.tool_requests import ToolRequests
 
@@ -107,6 +108,13 @@ def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, 
         ("completion/complete", types.CompleteRequestParams, completions.complete),
         ("logging/setLevel", types.SetLevelRequestParams, _set_log_level),
     ]
+    if options.skills:
+        skills = SkillRequests(resources, options)
+        handlers += [
+            (SKILLS_LIST, types.PaginatedRequestParams, skills.list),
+            (SKILLS_GET, GetSkillParams, skills.get),
+        ]
+        server.extensions[EXTENSION] = {}
     for method, params_type, handler in handlers:
         server.add_request_handler(method, params_type, _contained(method, handler))
     server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, _listen)

@@ -89,7 +89,42 @@ _FIRST = (
     "CREATE INDEX handles_by_end ON handles (expires)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_GUIDE = (
+    """
+    CREATE TABLE flags (
+        scope TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        updated TEXT NOT NULL,
+        by TEXT NOT NULL,
+        PRIMARY KEY (scope, name)
+    )
+    """,
+    """
+    CREATE TABLE documents (
+        project TEXT NOT NULL,
+        category TEXT NOT NULL,
+        name TEXT NOT NULL COLLATE NOCASE,
+        text TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        updated TEXT NOT NULL,
+        by TEXT NOT NULL,
+        PRIMARY KEY (project, category, name)
+    )
+    """,
+    # Counts every change of the documents, so that a reader knows in one look whether its copy is still true.
+    "CREATE TABLE document_changes (project TEXT PRIMARY KEY, count INTEGER NOT NULL)",
+    """
+    CREATE TABLE projects (
+        name TEXT PRIMARY KEY COLLATE NOCASE,
+        root TEXT NOT NULL,
+        folders TEXT NOT NULL,
+        updated TEXT NOT NULL
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE)
 """Never change one that was released: add another."""
 
 

@@ -11,8 +11,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 from trysquare.cli.demo.conversation import Conversation
-from trysquare.cli.demo.stage import ERAS, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OVER_HTTP
+from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
+from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
+from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -45,11 +46,26 @@ async def _play(stage: Stage) -> None:
             for step in IN_EACH_ERA:
                 stage.transcript.step(step.title, step.shows)
                 await _guarded(stage, step.play(talk))
+    await _play_guide(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
             stage.transcript.step(served.title, served.shows)
             await _guarded(stage, served.play(stage, server))
+
+
+async def _play_guide(stage: Stage) -> None:
+    stage.transcript.chapter("The guide: a team's content for its agents")
+    if not can_be_shown():
+        stage.transcript.note("left out: it needs PyYAML; install it with: pip install 'trysquare[guide]'")
+        return
+    folder = write_content(stage.project)
+    person = Person(transcript=stage.transcript)
+    async with stage.stdio(MODERN, person, "--guide", str(folder)) as client:
+        talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
+        for step in OF_THE_GUIDE:
+            stage.transcript.step(step.title, step.shows)
+            await _guarded(stage, step.play(GuideTalk(talk=talk, stage=stage, folder=folder)))
 
 
 async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:

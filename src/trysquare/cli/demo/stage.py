@@ -65,9 +65,9 @@ class Stage:
         return [sys.executable, "-m", "trysquare", *words, "--project", str(self.project)]
 
     @asynccontextmanager
-    async def stdio(self, era: str, person: Person) -> AsyncGenerator[Client]:
+    async def stdio(self, era: str, person: Person, *options: str) -> AsyncGenerator[Client]:
         """A client of one era with a server of its own, over stdio."""
-        command, *arguments = self.command("serve")
+        command, *arguments = self.command("serve", *options)
         server = StdioServerParameters(command=command, args=arguments, env=self.environment(), cwd=self.project)
         with self.log.open("a", encoding="utf-8") as log:
             async with Client(

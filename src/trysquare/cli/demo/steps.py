@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import conversation, service
+from trysquare.cli.demo import conversation, guide, service
 from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.guide import GuideTalk
 from trysquare.cli.demo.stage import HttpServer, Stage
 
 P = ParamSpec("P")
@@ -37,6 +38,11 @@ IN_EACH_ERA: tuple[Step[[Conversation]], ...] = (
     Step(title="A prompt", play=conversation.get_prompt),
     Step(title="Resources", play=conversation.read_resources),
     Step(title="A crash", play=conversation.survive_crash),
+)
+OF_THE_GUIDE: tuple[Step[[GuideTalk]], ...] = (
+    Step(title="An expression", play=guide.explain_expression),
+    Step(title="A flag", play=guide.switch_flag),
+    Step(title="A drifted export", play=guide.let_export_drift),
 )
 OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Profiles", play=service.choose_profiles),

@@ -1,0 +1,120 @@
+"""What a team sets: `guide.json` beside the content, and where the content lies."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trysquare.core.errors import ConfigurationError
+from trysquare.guide.content import Category, Collection
+
+FILE = "guide.json"
+NAME = re.compile(r"[\w][\w.-]{0,49}")
+
+ExportFormat: TypeAlias = Literal["agents", "claude", "cursor"]
+Name = Annotated[str, Field(pattern=r"^[\w][\w.-]{0,49}$")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How much content is looked at."""
+
+    depth: int = 8
+    documents: int = 20_000
+    """Documents of one category; more are reported, not read."""
+    document_bytes: int = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GuideConfig:
+    """One project's guide: its name, where its content lies, and its limits."""
+
+    project: str
+    root: Path
+    folders: tuple[Path, ...]
+    limits: Limits = field(default_factory=Limits)
+    watch: bool = True
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class CategoryEntry(_Closed):
+    """A category as `guide.json` holds it."""
+
+    dir: str | None = None
+    patterns: list[str] = ["*.md"]
+    description: str | None = None
+
+
+class CollectionEntry(_Closed):
+    """A collection as `guide.json` holds it."""
+
+    expressions: list[str]
+    description: str | None = None
+
+
+class PresetEntry(_Closed):
+    """Flags and content that belong together, chosen by one name."""
+
+    flags: dict[str, Any] = {}
+    expressions: list[str] = []
+    description: str | None = None
+
+
+class ExportEntry(_Closed):
+    """A file that is written from content and checked in."""
+
+    path: str
+    expression: str
+    format: ExportFormat = "agents"
+
+
+class GuideFile(_Closed):
+    """`guide.json`: all of it is optional."""
+
+    categories: dict[Name, CategoryEntry] = {}
+    collections: dict[Name, CollectionEntry] = {}
+    presets: dict[Name, PresetEntry] = {}
+    exports: list[ExportEntry] = []
+    write_paths: list[str] = []
+
+    def category_values(self) -> dict[str, Category]:
+        """The categories that the file names."""
+        return {
+            name: Category(
+                name=name, folder=entry.dir or name, patterns=tuple(entry.patterns), description=entry.description
+            )
+            for name, entry in self.categories.items()
+        }
+
+    def collection_values(self) -> dict[str, Collection]:
+        """The collections that the file names."""
+        return {
+            name: Collection(name=name, expressions=tuple(entry.expressions), description=entry.description)
+            for name, entry in self.collections.items()
+        }
+
+
+def parse_guide_file(text: str, *, where: str) -> GuideFile:
+    """Read the text of a `guide.json`, or say what is wrong and where."""
+    try:
+        return GuideFile.model_validate(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{error.msg}.", where=f"{where}:{error.lineno}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(piece) for piece in first["loc"])
+        hint = f"Known keys are {', '.join(GuideFile.model_fields)}." if first["type"] == "extra_forbidden" else None
+        raise ConfigurationError(f"`{place}`: {first['msg'].lower()}.", where=where, hint=hint) from None
+
+
+def dump_guide_file(file: GuideFile) -> str:
+    """The file's text: readable, in a fixed order, without what is at its default."""
+    return json.dumps(file.model_dump(exclude_defaults=True), indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,0 +1,202 @@
+"""Expressions: how one asks for content. A small language, parsed without any I/O.
+
+    expression = part *("," part)          empty parts are skipped; at least one must be left
+    part       = ["-"] operand *("&" operand)
+    operand    = "#" tag | name ["/" [pattern *("+" pattern)]]
+
+`lang/python+rust,docs/api,guidelines` asks for three things in order. A part that starts with `-` takes documents
+away from the whole answer; `&` keeps only documents that both sides hold; `#tag` holds every document with that tag.
+Only the first `/` of an operand separates; whitespace around every piece is dropped, and so are empty patterns.
+Any text is either an expression or an `ExpressionError` with the position where it went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trysquare.core.errors import ErrorCode, ToolError
+
+MAX_LENGTH = 10_000
+MAX_OPERANDS = 500
+"""Names, tags and patterns of one expression."""
+_SEPARATORS = frozenset(",&+[")
+
+
+class ExpressionError(ToolError):
+    """A text that is no expression: says what is wrong, and at which character."""
+
+    default_code = ErrorCode.VALIDATION_INVALID_PARAM
+
+    def __init__(self, message: str, *, position: int, instruction: str | None = None) -> None:
+        super().__init__(
+            f"{message} (at character {position + 1})", instruction=instruction, fields={"position": position}
+        )
+        self.position = position
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Named:
+    """A category or collection by name, with the patterns asked for. No patterns means its own."""
+
+    name: str
+    patterns: tuple[str, ...] = ()
+    position: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}/{'+'.join(self.patterns)}" if self.patterns else self.name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tagged:
+    """Every document with a tag."""
+
+    tag: str
+    position: int = 0
+
+    def __str__(self) -> str:
+        return f"#{self.tag}"
+
+
+Operand: TypeAlias = Named | Tagged
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """Operands that a document must all fit; added to the answer, or taken away from it."""
+
+    operands: tuple[Operand, ...]
+    exclude: bool = False
+
+    def __str__(self) -> str:
+        return ("-" if self.exclude else "") + " & ".join(str(operand) for operand in self.operands)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expression:
+    """A whole request: its parts, in order."""
+
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(str(part) for part in self.parts)
+
+
+def parse_expression(text: str) -> Expression:
+    """Read a text as an expression, or raise `ExpressionError`."""
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"The expression is longer than {MAX_LENGTH} characters", position=MAX_LENGTH)
+    parts = tuple(_part(piece) for piece in _split(_Piece(text=text, start=0), ","))
+    if not parts:
+        raise ExpressionError(
+            "The expression is empty", position=0, instruction="Name a category or collection, such as `lang/python`."
+        )
+    if sum(_weight(operand) for part in parts for operand in part.operands) > MAX_OPERANDS:
+        raise ExpressionError(f"The expression has more than {MAX_OPERANDS} names, tags and patterns", position=0)
+    if all(part.exclude for part in parts):
+        raise ExpressionError(
+            "The expression only excludes",
+            position=0,
+            instruction="Name first what to take, then with `-` what to leave out: `lang,-lang/draft*`.",
+        )
+    return Expression(parts=parts)
+
+
+def with_pattern(expression: Expression, pattern: str) -> Expression:
+    """Apply a second argument's pattern to each operand that has none; one that has its own refuses it."""
+    for mark in ",&":
+        if mark in pattern:
+            raise ExpressionError(
+                f"`pattern` cannot hold `{mark}`",
+                position=pattern.index(mark),
+                instruction="Write several patterns with `+`, or put everything into `expression`.",
+            )
+    patterns = tuple(piece.text for piece in _split(_Piece(text=pattern, start=0), "+"))
+    if not patterns:
+        return expression
+    if len(patterns) > MAX_OPERANDS:
+        raise ExpressionError(f"`pattern` has more than {MAX_OPERANDS} patterns", position=0)
+    return Expression(
+        parts=tuple(
+            Part(operands=tuple(_patterned(operand, patterns) for operand in part.operands), exclude=part.exclude)
+            for part in expression.parts
+        )
+    )
+
+
+def _weight(operand: Operand) -> int:
+    return max(1, len(operand.patterns)) if isinstance(operand, Named) else 1
+
+
+def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
+    if isinstance(operand, Tagged):
+        return operand
+    if operand.patterns:
+        raise ExpressionError(
+            f"`{operand}` has a pattern of its own, so `pattern` cannot be given as well",
+            position=operand.position,
+            instruction=f"Leave `pattern` out, or ask for `{operand.name}` without one.",
+        )
+    return Named(name=operand.name, patterns=patterns, position=operand.position)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Piece:
+    """A stretch of the text, stripped, that knows where it began."""
+
+    text: str
+    start: int
+
+
+def _split(piece: _Piece, separator: str, *, keep_empty: bool = False) -> Iterator[_Piece]:
+    offset = piece.start
+    for raw in piece.text.split(separator):
+        stripped = raw.strip()
+        start = offset + (len(raw) - len(raw.lstrip()) if stripped else 0)
+        if stripped or keep_empty:
+            yield _Piece(text=stripped, start=start)
+        offset += len(raw) + len(separator)
+
+
+def _part(piece: _Piece) -> Part:
+    exclude = piece.text.startswith("-")
+    body = _after(piece, 1) if exclude else piece
+    operands = tuple(_operand(each) for each in _split(body, "&", keep_empty=True))
+    return Part(operands=operands, exclude=exclude)
+
+
+def _operand(piece: _Piece) -> Operand:
+    if not piece.text:
+        raise ExpressionError("A name or a `#tag` is missing", position=piece.start)
+    if piece.text.startswith("#"):
+        return _tagged(_after(piece, 1))
+    head, slash, tail = piece.text.partition("/")
+    name = head.strip()
+    if not name:
+        raise ExpressionError(
+            "The name before `/` is missing",
+            position=piece.start,
+            instruction="Write the category first, such as `lang/python`.",
+        )
+    rest = _Piece(text=tail, start=piece.start + len(head) + len(slash))
+    return Named(name=name, patterns=tuple(each.text for each in _split(rest, "+")), position=piece.start)
+
+
+def _tagged(piece: _Piece) -> Tagged:
+    if not piece.text:
+        raise ExpressionError("The tag after `#` is missing", position=piece.start)
+    return Tagged(tag=piece.text, position=piece.start)
+
+
+def _after(piece: _Piece, count: int) -> _Piece:
+    rest = piece.text[count:]
+    stripped = rest.strip()
+    return _Piece(
+        text=stripped, start=piece.start + count + len(rest) - len(rest.lstrip()) if stripped else piece.start + count
+    )
+
+
+def exact_expression(category: str, name: str) -> str:
+    """An expression for one document. What would separate inside its name stands as `?`, which fits any character."""
+    return f"{category}/{''.join('?' if letter in _SEPARATORS else letter for letter in name)}"

@@ -1,0 +1,148 @@
+"""Flags: what a project or a user sets, how the two meet, and what each known flag does."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from trysquare.core.errors import InvalidArguments
+from trysquare.core.healing import nearest
+
+FlagValue: TypeAlias = bool | int | float | str | list[str]
+Scope: TypeAlias = Literal["project", "feature", "both"]
+"""Where a flag may be set: for a project, for all of a user's projects, or both."""
+
+MAX_CHARACTERS = 10_000
+MAX_NUMBER = 2**53
+"""Larger ones are not the same number in every JSON reader."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownFlag:
+    """A flag with an effect of its own."""
+
+    name: str
+    scope: Scope
+    default: FlagValue | None
+    effect: str
+    choices: tuple[str, ...] = ()
+    kind: type = str
+
+
+KNOWN: tuple[KnownFlag, ...] = (
+    KnownFlag(
+        name="content-style", scope="both", default="headings", choices=("plain", "headings", "full"),
+        effect="How documents are joined: plain text, with a heading each, or with a heading and their metadata.",
+    ),
+    KnownFlag(
+        name="content-budget", scope="both", default=None, kind=int,
+        effect="Tokens of one answer where a call names no budget.",
+    ),
+    KnownFlag(
+        name="startup-instruction", scope="both", default=None,
+        effect="An expression whose content `@guide` delivers when it is called without arguments.",
+    ),
+    KnownFlag(
+        name="preset", scope="project", default=None,
+        effect="The preset whose flags hold where neither project nor user has set them.",
+    ),
+    KnownFlag(
+        name="report-conflicts", scope="both", default=True, kind=bool,
+        effect="Whether answers name documents that contradict one another.",
+    ),
+)  # fmt: skip
+_BY_NAME = {flag.name: flag for flag in KNOWN}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resolved:
+    """A flag's value and where it comes from."""
+
+    name: str
+    value: FlagValue | None
+    source: Literal["project", "feature", "preset", "default", "unset"]
+
+
+def resolve(
+    name: str,
+    *,
+    project: Mapping[str, FlagValue],
+    feature: Mapping[str, FlagValue],
+    preset: Mapping[str, FlagValue] | None = None,
+) -> Resolved:
+    """The value that holds: the project's, else the user's, else the preset's, else the default."""
+    if name in project:
+        return Resolved(name=name, value=project[name], source="project")
+    if name in feature:
+        return Resolved(name=name, value=feature[name], source="feature")
+    if preset and name in preset:
+        return Resolved(name=name, value=preset[name], source="preset")
+    known = _BY_NAME.get(name)
+    if known is not None and known.default is not None:
+        return Resolved(name=name, value=known.default, source="default")
+    return Resolved(name=name, value=None, source="unset")
+
+
+def checked(name: str, value: Any, *, scope: Literal["project", "feature"]) -> FlagValue | None:
+    """The value if this flag may have it in this scope; None means remove."""
+    if not _NAME.fullmatch(name):
+        raise InvalidArguments(
+            f"`{name[:80]}` is no flag name: up to 64 letters, digits, `-`, `_` and `.` are, such as `content-style`."
+        )
+    known = _BY_NAME.get(name)
+    if known is not None and known.scope not in ("both", scope):
+        raise InvalidArguments(f"`{name}` is a {known.scope} flag and cannot be set for the {scope}.")
+    if value is None:
+        return None
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
+        raise InvalidArguments(f"`{name}` takes a number of at most {MAX_NUMBER:,}.")
+    return _generic(name, value) if known is None else _known(known, value)
+
+
+def _known(flag: KnownFlag, value: Any) -> FlagValue:
+    if flag.choices and value not in flag.choices:
+        close = nearest(str(value), flag.choices)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        raise InvalidArguments(f"`{flag.name}` is one of {', '.join(flag.choices)}; got {value!r:.80}.{hint}")
+    if not isinstance(value, flag.kind) or (flag.kind is int and isinstance(value, bool)):
+        raise InvalidArguments(f"`{flag.name}` takes a value of type {flag.kind.__name__}; got {value!r:.80}.")
+    if flag.kind is int and value < 0:
+        raise InvalidArguments(f"`{flag.name}` cannot be negative; got {value!r:.80}.")
+    return _short_enough(flag.name, cast(FlagValue, value))
+
+
+def _generic(name: str, value: Any) -> FlagValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArguments(f"`{name}` takes a number that JSON can hold; got {value!r:.80}.")
+    if isinstance(value, (bool, str, int, float)):
+        return _short_enough(name, value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in cast(list[Any], value)):
+        return _short_enough(name, cast(list[str], value))
+    raise InvalidArguments(f"`{name}` takes true, false, a number, a text or a list of texts; got {value!r:.80}.")
+
+
+def _short_enough(name: str, value: FlagValue) -> FlagValue:
+    length = sum(len(each) for each in value) if isinstance(value, list) else len(str(value))
+    if length > MAX_CHARACTERS:
+        raise InvalidArguments(f"`{name}` takes at most {MAX_CHARACTERS:,} characters; got {length:,}.")
+    return value
+
+
+def holds(wanted: Any, actual: FlagValue | None) -> bool:
+    """Whether a document's `requires-<flag>` is met: true means any value that is not false."""
+    if wanted is True:
+        return bool(actual)
+    if wanted is False:
+        return not actual
+    if isinstance(wanted, list):
+        return any(_has(each, actual) for each in cast(list[Any], wanted))
+    return _has(wanted, actual)
+
+
+def _has(wanted: Any, actual: FlagValue | None) -> bool:
+    """Whether a flag has a value, or holds it where the flag is a list."""
+    return wanted in actual if isinstance(actual, list) else wanted == actual
