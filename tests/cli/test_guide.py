@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Run
 from tests.guide.opened import write_guide
 

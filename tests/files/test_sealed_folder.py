@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.files.attacks import LINKS, SECRET, SPECIALS, TRAVERSALS, make_stage
 from tests.support import size
-
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.files import beneath
 from trysquare.files.sealed_folder import PathRefused, SealedFolder

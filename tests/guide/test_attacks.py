@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+
 from tests.files.attacks import LINKS, SECRET, TRAVERSALS, make_stage
 from tests.guide.opened import agreeing, ask, opened
-
 from trysquare import CallContext
 from trysquare.app import App
 from trysquare.core.errors import TrysquareError

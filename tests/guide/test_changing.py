@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.guide.opened import agreeing, ask, opened, told, write_guide
 
+from tests.guide.opened import agreeing, ask, opened, told, write_guide
 from trysquare.app import App
 
 

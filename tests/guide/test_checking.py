@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tests.guide.opened import write_guide
 
+from tests.guide.opened import write_guide
 from trysquare.app import guide_config, guide_states
 from trysquare.guide.checking import Finding, check_content
 from trysquare.guide.projects import Projects

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tests.guide.opened import ask, opened, write_guide
 
+from tests.guide.opened import ask, opened, write_guide
 from trysquare import CallContext
 from trysquare.core.context import Principal
 from trysquare.core.handles import MemoryHandles

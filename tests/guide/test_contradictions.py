@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.guide.contents import document
 
+from tests.guide.contents import document
 from trysquare.guide.contradictions import MAX_CONTRADICTIONS, Place, contradictions
 from trysquare.guide.document import DocumentId
 from trysquare.guide.reading import read_document

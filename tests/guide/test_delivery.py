@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
 from tests.guide.contents import piece
 from tests.support import size
-
 from trysquare.guide.delivery import SHORT_DIGEST, Delivery, Piece, by_id, deliver, held_after
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types
 import pytest
 from mcp import Client
+
 from tests.docs.pages import ROOT
 from tests.docs.test_examples import ERAS, called, served
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tests.guide.opened import agreeing, ask, opened, told, write_guide
 
+from tests.guide.opened import agreeing, ask, opened, told, write_guide
 from trysquare.app import App
 
 

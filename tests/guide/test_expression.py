@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
 from tests.guide.reference_parser import Plain, read_plainly
 from tests.support import size
-
 from trysquare.guide.expression import (
     MAX_LENGTH,
     MAX_OPERANDS,

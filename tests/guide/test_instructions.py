@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 from tests.guide.contents import piece
-
 from trysquare.guide.document import DocumentType
 from trysquare.guide.instructions import BY_TYPE, held_digest, instruction_for, instruction_id, shared_instruction
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.guide.contents import piece
 
+from tests.guide.contents import piece
 from trysquare.guide.joining import joined
 
 ONE = piece("lang/a", text="\n# A\n\n", digest="0123456789abcdef", tokens=3, tags=frozenset({"x", "b"}))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.support import size
 
+from tests.support import size
 from trysquare.core.errors import ConfigurationError
 from trysquare.files import entries
 from trysquare.guide import library as library_module

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.guide.updating_process import PROJECT, opened_guide, state_of
 from tests.support import size
-
 from trysquare.core.toolset import Toolset
 from trysquare.store.database import open_database
 from trysquare.store.documents import StoredDocuments

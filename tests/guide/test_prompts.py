@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.guide.opened import ask, opened, write_guide
 
+from tests.guide.opened import ask, opened, write_guide
 from trysquare import CallContext
 from trysquare.app import App
 from trysquare.core.content import Text

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+
 from tests.docs.pages import ROOT, read_page
 from tests.guide.updating_process import opened_guide
-
 from trysquare.guide import contradictions, expression, flags, instructions, render, sandbox, selection
 from trysquare.guide.config import CategoryEntry, CollectionEntry, ExportEntry, GuideFile, Limits, PresetEntry
 from trysquare.guide.document import DocumentType

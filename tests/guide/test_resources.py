@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.guide.opened import agreeing, ask, opened, write_guide
 
+from tests.guide.opened import agreeing, ask, opened, write_guide
 from trysquare import CallContext
 from trysquare.app import App
 from trysquare.core.errors import NotFound, ToolError

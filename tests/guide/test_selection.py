@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
 from tests.guide.contents import FixedContent, document
 from tests.support import size
-
 from trysquare.core.errors import ErrorCode, NotFound
 from trysquare.guide.document import Document
 from trysquare.guide.expression import parse_expression

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.guide.opened import ask, opened, settings_for, told, write_guide
 
+from tests.guide.opened import ask, opened, settings_for, told, write_guide
 from trysquare import ConfigurationError
 from trysquare.app import App, open_app
 from trysquare.catalog.lint import lint

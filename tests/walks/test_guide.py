@@ -26,11 +26,11 @@ from mcp_types import (
     TextResourceContents,
 )
 from pydantic import BaseModel
+
 from tests.guide.opened import opened, write_guide
 from tests.walks.inspector import inspected
 from tests.walks.servers import served_over_http
 from tests.walks.stdio_process import REPOSITORY
-
 from trysquare.core.types import JsonObject
 from trysquare.serve.server import build_server
 
