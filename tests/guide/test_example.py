@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from tests.docs.pages import ROOT
-from tests.docs.test_examples import ERAS, called, served
+from tests.docs.test_examples import ERAS, called, copied, served
 
 
 async def fetched(client: Client, expression: str, **arguments: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ async def prompted(client: Client, *words: str) -> str:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_flag_and_a_preset_change_what_the_example_delivers(tmp_path: Path, era: str) -> None:
-    async with served("guide", tmp_path, era) as client:
+    async with served(copied("guide", tmp_path), era=era) as client:
         before = await fetched(client, "checklists/pull-request,policies/dep*")
         assert ids(before) == ["checklists/pull-request", "policies/dependencies"]
         assert "Somebody who did not write it has approved it." in before["value"]
@@ -45,7 +45,7 @@ async def test_a_flag_and_a_preset_change_what_the_example_delivers(tmp_path: Pa
 
 
 async def test_every_collection_and_preset_of_the_example_names_content(tmp_path: Path) -> None:
-    async with served("guide", tmp_path, "2026-07-28") as client:
+    async with served(copied("guide", tmp_path), era="2026-07-28") as client:
         collections = (await called(client, "guide_list_content", kind="collections"))["value"]
         assert [each["name"] for each in collections] == ["backend", "frontend", "before-merge", "newcomer"]
         for collection in collections:
@@ -60,7 +60,7 @@ async def test_every_collection_and_preset_of_the_example_names_content(tmp_path
 
 
 async def test_the_examples_content_is_sent_once_within_a_budget(tmp_path: Path) -> None:
-    async with served("guide", tmp_path, "2026-07-28") as client:
+    async with served(copied("guide", tmp_path), era="2026-07-28") as client:
         small = await fetched(client, "backend", budget=400)
         assert ids(small)
         assert small["left_out"]
@@ -70,7 +70,7 @@ async def test_the_examples_content_is_sent_once_within_a_budget(tmp_path: Path)
 
 
 async def test_the_examples_commands_prompts_resources_and_skills_are_served(tmp_path: Path) -> None:
-    async with served("guide", tmp_path, "2026-07-28") as client:
+    async with served(copied("guide", tmp_path), era="2026-07-28") as client:
         assert "Review src/app.py." in await prompted(client, ":review", "--strict", "src/app.py")
         assert "blocks the merge" in await prompted(client, ":review", "--strict")
         assert "Make a plan for: faster search." in await prompted(client, ":plan", "faster", "search")
