@@ -12,13 +12,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
 from trysquare.app import App, open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.telemetry import tracing
 from trysquare.core.errors import ConfigurationError
+from trysquare.serve.light_import import light_imports
 from trysquare.settings.load import Loaded
 from trysquare.settings.model import OAuthSettings
 from trysquare.store.tokens import Tokens
@@ -61,16 +60,6 @@ def _quick_start() -> Generator[None]:
         gc.enable()
 
 
-@contextmanager
-def _models_built_when_needed() -> Generator[None]:
-    """Let pydantic compile the models of the SDK when they are first used: it defines hundreds, a server uses a few."""
-    BaseModel.model_config["defer_build"] = True
-    try:
-        yield
-    finally:
-        del BaseModel.model_config["defer_build"]
-
-
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `:PORT` or `PORT`; an IPv6 host stands in brackets."""
     match = _ADDRESS.fullmatch(text)
@@ -88,7 +77,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
 
 
 async def _serve_stdio(loaded: Loaded) -> None:
-    with _models_built_when_needed():
+    with light_imports():
         from trysquare.serve.stdio import diverted_output, serve_descriptors
 
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
@@ -99,7 +88,7 @@ async def _serve_stdio(loaded: Loaded) -> None:
 
 
 async def _serve_http(loaded: Loaded) -> None:
-    with _models_built_when_needed():
+    with light_imports():
         from trysquare.serve.http import serve_http
 
     async with open_app(loaded.settings, origins=loaded.origins) as app:
