@@ -7,7 +7,7 @@ The four fields that every reader knows stay as they are: `current_behavior`, `c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -30,24 +30,25 @@ class Imported:
     """What a file says, and whether its parts agreed."""
 
     runs: Mapping[str, RunState]
+    histories: Mapping[str, tuple[Entry, ...]]
     inconsistent: tuple[str, ...] = ()
 
 
-def dump_state(plan: Plan, runs: Mapping[str, RunState], *, at: str) -> str:
+def dump_state(plan: Plan, runs: Mapping[str, RunState], histories: Mapping[str, Sequence[Entry]], *, at: str) -> str:
     """The text of the file: the main run at the top, the others below `runs`."""
-    document: JsonObject = {**_run_document(plan, runs[MAIN], at), "schema": SCHEMA}
-    others = {name: _run_document(plan, state, at) for name, state in sorted(runs.items()) if name != MAIN}
+    document: JsonObject = {**_run_document(plan, runs[MAIN], histories.get(MAIN, ()), at), "schema": SCHEMA}
+    others = sorted(name for name in runs if name != MAIN)
     if others:
-        document["runs"] = others
+        document["runs"] = {name: _run_document(plan, runs[name], histories.get(name, ()), at) for name in others}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _run_document(plan: Plan, state: RunState, at: str) -> JsonObject:
+def _run_document(plan: Plan, state: RunState, history: Sequence[Entry], at: str) -> JsonObject:
     document: JsonObject = {
         "current_behavior": f"{plan.bot}.{state.current.behavior}",
         "current_action": state.current.path(plan.bot),
         "timestamp": at,
-        "completed_actions": [_entry_document(plan, entry) for entry in state.history],
+        "completed_actions": [entry_document(plan, entry) for entry in history],
         "version": state.version,
         "behaviors": {name: {"current_action": action} for name, action in state.pointers.items()},
     }
@@ -60,7 +61,8 @@ def _run_document(plan: Plan, state: RunState, at: str) -> JsonObject:
     return document
 
 
-def _entry_document(plan: Plan, entry: Entry) -> JsonObject:
+def entry_document(plan: Plan, entry: Entry) -> JsonObject:
+    """One line of `completed_actions`."""
     document: JsonObject = {
         "action_state": entry.position.path(plan.bot),
         "timestamp": entry.at,
@@ -89,17 +91,19 @@ def parse_state(plan: Plan, text: str) -> Imported:
     if isinstance(schema := top.get("schema"), int) and schema > SCHEMA:
         raise UnreadableState(f"its schema is {schema}, and this version knows {SCHEMA}")
     notes: list[str] = []
-    runs = {MAIN: _read_run(plan, top, MAIN, notes)}
-    others = top.get("runs", {})
-    if isinstance(others, dict):
-        for name, part in cast(JsonObject, others).items():
-            if name != MAIN and isinstance(part, dict):
-                runs[name] = _read_run(plan, cast(JsonObject, part), name, notes)
-    return Imported(runs=runs, inconsistent=tuple(notes))
+    others = top.get("runs")
+    parts: JsonObject = {**cast(JsonObject, others if isinstance(others, dict) else {}), MAIN: top}
+    runs: dict[str, RunState] = {}
+    histories: dict[str, tuple[Entry, ...]] = {}
+    for name, part in parts.items():
+        if isinstance(part, dict):
+            histories[name] = _read_history(plan, cast(JsonObject, part).get("completed_actions"), notes)
+            runs[name] = _read_run(plan, cast(JsonObject, part), histories[name], name, notes)
+    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes))
 
 
-def _read_run(plan: Plan, document: JsonObject, run: str, notes: list[str]) -> RunState:
-    history = _read_history(plan, document.get("completed_actions"), notes)
+def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run: str, notes: list[str]) -> RunState:
+    latest = {entry.position: entry for entry in history}
     pointers = _read_pointers(plan, document.get("behaviors"))
     version = document.get("version")
     known = RunState(
@@ -108,14 +112,14 @@ def _read_run(plan: Plan, document: JsonObject, run: str, notes: list[str]) -> R
         else len(history),
         current=plan.first,
         pointers=pointers,
-        history=history,
+        latest=latest,
     )
     current = _read_current(plan, document, known, notes, run)
     return RunState(
         version=known.version,
         current=current,
         pointers={**pointers, current.behavior: current.action},
-        history=history,
+        latest=latest,
         delivered=document.get("delivered") is True,
         finished=document.get("workflow_complete") is True,
         rejections=_count(document.get("rejections")),
@@ -139,7 +143,7 @@ def _contradiction(document: JsonObject, known: RunState, pointer: Position) -> 
     """Whether the pointed action was completed after the pointer was written: a crash between two writes."""
     if not known.is_completed(pointer) or document.get("workflow_complete") is True:
         return None
-    last = next(entry for entry in reversed(known.history) if entry.position == pointer)
+    last = known.latest[pointer]
     if isinstance(document.get("version"), int):
         newer = last.version > known.version
     else:
@@ -155,8 +159,8 @@ def _by_completions(plan: Plan, document: JsonObject, known: RunState) -> Positi
     named = str(document.get("current_behavior", "")).rpartition(".")[2]
     if named in plan.behaviors:
         return derived(plan, known, named)
-    if known.history:
-        return derived(plan, known, known.history[-1].position.behavior)
+    if known.latest:
+        return derived(plan, known, max(known.latest.values(), key=lambda each: each.version).position.behavior)
     return plan.first
 
 

@@ -2,19 +2,20 @@
 
 A run has one current position and, for each behavior, a pointer of its own, so that work on another behavior in between
 loses nothing. Completions are only ever added: going back adds a `reopened` mark and deletes nothing. `version` grows
-with every change and orders everything; clocks order nothing.
+with every change and orders everything; clocks order nothing. A state keeps only the last word on each action, so that
+its size does not grow with its history; each move tells what it adds to the history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.plan import Jump, Plan, Position
 
 Approval: TypeAlias = Literal["claimed", "proven", "auto", "combined", "skipped"]
-"""How a completion came about: somebody said so, a person proved it, the action itself, with its next one, or skipped."""
+"""How a completion came about: somebody said so, a person proved it, by itself, with the next action, or skipped."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +41,8 @@ class RunState:
     current: Position
     pointers: Mapping[str, str] = field(default_factory=dict[str, str])
     """The current action of each behavior that was begun."""
-    history: tuple[Entry, ...] = ()
+    latest: Mapping[Position, Entry] = field(default_factory=dict[Position, Entry])
+    """The last word on each action that has one."""
     delivered: bool = False
     """Whether the current action's instructions were handed out since it became current."""
     finished: bool = False
@@ -49,13 +51,15 @@ class RunState:
 
     def is_completed(self, position: Position) -> bool:
         """Whether the last word on an action is that it is done."""
-        last = next((entry for entry in reversed(self.history) if entry.position == position), None)
+        last = self.latest.get(position)
         return last is not None and last.kind == "completed"
 
     def last_completed(self, behavior: str) -> Position | None:
         """The last action of a behavior that was completed and not taken up again."""
-        candidates = (entry.position for entry in reversed(self.history) if entry.position.behavior == behavior)
-        return next((position for position in candidates if self.is_completed(position)), None)
+        done = [
+            each for each in self.latest.values() if each.position.behavior == behavior and each.kind == "completed"
+        ]
+        return max(done, key=lambda each: each.version).position if done else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +68,7 @@ class Opened:
 
     state: RunState
     jump: Jump
+    added: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +80,7 @@ class Closed:
     next: Position | None
     completed_behavior: str | None = None
     next_behavior: str | None = None
+    added: tuple[Entry, ...] = ()
 
 
 def begin(plan: Plan) -> RunState:
@@ -122,12 +128,13 @@ def open_action(plan: Plan, state: RunState, position: Position, *, at: str, by:
             version=version,
             current=position,
             pointers={**state.pointers, position.behavior: position.action},
-            history=(*state.history, *reopened),
+            latest={**state.latest, **{entry.position: entry for entry in reopened}},
             delivered=True,
             finished=False,
             rejections=0 if fresh else state.rejections,
         ),
         jump=jump,
+        added=reopened,
     )
 
 
@@ -162,12 +169,12 @@ def close(
         by=by,
         reason=reason,
     )
-    history = (*state.history, entry)
-    done = replace(state, version=version, history=history, delivered=False, rejections=0)
+    latest = {**state.latest, entry.position: entry}
+    done = replace(state, version=version, latest=latest, delivered=False, rejections=0)
     following = plan.after(state.current)
     if following is not None:
-        return Closed(state=_at(done, following), completed=state.current, next=following)
-    return _end_of_behavior(plan, done, state.current)
+        return Closed(state=_at(done, following), completed=state.current, next=following, added=(entry,))
+    return replace(_end_of_behavior(plan, done, state.current), added=(entry,))
 
 
 def _end_of_behavior(plan: Plan, done: RunState, completed: Position) -> Closed:
@@ -194,12 +201,3 @@ def _at(state: RunState, position: Position) -> RunState:
 def reject(state: RunState, *, at: str) -> RunState:
     """Send the current action back to work: it stays current, and what was handed in does not count."""
     return replace(state, version=state.version + 1, rejections=state.rejections + 1)
-
-
-def completed_positions(state: RunState) -> Iterable[Position]:
-    """Every action whose last word is that it is done, each once, in the order of completion."""
-    seen: dict[Position, None] = {}
-    for entry in state.history:
-        if entry.kind == "completed" and state.is_completed(entry.position):
-            seen[entry.position] = None
-    return seen
