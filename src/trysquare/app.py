@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
@@ -28,8 +28,12 @@ from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import StoredHandles
+from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
+
+if TYPE_CHECKING:
+    from trysquare.guide.config import GuideConfig
 
 Origins: TypeAlias = Mapping[str, Origin]
 Door: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager[Toolset]]
@@ -71,6 +75,7 @@ class App:
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
             handles=LazyHandles(self.state) if shared else MemoryHandles(),
+            skills=bool(self.settings.guide),
         )
 
 
@@ -148,6 +153,29 @@ class LazyHandles:
         return StoredHandles(self._state.needed_database())
 
 
+class LazyStates:
+    """State files by path, each opened once, and made only when something is written."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, LazyDatabase] = {}
+
+    def of_project(self, root: Path) -> LazyDatabase:
+        """The state of a project, which holds its flags and stored documents."""
+        return self._of(project_state(root))
+
+    def of_user(self) -> LazyDatabase:
+        """The state of the user, which holds what is not of one project."""
+        return self._of(user_state())
+
+    def close(self) -> None:
+        """Let go of every file that was opened."""
+        for database in self._known.values():
+            database.close()
+
+    def _of(self, path: Path) -> LazyDatabase:
+        return self._known.setdefault(path, LazyDatabase(path))
+
+
 def state_file(settings: Settings, origins: Origins) -> Path:
     """Where state is kept: in the project where there is one, else with the user.
 
@@ -199,12 +227,46 @@ async def example_tools(settings: Settings, origins: Origins) -> AsyncGenerator[
     yield tools.toolset()
 
 
+@asynccontextmanager
+async def guide_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The guide's tools, prompts and resources. Its names begin with `guide` unless a prefix is configured."""
+    from trysquare.guide.toolset import guide_toolset
+
+    with guide_states() as states:
+        config = guide_config(settings)
+        async with guide_toolset(config, project_state=states.of_project, user_state=states.of_user()) as toolset:
+            own_prefix = settings.prefix is None
+            yield WrappedToolset(toolset, partial(_with_prefix, prefix="guide")) if own_prefix else toolset
+
+
+def _with_prefix(tool: Tool, *, prefix: str) -> Tool:
+    return replace(tool, metadata=replace(tool.metadata, prefix=prefix))
+
+
+def guide_config(settings: Settings) -> GuideConfig:
+    """Where the guide's content lies; the project is called by the name of its folder."""
+    from trysquare.guide.config import GuideConfig
+
+    root = settings.project.resolve()
+    return GuideConfig(project=root.name or "project", root=root, folders=settings.guide)
+
+
+@contextmanager
+def guide_states() -> Generator[LazyStates]:
+    """The state files of projects and of the user, closed at the end of the block."""
+    states = LazyStates()
+    try:
+        yield states
+    finally:
+        states.close()
+
+
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools),
     Room(name="bots", key="bot"),
     Room(name="gateway", key="gateway"),
-    Room(name="guide", key="guide"),
+    Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),
     Room(name="debug", key="debug"),
     Room(name="agents", key="agents"),

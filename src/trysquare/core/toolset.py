@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.prompt import Prompt
@@ -44,6 +44,9 @@ class Toolset(Protocol):
 
 class FixedToolset:
     """A toolset that stays as it was made."""
+
+    lists_resources_late: ClassVar[bool] = False
+    """True where listing the resources is work that a start must not wait for."""
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class CombinedToolset:
         self._toolsets = tuple(toolsets)
         by_name("tool", ((tool.name, tool) for tool in self.tools()))
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
-        by_name("resource", ((resource.uri, resource) for resource in self.resources()))
+        by_name("resource", ((resource.uri, resource) for each in self._toolsets for resource in _at_hand(each)))
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
@@ -201,6 +204,11 @@ def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Res
         if (values := template.match(uri)) is not None:
             return template.resource(uri, values)
     return None
+
+
+def _at_hand(toolset: Toolset) -> Sequence[Resource]:
+    """The resources that can be looked at without work; sets made of other sets have looked at theirs."""
+    return toolset.resources() if isinstance(toolset, FixedToolset) and not toolset.lists_resources_late else ()
 
 
 def _first(found: Iterable[K | None]) -> K | None:

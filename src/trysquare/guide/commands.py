@@ -101,4 +101,11 @@ def find_command(project: Project, line: CommandLine) -> Document:
 
 def command_values(line: CommandLine) -> dict[str, Any]:
     """What a command's template sees of how it was called."""
-    return {"arguments": list(line.arguments), "options": dict(line.options), "command": line.name}
+    return {"arguments": list(line.arguments), "options": _Options(line.options), "command": line.name}
+
+
+class _Options(dict[str, "str | bool"]):
+    """The options of a command; one that was not given is false, so that `{% if options.strict %}` simply works."""
+
+    def __missing__(self, key: str) -> bool:
+        return False

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +16,7 @@ from trysquare.guide.content import Category, Collection
 FILE = "guide.json"
 NAME = re.compile(r"[\w][\w.-]{0,49}")
 
+ExportFormat: TypeAlias = Literal["agents", "claude", "cursor"]
 Name = Annotated[str, Field(pattern=r"^[\w][\w.-]{0,49}$")]
 
 
@@ -72,8 +73,7 @@ class ExportEntry(_Closed):
 
     path: str
     expression: str
-    format: str = "agents"
-    digest: str | None = None
+    format: ExportFormat = "agents"
 
 
 class GuideFile(_Closed):

@@ -7,12 +7,13 @@ carries the digest of that part, so that a change of the content and an edit of 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trysquare.core.errors import InvalidArguments, NotFound
+from trysquare.core.errors import NotFound
 from trysquare.files.sealed_folder import SealedFolder
 from trysquare.guide.config import ExportEntry
 from trysquare.guide.delivery import Piece
@@ -21,12 +22,12 @@ from trysquare.guide.instructions import instruction_for
 from trysquare.guide.project import Project
 from trysquare.guide.skills import skill_name
 
-Format: TypeAlias = Literal["agents", "claude", "cursor"]
-State: TypeAlias = Literal["same", "missing", "content changed", "edited by hand"]
+State: TypeAlias = Literal["same", "missing", "content changed", "edited by hand", "left over"]
+"""How a file on disk compares: `left over` is a part whose document is no longer exported."""
 
-DEFAULT_PATHS: dict[Format, str] = {"agents": "AGENTS.md", "claude": "CLAUDE.md", "cursor": ".cursor/rules"}
 _BEGIN = re.compile(r"<!-- trysquare guide begin: (?P<expression>[^\n]*?) sha256:(?P<digest>[0-9a-f]{64}) -->\n")
 _END = "<!-- trysquare guide end -->\n"
+_RULE = ".mdc"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,43 +35,64 @@ class ExportedFile:
     """One file of an export: where it lies, what it should hold, and how the one on disk compares."""
 
     path: str
-    text: str
-    """The whole file as it should be, with the text that people wrote around our part."""
+    text: str | None
+    """The whole file as it should be, with the text that people wrote around our part; None where it should go."""
     state: State
 
 
 def planned(project: Project, root: SealedFolder, entry: ExportEntry) -> list[ExportedFile]:
     """What an export would write, and how that compares to what lies there now."""
     pieces = fetch(project, Request(expression=entry.expression)).delivery.sent
-    if entry.format == "cursor":
-        parts = {f"{entry.path}/{_cursor_name(piece)}": _cursor_rule(piece) for piece in pieces}
-    elif entry.format in ("agents", "claude"):
-        parts = {entry.path: _sections(pieces)}
-    else:
-        raise InvalidArguments(f"`{entry.format}` is no format: agents, claude and cursor are.")
-    return [_compared(root, path, body, entry) for path, body in parts.items()]
+    if entry.format != "cursor":
+        return [_compared(root, entry.path, "", _sections(pieces), entry.expression)]
+    rules = {f"{entry.path}/{name}": piece for name, piece in _rule_names(pieces)}
+    files = [
+        _compared(root, path, _rule_head(piece), _text(piece) + "\n", entry.expression)
+        for path, piece in rules.items()
+    ]
+    return [*files, *_left_over(root, entry.path, known=set(rules))]
 
 
-def write(root: SealedFolder, files: list[ExportedFile]) -> list[str]:
+def write_files(root: SealedFolder, files: Sequence[ExportedFile]) -> list[str]:
     """Write the files that differ, each whole. Returns their paths."""
     written = [file for file in files if file.state != "same"]
     for file in written:
-        root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
+        if file.text is None:
+            root.remove(file.path)
+        else:
+            root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
     return [file.path for file in written]
 
 
-def _compared(root: SealedFolder, path: str, body: str, entry: ExportEntry) -> ExportedFile:
-    head, rest = _head(body) if entry.format == "cursor" else ("", body)
-    block = _block(rest, entry.expression)
+def _compared(root: SealedFolder, path: str, head: str, body: str, expression: str) -> ExportedFile:
+    block = _block(body, expression)
     try:
         existing = root.read_text(path).replace("\r\n", "\n")
     except NotFound:
         return ExportedFile(path=path, text=head + block, state="missing")
-    return ExportedFile(path=path, text=_placed(existing, head, block), state=_state(existing, rest))
+    return ExportedFile(path=path, text=_placed(existing, head, block), state=_state(existing, body))
+
+
+def _left_over(root: SealedFolder, folder: str, *, known: set[str]) -> Iterator[ExportedFile]:
+    """Rules that an earlier export wrote and that this one does not."""
+    try:
+        found = [entry.path for entry in root.walk(folder, max_depth=1)]
+    except NotFound:
+        return
+    for path in found:
+        if path in known or not path.endswith(_RULE):
+            continue
+        existing = root.read_text(path).replace("\r\n", "\n")
+        if (place := _part(existing)) is None:
+            continue
+        if _is_edited(existing, place):
+            yield ExportedFile(path=path, text=None, state="edited by hand")
+        else:
+            yield ExportedFile(path=path, text=None, state="left over")
 
 
 def _block(body: str, expression: str) -> str:
-    shown = expression.replace("\n", " ").replace("-->", "")
+    shown = " ".join(expression.replace("-->", "").split())
     return f"<!-- trysquare guide begin: {shown} sha256:{_digest(body)} -->\n{body}{_END}"
 
 
@@ -85,15 +107,12 @@ def _placed(existing: str, head: str, block: str) -> str:
 
 
 def _state(existing: str, body: str) -> State:
-    found = _part(existing)
-    if found is None:
+    place = _part(existing)
+    if place is None:
         return "missing"
-    begin = _BEGIN.match(existing, found[0])
-    assert begin is not None
-    lies_there = existing[begin.end() : found[1]].removesuffix(_END)
-    if lies_there == body:
+    if _body(existing, place) == body:
         return "same"
-    return "content changed" if _digest(lies_there) == begin["digest"] else "edited by hand"
+    return "edited by hand" if _is_edited(existing, place) else "content changed"
 
 
 def _part(existing: str) -> tuple[int, int] | None:
@@ -104,33 +123,51 @@ def _part(existing: str) -> tuple[int, int] | None:
     return None if end < 0 else (begin.start(), end + len(_END))
 
 
+def _body(existing: str, place: tuple[int, int]) -> str:
+    begin = _BEGIN.match(existing, place[0])
+    assert begin is not None
+    return existing[begin.end() : place[1]].removesuffix(_END)
+
+
+def _is_edited(existing: str, place: tuple[int, int]) -> bool:
+    begin = _BEGIN.match(existing, place[0])
+    assert begin is not None
+    return _digest(_body(existing, place)) != begin["digest"]
+
+
 def _digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
 
 
-def _sections(pieces: tuple[Piece, ...]) -> str:
+def _sections(pieces: Sequence[Piece]) -> str:
     return "".join(f"{_section(piece)}\n" for piece in pieces)
 
 
+def _text(piece: Piece) -> str:
+    # A document that quoted our own mark would end the part before its end.
+    return piece.text.replace("\r\n", "\n").replace(_END.strip(), "").strip()
+
+
 def _section(piece: Piece) -> str:
-    title = "" if piece.text.lstrip().startswith("#") else f"## {piece.document.title or piece.document.id.name}\n\n"
-    return f"{title}{piece.text.strip()}\n\n_{instruction_for(piece)}_\n"
+    text = _text(piece)
+    title = "" if text.startswith("#") else f"## {piece.document.title or piece.document.id.name}\n\n"
+    return f"{title}{text}\n\n_{instruction_for(piece)}_\n"
 
 
-def _cursor_name(piece: Piece) -> str:
-    return f"{skill_name(str(piece.document.id))}.mdc"
+def _rule_names(pieces: Sequence[Piece]) -> Iterator[tuple[str, Piece]]:
+    """A file name for each rule; two documents whose names become the same are told apart by a number."""
+    taken: set[str] = set()
+    for piece in pieces:
+        name = base = skill_name(str(piece.document.id))
+        number = 2
+        while name in taken:
+            name, number = f"{base}-{number}", number + 1
+        taken.add(name)
+        yield f"{name}{_RULE}", piece
 
 
-def _cursor_rule(piece: Piece) -> str:
-    about: Mapping[str, str] = {
-        "description": piece.document.description or piece.document.title or str(piece.document.id),
-        "alwaysApply": "true" if piece.document.type == "agent/requirements" else "false",
-    }
-    lines = "".join(f"{key}: {value}\n" for key, value in about.items())
-    return f"---\n{lines}---\n{piece.text.strip()}\n"
-
-
-def _head(body: str) -> tuple[str, str]:
-    """Part a rule into its front matter, which has to come first in its file, and the rest."""
-    end = body.index("---\n", 4) + 4
-    return body[:end], body[end:]
+def _rule_head(piece: Piece) -> str:
+    """The front matter of a new rule. Once it is there it belongs to the people, who may add globs to it."""
+    about = piece.document.description or piece.document.title or str(piece.document.id)
+    always = "true" if piece.document.type == "agent/requirements" else "false"
+    return f"---\ndescription: {json.dumps(about, ensure_ascii=False)}\nalwaysApply: {always}\n---\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
 from trysquare.catalog.tokens import count_tokens
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
@@ -64,7 +66,7 @@ def fetch(project: Project, request: Request) -> Fetched:
     pieces, failed = _pieces(project, shown, flags)
     if not pieces:
         raise ToolError(failed[0], code=ErrorCode.CONFIG_INVALID)
-    delivery = deliver(pieces, budget=_budget(request, project), held=request.held)
+    delivery = deliver(pieces, budget=request.budget, held=request.held)
     wants_conflicts = project.flag("report-conflicts").value
     found = contradictions([piece.document for piece in pieces]) if wants_conflicts else []
     return Fetched(
@@ -90,13 +92,6 @@ def _current_selection(expression: Expression, project: Project) -> Selection:
     return selection if project.is_current(looked_at) else select(expression, project)
 
 
-def _budget(request: Request, project: Project) -> int | None:
-    if request.budget is not None:
-        return request.budget
-    set_by_flag = project.flag("content-budget").value
-    return set_by_flag if isinstance(set_by_flag, int) else None
-
-
 def _by_flags(chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple[list[Chosen], tuple[Hidden, ...]]:
     shown: list[Chosen] = []
     hidden: list[Hidden] = []
@@ -115,7 +110,7 @@ def _all_hidden(hidden: Sequence[Hidden]) -> NotFound:
     return NotFound(
         f"What the expression names is hidden by flags: {named}.",
         code=ErrorCode.RESOURCE_NOT_FOUND,
-        instruction="Ask the person whether to set the flag; set_project_flag does it.",
+        instruction="Ask the person whether to set the flag for this project.",
     )
 
 
@@ -124,20 +119,29 @@ def _pieces(project: Project, chosen: Sequence[Chosen], flags: dict[str, FlagVal
     failed: list[str] = []
     for each in chosen:
         try:
-            text = render(each.document, flags=flags, include=lambda name: _included(project, name))
+            text = render(each.document, flags=flags, include=lambda name: included_text(project, name))
         except ToolError as error:
             failed.append(error.message)
             continue
-        pieces.append(Piece(chosen=each, text=text, digest=_digest(each.document, text), tokens=count_tokens(text)))
+        digest, tokens = _measured(project.name, str(each.document.id), each.document.type,
+                                   each.document.instruction, text)  # fmt: skip
+        pieces.append(Piece(chosen=each, text=text, digest=digest, tokens=tokens))
     return pieces, failed
 
 
-def _digest(document: Document, text: str) -> str:
-    """The digest of what is delivered. A plain document's own would do, but a template's depends on flags."""
-    return hashlib.sha256(f"{document.id}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+@lru_cache(maxsize=20_000)
+def _measured(project: str, id: str, kind: str, instruction: str | None, text: str) -> tuple[str, int]:
+    """The digest and the tokens of what is delivered.
+
+    The digest stands for the text together with what is to be done with it, in one project: what one project's answer
+    told is never taken for another's.
+    """
+    whole = json.dumps([project, id, kind, instruction, text])
+    return hashlib.sha256(whole.encode()).hexdigest(), count_tokens(text)
 
 
-def _included(project: Project, name: str) -> str | None:
+def included_text(project: Project, name: str) -> str | None:
+    """The text of a document that a template includes by its id."""
     try:
         operand = parse_expression(name).parts[0].operands[0]
     except ToolError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trysquare.core.types import JsonObject
 from trysquare.guide.delivery import SHORT_DIGEST, Piece
 from trysquare.guide.document import DocumentType
 
@@ -21,23 +20,20 @@ def instruction_for(piece: Piece) -> str:
     return piece.document.instruction or BY_TYPE[piece.document.type]
 
 
-def instruction_list(project: str, pieces: Sequence[Piece]) -> list[JsonObject]:
-    """Each instruction with an id that names project, document and version, so that none is taken for another's."""
-    return [
-        {
-            "id": f"{project}:{piece.document.id}@{piece.digest[:SHORT_DIGEST]}",
-            "type": piece.document.type,
-            "instruction": instruction_for(piece),
-        }
-        for piece in pieces
-    ]
+def instruction_id(project: str, piece: Piece) -> str:
+    """Which instruction it is: of which project, which document and which version, so that none is taken for another.
+
+    Who names it in `held` tells that they hold that version of the document.
+    """
+    return f"{project}:{piece.document.id}@{piece.digest[:SHORT_DIGEST]}"
 
 
-def summary_instruction(pieces: Sequence[Piece]) -> str:
-    """One line for the agent: the same instruction once, with the documents that it is for."""
-    grouped: dict[str, list[str]] = {}
-    for piece in pieces:
-        grouped.setdefault(instruction_for(piece), []).append(str(piece.document.id))
-    if len(grouped) == 1:
-        return next(iter(grouped))
-    return " ".join(f"{', '.join(ids)}: {text}" for text, ids in grouped.items())
+def held_digest(text: str) -> str:
+    """The digest in an instruction's id; a digest by itself stays as it is."""
+    return text.rpartition("@")[2]
+
+
+def shared_instruction(pieces: Sequence[Piece]) -> str | None:
+    """The instruction that holds for all of these documents; None where they differ."""
+    found = {instruction_for(piece) for piece in pieces}
+    return found.pop() if len(found) == 1 else None

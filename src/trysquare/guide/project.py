@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.guide.config import GuideFile, Limits, PresetEntry
@@ -14,8 +15,10 @@ from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.flags import FlagValue, Resolved, resolve
 from trysquare.guide.library import Library, Problem
 from trysquare.guide.reading import read_document
+from trysquare.guide.search import ContentSearch
 from trysquare.store.documents import StoredDocuments
 from trysquare.store.flags import StoredFlags
+from trysquare.store.projects import RegisteredProject
 
 
 class Project:
@@ -23,28 +26,34 @@ class Project:
 
     def __init__(
         self,
+        entry: RegisteredProject,
         *,
-        name: str,
-        root: Path,
-        folders: Sequence[Path],
         stored: StoredDocuments,
         flags: StoredFlags,
         features: StoredFlags,
         limits: Limits | None = None,
     ) -> None:
-        self.name = name
-        self.root = root
+        self.entry = entry
+        self.name = entry.name
+        self.root = entry.root
         self.stored = stored
         self.flags = flags
         self.features = features
-        self.libraries = tuple(Library(folder, limits=limits) for folder in folders)
+        self.libraries = tuple(Library(folder, limits=limits) for folder in entry.folders)
+        self.search = ContentSearch(self)
         self._shelf = _StoredShelf(stored)
         self._refuse_collisions()
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Let go of the folders and of what was made of their content."""
+        self.search.close()
         for library in self.libraries:
             library.close()
+
+    def require_readable(self) -> None:
+        """Read each `guide.json` again if it changed; raises `ConfigurationError` where one cannot be read."""
+        for library in self.libraries:
+            library.categories()
 
     def category(self, name: str) -> Category | None:
         return next((found for each in self.libraries if (found := each.category(name))), None) or self._shelf.category(
@@ -85,6 +94,10 @@ class Project:
     def version(self) -> tuple[int, ...]:
         """Numbers that differ after every change of the content."""
         return (*(library.version for library in self.libraries), self.stored.changes())
+
+    def shown_version(self) -> tuple[Any, ...]:
+        """A value that differs after every change of what is shown: the content, or a flag that hides some of it."""
+        return (*self.version(), tuple(sorted((name, str(value)) for name, value in self.flag_values().items())))
 
     def presets(self) -> Mapping[str, PresetEntry]:
         """The presets that the folders name."""

@@ -6,16 +6,29 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from trysquare.core.errors import ErrorCode, NotFound
+from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.guide.config import GuideConfig
 from trysquare.guide.project import Project
-from trysquare.store.database import Database
 from trysquare.store.documents import StoredDocuments
 from trysquare.store.flags import StoredFlags
+from trysquare.store.lazy import Transactions
 from trysquare.store.projects import RegisteredProject, StoredProjects
 
 FEATURES = "feature"
+
+
+class ProjectListener:
+    """Who wants to know of projects: that one was opened, left, or shows something else than before."""
+
+    def opened(self, project: Project) -> None:
+        """A project was opened."""
+
+    def left(self, project: Project) -> None:
+        """A project is no longer used."""
+
+    def changed(self, project: Project) -> None:
+        """A call changed what a project shows: its flags, its stored documents, or its `guide.json`."""
 
 
 class Projects:
@@ -25,42 +38,99 @@ class Projects:
         self,
         default: GuideConfig,
         *,
-        project_state: Callable[[Path], Database],
-        user_state: Callable[[], Database],
+        project_state: Callable[[Path], Transactions],
+        user_state: Transactions,
     ) -> None:
         self._default = default
         self._project_state = project_state
-        self._user_state = user_state
+        self._register = StoredProjects(user_state)
+        self.features = StoredFlags(user_state, FEATURES)
+        """The flags of the user, for all projects."""
         self._open: dict[str, Project] = {}
         self._lock = threading.RLock()
-        self._listeners: list[Callable[[Project], None]] = []
-
-    @property
-    def _register(self) -> StoredProjects:
-        return StoredProjects(self._user_state())
+        self._listeners: list[ProjectListener] = []
 
     @property
     def default_name(self) -> str:
         """The project of a call that names none."""
         return self._default.project
 
-    @property
-    def features(self) -> StoredFlags:
-        """The flags of the user, for all projects."""
-        return StoredFlags(self._user_state(), FEATURES)
-
-    def on_open(self, listener: Callable[[Project], None]) -> None:
-        """Tell of every project that is opened, so that its folders can be watched."""
+    def listen(self, listener: ProjectListener) -> None:
+        """Tell this listener of everything from now on, and of the projects that are open already."""
         with self._lock:
             self._listeners.append(listener)
             for project in self._open.values():
-                listener(project)
+                listener.opened(project)
 
     def get(self, name: str | None = None) -> Project:
-        """The project of that name, or the default one."""
+        """The project of that name, or the default one, for a call: what is wrong with its files is told to it."""
+        try:
+            project = self._named(name) if name and name != self.default_name else self.open_default()
+            project.require_readable()
+        except ConfigurationError as error:
+            raise ToolError(
+                f"The content cannot be read: {error}",
+                code=ErrorCode.CONFIG_INVALID,
+                instruction="Tell the person; once the file is mended, the same call can be sent again.",
+            ) from None
+        return project
+
+    def open_default(self) -> Project:
+        """The default project, for whoever starts with it: its errors are those of a configuration."""
+        with self._lock:
+            return self._opened_once(self._default_entry())
+
+    def known(self) -> Mapping[str, RegisteredProject]:
+        """Every project by name: the default one first."""
+        default = self._default_entry()
+        others = {each.name: each for each in self._register.all() if not self._is_default(each.name)}
+        return {default.name: default, **others}
+
+    def register(self, entry: RegisteredProject) -> Project:
+        """Add a project to the user's register, once its content has been read without a fault."""
+        if self._is_default(entry.name):
+            raise InvalidArguments(
+                f"`{entry.name}` is the name of the server's own project.", instruction="Choose another name."
+            )
+        project = self._made(entry)
+        self._register.put(entry)
+        self._leave(entry.name)
+        with self._lock:
+            return self._kept(project)
+
+    def unregister(self, name: str) -> None:
+        """Take a project out of the register; its files stay."""
+        self._register.remove(name)
+        self._leave(name)
+
+    def changed(self, project: Project) -> None:
+        """Tell the listeners that a project shows something else than before."""
+        for listener in list(self._listeners):
+            listener.changed(project)
+
+    def features_changed(self) -> None:
+        """Tell the listeners that all open projects may show something else than before."""
+        for project in list(self._open.values()):
+            self.changed(project)
+
+    def close(self) -> None:
+        """Let go of all projects."""
+        for name in list(self._open):
+            self._leave(name)
+
+    def _default_entry(self) -> RegisteredProject:
+        return RegisteredProject(name=self._default.project, root=self._default.root, folders=self._default.folders)
+
+    def _is_default(self, name: str) -> bool:
+        return name.lower() == self.default_name.lower()
+
+    def _named(self, wanted: str) -> Project:
+        with self._lock:
+            return self._opened_once(self._found(wanted))
+
+    def _found(self, wanted: str) -> RegisteredProject:
         known = self.known()
-        wanted = name or self.default_name
-        found = next((each for each in known if each.lower() == wanted.lower()), None)
+        found = known.get(wanted) or next((known[each] for each in known if each.lower() == wanted.lower()), None)
         if found is None:
             close = nearest(wanted, known, count=3) or list(known)[:5]
             raise NotFound(
@@ -68,51 +138,36 @@ class Projects:
                 code=ErrorCode.RESOURCE_NOT_FOUND,
                 instruction="Use one of these names, or leave `project` out for the default.",
             )
+        return found
+
+    def _opened_once(self, entry: RegisteredProject) -> Project:
+        known = self._open.get(entry.name)
+        if known is not None and known.entry == entry:
+            return known
+        # Another process may have registered another folder under the same name.
+        self._leave(entry.name)
+        return self._kept(self._made(entry))
+
+    def _kept(self, project: Project) -> Project:
+        self._open[project.name] = project
+        for listener in self._listeners:
+            listener.opened(project)
+        return project
+
+    def _leave(self, name: str) -> None:
         with self._lock:
-            if found not in self._open:
-                self._open[found] = self._opened(known[found])
-            return self._open[found]
+            project = self._open.pop(name, None)
+        if project is not None:
+            for listener in list(self._listeners):
+                listener.left(project)
+            project.close()
 
-    def known(self) -> Mapping[str, RegisteredProject]:
-        """Every project by name: the default one first."""
-        default = RegisteredProject(name=self._default.project, root=self._default.root, folders=self._default.folders)
-        others = {each.name: each for each in self._register.all() if each.name.lower() != default.name.lower()}
-        return {default.name: default, **others}
-
-    def register(self, project: RegisteredProject) -> None:
-        """Add a project to the user's register."""
-        self._register.put(project)
-        self._forget(project.name)
-
-    def unregister(self, name: str) -> None:
-        """Take a project out of the register; its files stay."""
-        self._register.remove(name)
-        self._forget(name)
-
-    def close(self) -> None:
-        """Let go of all projects."""
-        with self._lock:
-            for project in self._open.values():
-                project.close()
-            self._open.clear()
-
-    def _forget(self, name: str) -> None:
-        with self._lock:
-            opened = self._open.pop(name, None)
-            if opened is not None:
-                opened.close()
-
-    def _opened(self, known: RegisteredProject) -> Project:
-        state = self._project_state(known.root)
-        project = Project(
-            name=known.name,
-            root=known.root,
-            folders=known.folders,
-            stored=StoredDocuments(state, known.name),
-            flags=StoredFlags(state, f"project:{known.name}"),
+    def _made(self, entry: RegisteredProject) -> Project:
+        state = self._project_state(entry.root)
+        return Project(
+            entry,
+            stored=StoredDocuments(state, entry.name),
+            flags=StoredFlags(state, f"project:{entry.name}"),
             features=self.features,
             limits=self._default.limits,
         )
-        for listener in self._listeners:
-            listener(project)
-        return project

@@ -11,6 +11,7 @@ from trysquare.core.errors import ToolError
 from trysquare.core.prompt import Prompt, PromptArgument, PromptMessage
 from trysquare.core.result import Result
 from trysquare.guide.commands import command_values, commands, find_command, is_command, parse_command
+from trysquare.guide.fetch import included_text
 from trysquare.guide.projects import Projects
 from trysquare.guide.render import render
 
@@ -71,7 +72,12 @@ def _command_text(projects: Projects, words: Sequence[str]) -> str:
     project = projects.get()
     line = parse_command(words)
     document = find_command(project, line)
-    return render(document, flags=project.flag_values(), include=lambda name: None, values=command_values(line))
+    return render(
+        document,
+        flags=project.flag_values(),
+        include=lambda name: included_text(project, name),
+        values=command_values(line),
+    )
 
 
 def _told(result: Result[Any]) -> str:

@@ -7,9 +7,10 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from trysquare.guide.content import Content
 from trysquare.guide.document import Document
-from trysquare.guide.project import Project
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 
@@ -23,11 +24,17 @@ class Hit:
     score: float
 
 
+class Searched(Content, Protocol):
+    """Content that tells when it has changed."""
+
+    def version(self) -> tuple[int, ...]: ...
+
+
 class ContentSearch:
     """Full-text search over one project's documents."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, content: Searched) -> None:
+        self._content = content
         self._lock = threading.Lock()
         self._version: tuple[int, ...] | None = None
         self._documents: list[Document] = []
@@ -43,6 +50,13 @@ class ContentSearch:
             found = self._matching(index, words, " AND ", limit) or self._matching(index, words, " OR ", limit)
         return found
 
+    def close(self) -> None:
+        """Let go of the index; a later search makes it anew."""
+        with self._lock:
+            if self._index is not None:
+                self._index.close()
+            self._index, self._documents = None, []
+
     def _matching(self, index: sqlite3.Connection, words: Sequence[str], joint: str, limit: int) -> list[Hit]:
         asked = joint.join(f'"{word}"*' for word in words)
         rows = index.execute(
@@ -56,18 +70,18 @@ class ContentSearch:
         ]
 
     def _current(self) -> sqlite3.Connection:
-        version = self._project.version()
+        version = self._content.version()
         if self._index is None or version != self._version:
             if self._index is not None:
                 self._index.close()
             self._index = self._built()
             # Asked again after reading: reading itself may have noticed changes.
-            self._version = self._project.version()
+            self._version = self._content.version()
         return self._index
 
     def _built(self) -> sqlite3.Connection:
         self._documents = [
-            each for category in self._project.categories() for each in self._project.documents(category.name)
+            each for category in self._content.categories() for each in self._content.documents(category.name)
         ]
         index = sqlite3.connect(":memory:", check_same_thread=False)
         index.execute(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
-from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.store.database import Database
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.store.lazy import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,10 +23,14 @@ class StoredDocument:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
+DocumentChange: TypeAlias = Callable[[StoredDocument | None], StoredDocument]
+"""From a document as it is now, or None where there is none, to what it shall be."""
+
+
 class StoredDocuments:
     """The stored documents of one project."""
 
-    def __init__(self, database: Database, project: str) -> None:
+    def __init__(self, database: Transactions, project: str) -> None:
         self._database = database
         self._project = project
 
@@ -41,10 +45,7 @@ class StoredDocuments:
         """Every document, in order of category and name."""
         query = "SELECT category, name, text, metadata FROM documents WHERE project = ? ORDER BY category, name"
         with self._database.read() as connection:
-            return [
-                StoredDocument(category=category, name=name, text=text, metadata=json.loads(metadata))
-                for category, name, text, metadata in connection.execute(query, (self._project,))
-            ]
+            return [_document(*row) for row in connection.execute(query, (self._project,))]
 
     def put(self, document: StoredDocument, *, by: str) -> None:
         """Keep a document, in place of one of the same name."""
@@ -52,18 +53,36 @@ class StoredDocuments:
             self._insert(connection, document, by)
             self._count(connection)
 
-    def move(self, category: str, name: str, document: StoredDocument, *, by: str) -> None:
-        """Put a document in place of another one, which may have another name."""
+    def change(self, category: str, name: str, change: DocumentChange, *, by: str) -> StoredDocument:
+        """Change a document as it is now, or make it. What the change returns may have another name.
+
+        Reading and writing are one transaction, so that of two changes at the same time neither undoes the other.
+        """
         with self._database.write() as connection:
-            self._delete(connection, category, name)
-            self._insert(connection, document, by)
+            before = self._find(connection, category, name)
+            after = change(before)
+            if before is not None:
+                self._delete(connection, category, name)
+            if self._find(connection, after.category, after.name) is not None:
+                raise ToolError(
+                    f"There is a stored document `{after.category}/{after.name}` already.",
+                    code=ErrorCode.STATE_CONFLICT,
+                    instruction="Choose another name, or remove that document first.",
+                )
+            self._insert(connection, after, by)
             self._count(connection)
+        return after
 
     def remove(self, category: str, name: str) -> None:
         """Forget a document."""
         with self._database.write() as connection:
             self._delete(connection, category, name)
             self._count(connection)
+
+    def _find(self, connection: sqlite3.Connection, category: str, name: str) -> StoredDocument | None:
+        query = "SELECT category, name, text, metadata FROM documents WHERE project = ? AND category = ? AND name = ?"
+        found = connection.execute(query, (self._project, category, name)).fetchone()
+        return None if found is None else _document(*found)
 
     def _insert(self, connection: sqlite3.Connection, document: StoredDocument, by: str) -> None:
         connection.execute(
@@ -93,3 +112,7 @@ class StoredDocuments:
             " ON CONFLICT (project) DO UPDATE SET count = count + 1",
             (self._project,),
         )
+
+
+def _document(category: str, name: str, text: str, metadata: str) -> StoredDocument:
+    return StoredDocument(category=category, name=name, text=text, metadata=json.loads(metadata))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from trysquare.store.database import Database
+from trysquare.store.lazy import Transactions
 
 FlagValue: TypeAlias = bool | int | float | str | list[str]
 
@@ -15,7 +15,7 @@ FlagValue: TypeAlias = bool | int | float | str | list[str]
 class StoredFlags:
     """The flags of one scope in a state file."""
 
-    def __init__(self, database: Database, scope: str) -> None:
+    def __init__(self, database: Transactions, scope: str) -> None:
         self._database = database
         self._scope = scope
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.store.database import Database
+from trysquare.store.lazy import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +23,7 @@ class RegisteredProject:
 class StoredProjects:
     """The register of projects in the user's state file."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def all(self) -> list[RegisteredProject]:

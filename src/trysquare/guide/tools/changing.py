@@ -75,30 +75,35 @@ def changing_tools(projects: Projects) -> list[Tool]:
         """Add a category of documents, or change one."""
         project = projects.get(args.project)
         entry = _changed_category(project, args)
+        projects.changed(project)
         return answer(project, {"category": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_collection(args: SetCollection) -> Result[Any]:
         """Add a collection of expressions, or change one."""
         project = projects.get(args.project)
         entry = _changed_collection(project, args)
+        projects.changed(project)
         return answer(project, {"collection": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_preset(args: SetPreset) -> Result[Any]:
         """Add a preset of flags and content, or change one."""
         project = projects.get(args.project)
         entry = _changed_preset(project, args)
+        projects.changed(project)
         return answer(project, {"preset": args.name, **entry.model_dump(exclude_none=True)})
 
     def set_document(args: SetDocument, context: CallContext) -> Result[Any]:
         """Store a document beside the files, or change a stored one."""
         project = projects.get(args.project)
         stored = _changed_document(project, args, by=context.principal.subject)
+        projects.changed(project)
         return answer(project, {"document": f"{stored.category}/{stored.name}", "characters": len(stored.text)})
 
     def remove_content(args: RemoveContent) -> Result[Any]:
         """Remove a category, collection, preset or stored document."""
         project = projects.get(args.project)
         _removed(project, args)
+        projects.changed(project)
         return answer(project, {"removed": args.kind, "name": args.name})
 
     return [
@@ -164,24 +169,23 @@ def _changed_preset(project: Project, args: SetPreset) -> PresetEntry:
 
 
 def _changed_document(project: Project, args: SetDocument, *, by: str) -> StoredDocument:
-    known = {f"{each.category}/{each.name}".lower(): each for each in project.stored.all()}
-    before = known.get(args.id.lower())
     identity = _document_id(args.rename or args.id)
-    if before is None and args.text is None:
-        raise InvalidArguments(f"`{args.id}` is not stored yet, so `text` is needed.")
-    document = StoredDocument(
-        category=identity.category,
-        name=identity.name,
-        text=args.text if args.text is not None else before.text if before else "",
-        metadata={**(before.metadata if before else {}), **(args.metadata or {})},
-    )
-    # Read it once, so that metadata which no reader could use is refused now.
-    read_document(identity, document.text, source="stored", extra=document.metadata)
-    if before is None:
-        project.stored.put(document, by=by)
-    else:
-        project.stored.move(before.category, before.name, document, by=by)
-    return document
+
+    def change(before: StoredDocument | None) -> StoredDocument:
+        if before is None and args.text is None:
+            raise InvalidArguments(f"`{args.id}` is not stored yet, so `text` is needed.")
+        document = StoredDocument(
+            category=identity.category,
+            name=identity.name,
+            text=args.text if args.text is not None else before.text if before else "",
+            metadata={**(before.metadata if before else {}), **(args.metadata or {})},
+        )
+        # Read it once, so that metadata which no reader could use is refused now.
+        read_document(identity, document.text, source="stored", extra=document.metadata)
+        return document
+
+    known = _document_id(args.id)
+    return project.stored.change(known.category, known.name, change, by=by)
 
 
 def _document_id(text: str) -> DocumentId:

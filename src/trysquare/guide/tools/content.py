@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from trysquare.core.context import CallContext
+from trysquare.core.errors import NotFound
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
-from trysquare.guide.delivery import SHORT_DIGEST, Piece, held_after
+from trysquare.guide.addresses import expression_for
+from trysquare.guide.delivery import Delivery, Piece, held_after
 from trysquare.guide.fetch import Fetched, Request, fetch
-from trysquare.guide.instructions import instruction_list, summary_instruction
+from trysquare.guide.instructions import held_digest, instruction_for, instruction_id, shared_instruction
 from trysquare.guide.joining import joined
 from trysquare.guide.project import Project
 from trysquare.guide.projects import Projects
 from trysquare.guide.tools.answers import ProjectArguments, answer
 
 HOLDING_SECONDS = 24 * 3600.0
+MOST_HELD = 5_000
+"""Digests that one handle remembers; what is beyond it would be sent again."""
 
 
 class GetContent(ProjectArguments):
@@ -33,7 +38,7 @@ class GetContent(ProjectArguments):
     pattern: Annotated[str | None, Field(description="Pattern for each part that has none of its own")] = None
     budget: Annotated[int | None, Field(description="Most tokens to send; the rest is listed", ge=0)] = None
     holding: Annotated[str | None, Field(description="`holding` of an earlier answer: sends only what is new")] = None
-    held: Annotated[list[str] | None, Field(description="Digests that you hold already")] = None
+    held: Annotated[list[str] | None, Field(description="`instruction_id`s that you hold")] = None
     explain: Annotated[bool, Field(description="Tell which documents, why and how many tokens, without their text")] = (
         False
     )
@@ -45,13 +50,12 @@ def content_tool(projects: Projects) -> Tool:
     def get_content(args: GetContent, context: CallContext) -> Result[Any]:
         """Fetch the team's guidelines, notes and policies by expression."""
         project = projects.get(args.project)
-        held = _held(args, context)
-        fetched = fetch(
-            project, Request(expression=args.expression, pattern=args.pattern, budget=args.budget, held=held)
-        )
+        held, expired = _held(args, context)
+        fetched = fetch(project, _request(project, args, held))
+        warnings = (*fetched.warnings, *expired)
         if args.explain:
-            return answer(project, _explained(fetched), warnings=fetched.warnings)
-        return _delivered(project, fetched, args, context)
+            return answer(project, _explained(fetched), warnings=warnings)
+        return _delivered(project, fetched, held, warnings, context)
 
     return tool(
         get_content,
@@ -76,67 +80,99 @@ def content_tool(projects: Projects) -> Tool:
     )
 
 
-def _held(args: GetContent, context: CallContext) -> frozenset[str]:
-    named = frozenset(args.held or ())
+def _request(project: Project, args: GetContent, held: frozenset[str]) -> Request:
+    budget = args.budget
+    if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
+        budget = by_flag
+    return Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
+
+
+def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple[str, ...]]:
+    """What the caller holds, and a warning where that cannot be known any more: then all of it is sent again."""
+    named = frozenset(held_digest(each) for each in args.held or ())
     if args.holding is None:
-        return named
-    return named | frozenset(context.handles.get(args.holding, principal=context.principal.subject))
+        return named, ()
+    try:
+        return named | frozenset(context.handles.get(args.holding, principal=context.principal.subject)), ()
+    except NotFound:
+        return named, ("`holding` has expired or was never yours, so it was not counted.",)
 
 
-def _delivered(project: Project, fetched: Fetched, args: GetContent, context: CallContext) -> Result[Any]:
+def _delivered(
+    project: Project, fetched: Fetched, held: frozenset[str], warnings: tuple[str, ...], context: CallContext
+) -> Result[Any]:
     delivery = fetched.delivery
+    digests = dict.fromkeys((*held_after(delivery), *sorted(held)))
     holding = context.handles.put(
-        list(held_after(delivery) + tuple(sorted(_held(args, context)))),
-        principal=context.principal.subject,
-        ttl=HOLDING_SECONDS,
+        list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS
     )
     fields: dict[str, Any] = {
-        "documents": [_about(piece) for piece in delivery.sent],
-        "instructions": instruction_list(project.name, delivery.sent),
+        "documents": _documents(project, delivery.sent),
+        "unchanged": [str(piece.document.id) for piece in delivery.unchanged],
+        "left_out": [_left_out(piece) for piece in delivery.left_out],
+        "hidden": [asdict(each) for each in fetched.hidden],
+        "conflicts": [asdict(each) for each in fetched.conflicts],
         "holding": holding,
     }
-    if delivery.unchanged:
-        fields["unchanged"] = [str(piece.document.id) for piece in delivery.unchanged]
-    if delivery.left_out:
-        fields["left_out"] = [_to_fetch(project, piece) for piece in delivery.left_out]
-    if fetched.hidden:
-        fields["hidden"] = [asdict(each) for each in fetched.hidden]
-    if fetched.conflicts:
-        fields["conflicts"] = [asdict(each) for each in fetched.conflicts]
     return answer(
         project,
         joined(delivery.sent, style=str(project.flag("content-style").value)),
-        message=None if delivery.sent else "You hold all of it already; nothing has changed.",
+        message=_message(delivery),
         instruction=_instruction(fetched),
-        warnings=fetched.warnings,
-        fields=fields,
+        warnings=warnings,
+        next=_rest(project, delivery, holding),
+        fields={name: value for name, value in fields.items() if value},
     )
 
 
+def _message(delivery: Delivery) -> str | None:
+    if delivery.sent:
+        return None
+    if delivery.left_out:
+        return "No document fits the budget."
+    return "You hold all of it already; nothing has changed."
+
+
 def _instruction(fetched: Fetched) -> str | None:
+    sent = fetched.delivery.sent
     parts: list[str] = []
-    if fetched.delivery.sent:
-        parts.append(summary_instruction(fetched.delivery.sent))
+    if sent:
+        parts.append(shared_instruction(sent) or "Do with each document what its `instruction` says.")
     if fetched.conflicts:
         parts.append("Some of these contradict one another (see `conflicts`): ask the person which holds.")
     if fetched.delivery.left_out:
-        parts.append("Some did not fit the budget (see `left_out`): fetch what you need of it.")
+        parts.append("What did not fit the budget is in `left_out`: fetch what you need of it.")
     return " ".join(parts) or None
+
+
+def _documents(project: Project, pieces: Sequence[Piece]) -> list[JsonObject]:
+    """What was sent, with what to do with each; an instruction that all share is told once, beside them."""
+    shared = shared_instruction(pieces)
+    told = [{**_about(piece), "instruction_id": instruction_id(project.name, piece)} for piece in pieces]
+    if shared is not None:
+        return told
+    return [{**about, "instruction": instruction_for(piece)} for about, piece in zip(told, pieces, strict=True)]
 
 
 def _about(piece: Piece) -> JsonObject:
     about: JsonObject = {"id": str(piece.document.id), "type": piece.document.type, "tokens": piece.tokens}
-    about["digest"] = piece.digest[:SHORT_DIGEST]
-    if piece.document.title:
-        about["title"] = piece.document.title
-    return about
+    return {**about, "title": piece.document.title} if piece.document.title else about
 
 
-def _to_fetch(project: Project, piece: Piece) -> JsonObject:
+def _left_out(piece: Piece) -> JsonObject:
+    about: JsonObject = {"id": str(piece.document.id), "tokens": piece.tokens}
+    expression = expression_for(piece.document.id)
+    return about if expression == about["id"] else {**about, "expression": expression}
+
+
+def _rest(project: Project, delivery: Delivery, holding: str) -> JsonObject | None:
+    """The call for the first document that did not fit. It has no budget, since none was large enough for it."""
+    if not delivery.left_out:
+        return None
+    first = expression_for(delivery.left_out[0].document.id)
     return {
-        "id": str(piece.document.id),
-        "tokens": piece.tokens,
-        "fetch": {"tool": "get_content", "arguments": {"expression": str(piece.document.id), "project": project.name}},
+        "tool": "get_content",
+        "arguments": {"expression": first, "project": project.name, "holding": holding},
     }
 
 
@@ -149,7 +185,7 @@ def _explained(fetched: Fetched) -> JsonObject:
     }
     pieces = (*delivery.sent, *delivery.unchanged, *delivery.left_out)
     order = {chosen.document.id: number for number, chosen in enumerate(fetched.selection.chosen)}
-    return {
+    told: JsonObject = {
         "documents": [
             {
                 **_about(piece),
@@ -159,8 +195,9 @@ def _explained(fetched: Fetched) -> JsonObject:
             }
             for piece in sorted(pieces, key=lambda each: order[each.document.id])
         ],
+        "tokens": delivery.tokens,
         "excluded": [{"id": str(each.document.id), "because": each.because} for each in fetched.selection.excluded],
         "hidden": [asdict(each) for each in fetched.hidden],
         "conflicts": [asdict(each) for each in fetched.conflicts],
-        "tokens": delivery.tokens,
     }
+    return {name: value for name, value in told.items() if value or name == "tokens"}

@@ -10,11 +10,11 @@ from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
+from trysquare.guide.addresses import expression_for
 from trysquare.guide.commands import commands
 from trysquare.guide.document import Document
 from trysquare.guide.project import Project
 from trysquare.guide.projects import Projects
-from trysquare.guide.search import ContentSearch
 from trysquare.guide.tools.answers import ProjectArguments, answer
 
 Kind = Literal["categories", "collections", "documents", "presets", "commands", "projects", "problems"]
@@ -36,17 +36,15 @@ class ListContent(ProjectArguments):
 
 def finding_tools(projects: Projects) -> list[Tool]:
     """The tools that tell what content there is."""
-    searches: dict[int, ContentSearch] = {}
 
     def search_content(args: SearchContent) -> Result[Any]:
         """Find documents of the content by the words in them."""
         project = projects.get(args.project)
-        search = searches.setdefault(id(project), ContentSearch(project))
-        hits = search.find(args.query, limit=args.limit)
+        hits = project.search.find(args.query, limit=args.limit)
         if not hits:
             return answer(project, [], message="No document holds any of these words.")
         found = [{**_about(hit.document), "excerpt": hit.excerpt} for hit in hits]
-        first = {"expression": ",".join(str(hit.document.id) for hit in hits[:3]), "project": project.name}
+        first = {"expression": ",".join(expression_for(hit.document.id) for hit in hits[:3]), "project": project.name}
         return answer(project, found, next={"tool": "get_content", "arguments": first})
 
     def list_content(args: ListContent) -> Result[Any]:

@@ -57,6 +57,7 @@ def _project_tools(projects: Projects) -> list[Tool]:
         project = projects.get(args.project)
         value = checked(args.name, args.value, scope="project")
         before = project.flags.set(args.name, value, by=context.principal.subject)
+        projects.changed(project)
         return answer(project, _change(args.name, before, value), fields=_effect(args.name))
 
     def get_project_flag(args: FlagName) -> Result[Any]:
@@ -87,6 +88,7 @@ def _feature_tools(projects: Projects) -> list[Tool]:
         """Set or remove a flag for all projects of this user."""
         value = checked(args.name, args.value, scope="feature")
         before = projects.features.set(args.name, value, by=context.principal.subject)
+        projects.features_changed()
         return Result[Any].ok(_change(args.name, before, value), fields=_effect(args.name))
 
     def get_feature_flag(args: FeatureName) -> Result[Any]:

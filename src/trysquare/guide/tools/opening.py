@@ -38,9 +38,7 @@ def project_tools(projects: Projects) -> list[Tool]:
 
     def set_project(args: SetProject) -> Result[Any]:
         """Register a project, so that calls can name it."""
-        project = _registered(args)
-        projects.register(project)
-        opened = projects.get(project.name)
+        opened = projects.register(_registered(args))
         return Result[Any].ok(
             {"name": opened.name, "categories": [each.name for each in opened.categories()]},
             fields={"project": opened.name},
