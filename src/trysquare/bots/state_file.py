@@ -7,17 +7,19 @@ The four fields that every reader knows stay as they are: `current_behavior`, `c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.workflow import Approval, Entry, RunState, begin, derived
+from trysquare.bots.workflow import Approval, Entry, RunState, begin, derived, following
 from trysquare.core.types import JsonObject
 
 SCHEMA = 1
 MAIN = "main"
+_MAX_VERSION = 2**53
 _APPROVALS = frozenset({"claimed", "proven", "auto", "combined", "skipped"})
 
 
@@ -34,21 +36,46 @@ class Imported:
     inconsistent: tuple[str, ...] = ()
 
 
-def dump_state(plan: Plan, runs: Mapping[str, RunState], histories: Mapping[str, Sequence[Entry]], *, at: str) -> str:
-    """The text of the file: the main run at the top, the others below `runs`."""
-    document: JsonObject = {**_run_document(plan, runs[MAIN], histories.get(MAIN, ()), at), "schema": SCHEMA}
-    others = sorted(name for name in runs if name != MAIN)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPart:
+    """What the file shows of one run: `lines` are its history, each made by `entry_line`."""
+
+    state: RunState
+    at: str
+    lines: Sequence[str]
+
+
+def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> str:
+    """The text of the file: the main run at the top, the others below `runs`. The same parts give the same text."""
+    document: JsonObject = {**_head(plan, parts[MAIN]), "schema": SCHEMA}
+    others = sorted(name for name in parts if name != MAIN)
     if others:
-        document["runs"] = {name: _run_document(plan, runs[name], histories.get(name, ()), at) for name in others}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        document["runs"] = {name: _head(plan, parts[name]) for name in others}
+    first, *rest = json.dumps(document, indent=2, ensure_ascii=False).split(_PLACE)
+    # Histories are long and hardly change, so their lines come ready-made and are put where they belong.
+    pieces = [first]
+    for name, piece in zip((MAIN, *others), rest, strict=True):
+        pieces += (_listed(parts[name].lines, "  " if name == MAIN else "      "), piece)
+    return "".join(pieces) + "\n"
 
 
-def _run_document(plan: Plan, state: RunState, history: Sequence[Entry], at: str) -> JsonObject:
+_PLACE = json.dumps("\x00completed_actions")
+
+
+def _listed(lines: Sequence[str], indent: str) -> str:
+    if not lines:
+        return "[]"
+    between = f"\n{indent}  "
+    return f"[{between}{f',{between}'.join(lines)}\n{indent}]"
+
+
+def _head(plan: Plan, part: RunPart) -> JsonObject:
+    state = part.state
     document: JsonObject = {
         "current_behavior": f"{plan.bot}.{state.current.behavior}",
         "current_action": state.current.path(plan.bot),
-        "timestamp": at,
-        "completed_actions": [entry_document(plan, entry) for entry in history],
+        "timestamp": part.at,
+        "completed_actions": json.loads(_PLACE),
         "version": state.version,
         "behaviors": {name: {"current_action": action} for name, action in state.pointers.items()},
     }
@@ -61,6 +88,11 @@ def _run_document(plan: Plan, state: RunState, history: Sequence[Entry], at: str
     return document
 
 
+def entry_line(plan: Plan, entry: Entry) -> str:
+    """One line of `completed_actions`, as the file shows it."""
+    return json.dumps(entry_document(plan, entry), ensure_ascii=False)
+
+
 def entry_document(plan: Plan, entry: Entry) -> JsonObject:
     """One line of `completed_actions`."""
     document: JsonObject = {
@@ -69,8 +101,9 @@ def entry_document(plan: Plan, entry: Entry) -> JsonObject:
         "version": entry.version,
     }
     if entry.kind == "reopened":
-        return {**document, "reopened": True, **({"by": entry.by} if entry.by else {})}
-    document["approval"] = entry.approval
+        document["reopened"] = True
+    else:
+        document["approval"] = entry.approval
     if not entry.delivered:
         document["delivered"] = False
     for name, value in (("reason", entry.reason), ("by", entry.by)):
@@ -81,6 +114,38 @@ def entry_document(plan: Plan, entry: Entry) -> JsonObject:
 
 def parse_state(plan: Plan, text: str) -> Imported:
     """Read a file that a person may have written, or raise `UnreadableState`."""
+    top = _document(plan, text)
+    notes: list[str] = []
+    others = top.get("runs")
+    parts: JsonObject = {**cast(JsonObject, others if isinstance(others, dict) else {}), MAIN: top}
+    runs: dict[str, RunState] = {}
+    histories: dict[str, tuple[Entry, ...]] = {}
+    for name, part in parts.items():
+        if not isinstance(part, dict) or not is_run_name(name):
+            notes.append(f"runs: {name[:80]!r} is no run and was left out.")
+            continue
+        histories[name] = _read_history(plan, cast(JsonObject, part).get("completed_actions"), notes)
+        runs[name] = _read_run(plan, cast(JsonObject, part), histories[name], name, notes)
+    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes))
+
+
+def is_run_name(name: str) -> bool:
+    """Whether a run may be called so."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) is not None
+
+
+def owner_of(text: str) -> str | None:
+    """The bot that a state file belongs to, as far as it tells."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    fields = cast(JsonObject, document) if isinstance(document, dict) else {}
+    path = fields.get("current_action") or fields.get("current_behavior")
+    return path.split(".")[0] if isinstance(path, str) and "." in path else None
+
+
+def _document(plan: Plan, text: str) -> JsonObject:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -90,26 +155,19 @@ def parse_state(plan: Plan, text: str) -> Imported:
     top = cast(JsonObject, document)
     if isinstance(schema := top.get("schema"), int) and schema > SCHEMA:
         raise UnreadableState(f"its schema is {schema}, and this version knows {SCHEMA}")
-    notes: list[str] = []
-    others = top.get("runs")
-    parts: JsonObject = {**cast(JsonObject, others if isinstance(others, dict) else {}), MAIN: top}
-    runs: dict[str, RunState] = {}
-    histories: dict[str, tuple[Entry, ...]] = {}
-    for name, part in parts.items():
-        if isinstance(part, dict):
-            histories[name] = _read_history(plan, cast(JsonObject, part).get("completed_actions"), notes)
-            runs[name] = _read_run(plan, cast(JsonObject, part), histories[name], name, notes)
-    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes))
+    if not top.keys() & {"current_action", "current_behavior", "completed_actions"}:
+        raise UnreadableState("it has none of the fields current_action, current_behavior and completed_actions")
+    if (owner := owner_of(text)) not in (None, plan.bot):
+        raise UnreadableState(f"it belongs to the bot {str(owner)[:80]!r}")
+    return top
 
 
 def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run: str, notes: list[str]) -> RunState:
     latest = {entry.position: entry for entry in history}
     pointers = _read_pointers(plan, document.get("behaviors"))
-    version = document.get("version")
+    version = _version(document.get("version"))
     known = RunState(
-        version=version
-        if isinstance(version, int) and not isinstance(version, bool) and version >= 0
-        else len(history),
+        version=len(history) if version is None else version,
         current=plan.first,
         pointers=pointers,
         latest=latest,
@@ -133,26 +191,37 @@ def _read_current(plan: Plan, document: JsonObject, known: RunState, notes: list
         if document.get("current_action") not in (None, ""):
             notes.append(f"{run}: current_action names no known action; it was derived from completed_actions.")
         return _by_completions(plan, document, known)
-    if (later := _contradiction(document, known, pointer)) is None:
+    contradiction = _contradiction(document, known, pointer)
+    if contradiction is None:
         return pointer
-    notes.append(f"{run}: {later}")
-    return plan.after(pointer) or pointer
+    notes.append(f"{run}: {contradiction.note}")
+    return (following(plan, known, pointer) or pointer) if contradiction.moves_on else pointer
 
 
-def _contradiction(document: JsonObject, known: RunState, pointer: Position) -> str | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Contradiction:
+    note: str
+    moves_on: bool
+
+
+def _contradiction(document: JsonObject, known: RunState, pointer: Position) -> _Contradiction | None:
     """Whether the pointed action was completed after the pointer was written: a crash between two writes."""
     if not known.is_completed(pointer) or document.get("workflow_complete") is True:
         return None
     last = known.latest[pointer]
-    if isinstance(document.get("version"), int):
+    if _version(document.get("version")) is not None:
         newer = last.version > known.version
     else:
-        # Clocks are compared only where there is no version: a file that another program wrote.
+        # Clocks are compared only where there is no version: a file that another program or a person wrote.
         written, completed = _time(document.get("timestamp")), _time(last.at)
         if written is None or completed is None:
-            return None
+            note = f"{pointer.action} is current and completed, and no time tells which is newer; it stays current."
+            return _Contradiction(note=note, moves_on=False)
         newer = completed > written
-    return f"{pointer.action} was completed after the pointer was written; the pointer was moved on." if newer else None
+    if not newer:
+        return None
+    note = f"{pointer.action} was completed after the pointer was written; the pointer was moved on."
+    return _Contradiction(note=note, moves_on=True)
 
 
 def _by_completions(plan: Plan, document: JsonObject, known: RunState) -> Position:
@@ -166,19 +235,23 @@ def _by_completions(plan: Plan, document: JsonObject, known: RunState) -> Positi
 
 def _read_history(plan: Plan, raw: Any, notes: list[str]) -> tuple[Entry, ...]:
     entries: list[Entry] = []
+    newest = 0
     for number, each in enumerate(cast(list[Any], raw) if isinstance(raw, list) else []):
         part: JsonObject = cast(JsonObject, each) if isinstance(each, dict) else {}
         position = _position(plan, part.get("action_state"))
         if position is None:
             notes.append(f"completed_actions[{number}] names no known action and was left out.")
             continue
-        version = part.get("version")
+        version = _version(part.get("version"))
+        # A line that a person added has no version: it is newer than those above it.
+        version = newest + 1 if version is None else version
+        newest = max(newest, version)
         approval = part.get("approval")
         entries.append(
             Entry(
                 position=position,
-                at=str(part.get("timestamp", "")),
-                version=version if isinstance(version, int) else number + 1,
+                at=_text(part.get("timestamp")) or "",
+                version=version,
                 kind="reopened" if part.get("reopened") is True else "completed",
                 approval=cast(Approval, approval) if approval in _APPROVALS else "claimed",
                 delivered=part.get("delivered") is not False,
@@ -217,11 +290,16 @@ def _time(raw: Any) -> datetime | None:
 
 
 def _text(raw: Any) -> str | None:
-    return raw if isinstance(raw, str) else None
+    # Half a surrogate pair can stand in JSON and in no file.
+    return raw.encode("utf-8", "replace").decode("utf-8") if isinstance(raw, str) else None
+
+
+def _version(raw: Any) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < _MAX_VERSION else None
 
 
 def _count(raw: Any) -> int:
-    return raw if isinstance(raw, int) and not isinstance(raw, bool) and raw > 0 else 0
+    return _version(raw) or 0
 
 
 def fresh_runs(plan: Plan) -> dict[str, RunState]:

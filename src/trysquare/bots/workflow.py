@@ -171,26 +171,32 @@ def close(
     )
     latest = {**state.latest, entry.position: entry}
     done = replace(state, version=version, latest=latest, delivered=False, rejections=0)
-    following = plan.after(state.current)
-    if following is not None:
-        return Closed(state=_at(done, following), completed=state.current, next=following, added=(entry,))
-    return replace(_end_of_behavior(plan, done, state.current), added=(entry,))
+    after = following(plan, done, state.current)
+    closed = Closed(
+        state=replace(done, finished=True) if after is None else _at(done, after),
+        completed=state.current,
+        next=after,
+        added=(entry,),
+    )
+    if after is not None and after.behavior == state.current.behavior:
+        return closed
+    return replace(
+        closed,
+        completed_behavior=state.current.behavior,
+        next_behavior=None if after is None else after.behavior,
+    )
 
 
-def _end_of_behavior(plan: Plan, done: RunState, completed: Position) -> Closed:
-    for behavior in plan.behaviors_after(completed.behavior):
-        position = current_in(plan, done, behavior)
-        if done.is_completed(position) and plan.after(position) is None:
-            continue  # all of it was done before, out of order
-        return Closed(
-            state=_at(done, position),
-            completed=completed,
-            next=position,
-            completed_behavior=completed.behavior,
-            next_behavior=behavior,
-        )
-    finished = replace(done, finished=True)
-    return Closed(state=finished, completed=completed, next=None, completed_behavior=completed.behavior)
+def following(plan: Plan, state: RunState, position: Position) -> Position | None:
+    """Where a run goes once an action is done: on in its behavior, to a later one that has work left, or nowhere."""
+    if (after := plan.after(position)) is not None:
+        return after
+    for behavior in plan.behaviors_after(position.behavior):
+        candidate = current_in(plan, state, behavior)
+        if not (state.is_completed(candidate) and plan.after(candidate) is None):
+            return candidate
+        # All of this behavior was done before, out of order.
+    return None
 
 
 def _at(state: RunState, position: Position) -> RunState:
