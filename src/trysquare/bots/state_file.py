@@ -134,15 +134,23 @@ def is_run_name(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) is not None
 
 
-def owner_of(text: str) -> str | None:
-    """The bot that a state file belongs to, as far as it tells."""
+def is_foreign(text: str, bot: str) -> bool:
+    """Whether a text is the state of other bots, and not of this one."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    fields = cast(JsonObject, document) if isinstance(document, dict) else {}
-    path = fields.get("current_action") or fields.get("current_behavior")
-    return path.split(".")[0] if isinstance(path, str) and "." in path else None
+        return False
+    return isinstance(document, dict) and bot not in (named := _bots_named(cast(JsonObject, document))) and bool(named)
+
+
+def _bots_named(document: JsonObject) -> set[str]:
+    """The bots that the paths of a file begin with."""
+    raw = document.get("completed_actions")
+    entries = [each for each in cast(list[Any], raw) if isinstance(each, dict)] if isinstance(raw, list) else []
+    paths = [document.get("current_action"), *(cast(JsonObject, each).get("action_state") for each in entries)]
+    full = {path.split(".")[0] for path in paths if isinstance(path, str) and path.count(".") == 2}
+    behavior = document.get("current_behavior")
+    return full | ({behavior.split(".")[0]} if isinstance(behavior, str) and behavior.count(".") == 1 else set())
 
 
 def _document(plan: Plan, text: str) -> JsonObject:
@@ -157,8 +165,8 @@ def _document(plan: Plan, text: str) -> JsonObject:
         raise UnreadableState(f"its schema is {schema}, and this version knows {SCHEMA}")
     if not top.keys() & {"current_action", "current_behavior", "completed_actions"}:
         raise UnreadableState("it has none of the fields current_action, current_behavior and completed_actions")
-    if (owner := owner_of(text)) not in (None, plan.bot):
-        raise UnreadableState(f"it belongs to the bot {str(owner)[:80]!r}")
+    if (named := _bots_named(top)) and plan.bot not in named:
+        raise UnreadableState(f"it belongs to another bot, {min(named)[:80]!r}")
     return top
 
 

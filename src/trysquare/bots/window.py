@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from trysquare.bots.state_file import owner_of
+from trysquare.bots.state_file import is_foreign
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.files.sealed_folder import SealedFolder
 from trysquare.store.location import FOLDER, prepare_folder
@@ -24,7 +24,7 @@ from trysquare.store.location import FOLDER, prepare_folder
 NAME = "workflow_state.json"
 MAX_BYTES = 64 * 1024 * 1024
 LOCK_SECONDS = 2.0
-_TICK_NS = 100_000_000
+_TICK_NS = 20_000_000
 """A file changed within this time may change again without its time showing it."""
 
 
@@ -66,7 +66,7 @@ class ProjectWindow:
     def choose(self, taken: Collection[str]) -> str:
         """The place of a bot's window: the plain one for the first bot of a project, else one of its own."""
         data = None if NAME in taken else self.look(NAME, contents=True).data
-        foreign = data is not None and owner_of(text_of(data)) not in (None, self.bot)
+        foreign = data is not None and is_foreign(text_of(data), self.bot)
         return f"{FOLDER}/{self.bot}/{NAME}" if NAME in taken or foreign else NAME
 
     def look(self, path: str, *, contents: bool = False) -> Seen:

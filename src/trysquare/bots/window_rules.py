@@ -76,7 +76,7 @@ def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
         return _first_settled(ledger, window)
     if not two_way:
         return Settled()
-    seen = window.look(bot.window, contents=True)
+    seen = window.look(bot.window)
     verdict = judge(ledger.rows, bot, seen)
     if verdict == "unreadable":
         warning = f"{bot.window} cannot be read ({seen.problem}); the stored state was used, and the file left alone."
@@ -84,7 +84,8 @@ def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
     if verdict == "deleted":
         return _reset(ledger, bot)
     if verdict == "edited":
-        return _taken_over(ledger, bot.window, seen)
+        # What is remembered and what is taken over must be one and the same reading.
+        return _taken_over(ledger, bot.window, window.look(bot.window, contents=True))
     return Settled()
 
 
@@ -93,7 +94,7 @@ def _first_settled(ledger: Ledger, window: ProjectWindow) -> Settled:
     path = window.choose(ledger.rows.windows())
     ledger.rows.add_bot(path)
     seen = window.look(path, contents=True)
-    if seen.data is not None:
+    if seen.digest is not None:
         return _taken_over(ledger, path, seen)
     legacy = window.read_legacy()
     if legacy is None:
@@ -119,8 +120,10 @@ def _reset(ledger: Ledger, bot: StoredBot) -> Settled:
 
 
 def _taken_over(ledger: Ledger, path: str, seen: Seen) -> Settled:
+    if seen.data is None:
+        return Settled()  # it went away between two looks; the next call hears of it
     try:
-        imported = parse_state(ledger.plan, text_of(seen.data or b""))
+        imported = parse_state(ledger.plan, text_of(seen.data))
     except UnreadableState as error:
         # Forgotten before it is moved, so that a crash in between is not taken for a deletion.
         ledger.rows.forget_window()
