@@ -233,7 +233,7 @@ class BotDefinition:
             behaviors=tuple(behavior.name for behavior in self.behaviors),
             actions=tuple(action.name for action in self.workflow_actions),
             independent=frozenset(action.name for action in self.independent_actions),
-            policies={position: gate.policy for position, gate in self.gates.items()},
+            policies={at: gate.policy for at, gate in self.gates.items() if self.action(at.action).workflow},
             jumps=self.jumps,
         )
 
