@@ -69,9 +69,7 @@ def test_a_newer_completion_of_the_last_action_moves_on_to_the_next_behavior() -
 
 
 def test_a_completed_pointer_without_a_time_stays_and_is_called_inconsistent() -> None:
-    found = parse(
-        current_action=f"{BOT}.shape.gather_context", completed_actions=[done("shape.gather_context", LATER)]
-    )
+    found = parse(current_action=f"{BOT}.shape.gather_context", completed_actions=[done("shape.gather_context", LATER)])
     assert current(found) == "shape.gather_context"
     assert "no time tells which is newer" in found.inconsistent[0]
 

@@ -67,14 +67,16 @@ def test_the_file_shows_the_fields_that_every_reader_knows(here: Desk) -> None:
 
 def test_a_file_that_came_with_the_folder_is_where_the_work_goes_on(here: Desk) -> None:
     here.file.write_text(
-        json.dumps({
-            "current_behavior": f"{BOT}.discovery",
-            "current_action": f"{BOT}.discovery.gather_context",
-            "timestamp": "2026-11-15T10:00:00",
-            "completed_actions": [
-                {"action_state": f"{BOT}.discovery.initialize_project", "timestamp": "2026-11-15T09:00:00"}
-            ],
-        })
+        json.dumps(
+            {
+                "current_behavior": f"{BOT}.discovery",
+                "current_action": f"{BOT}.discovery.gather_context",
+                "timestamp": "2026-11-15T10:00:00",
+                "completed_actions": [
+                    {"action_state": f"{BOT}.discovery.initialize_project", "timestamp": "2026-11-15T09:00:00"}
+                ],
+            }
+        )
     )
     assert here.current() == "discovery.gather_context"
     here.close()
@@ -257,9 +259,7 @@ def test_a_state_in_the_project_outranks_one_in_the_bots_own_folder(project: Pat
 
 def another_bot(project: Path) -> BotState:
     plan = Plan(bot="design_bot", behaviors=("model",), actions=("draw", "check"))
-    return BotState(
-        plan=plan, store=open_workflows(None, project), window=ProjectWindow(project, "design_bot")
-    )
+    return BotState(plan=plan, store=open_workflows(None, project), window=ProjectWindow(project, "design_bot"))
 
 
 def test_a_second_bot_of_a_project_has_a_file_of_its_own(here: Desk) -> None:

@@ -223,7 +223,7 @@ def _synchronize(folder: BotFolder, at: Named, renders: tuple[RenderConfig, ...]
 def _template(folder: BotFolder, at: Named, name: str) -> str:
     """The path of the template that a config names: beside it, or in `templates` below it."""
     parent = at.path.rpartition("/")[0]
-    places = (f"{parent}/{name}", f"{parent}/templates/{name}")
+    places = (_joined(parent, name), _joined(f"{parent}/templates", name))
     found = next((place for place in places if place in folder.files), None)
     if found is None:
         raise ConfigurationError(

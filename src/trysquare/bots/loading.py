@@ -28,8 +28,9 @@ def load_bot(root: Path) -> BotDefinition:
     name = _bot_name(folder, config, config_path)
     actions = _load_actions(folder, config)
     places = _choose_behaviors(folder, config, config_path)
-    _check_tools(folder, name, places, actions)
+    _check_tools(folder, config_path, name, places, actions)
     behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in places)
+    _note_unbuilt(folder, behaviors)
     return BotDefinition(
         name=name,
         root=root,
@@ -236,13 +237,15 @@ def _check_name(folder: BotFolder, at: Named, *, what: str) -> None:
         )
 
 
-def _check_tools(folder: BotFolder, bot: str, places: Sequence[Named], actions: Sequence[ActionDefinition]) -> None:
+def _check_tools(
+    folder: BotFolder, config_path: str, bot: str, places: Sequence[Named], actions: Sequence[ActionDefinition]
+) -> None:
     """Every tool has a name of its own that clients accept."""
     named = {at.name: at for at in places}
     taken: dict[str, ToolName] = {}
     tools = (*gateway_tool_names(bot), *tool_names(bot, named, (action.name for action in actions)))
     for tool in tools:
-        where = folder.place(named[tool.behavior].path if tool.behavior else "bot_config.json")
+        where = folder.place(named[tool.behavior].path if tool.behavior else config_path)
         if len(tool.name) > MAX_TOOL_NAME:
             raise ConfigurationError(
                 f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}.",
@@ -255,6 +258,17 @@ def _check_tools(folder: BotFolder, bot: str, places: Sequence[Named], actions: 
                 where=where,
                 hint="Rename the behavior or the action.",
             )
+
+
+def _note_unbuilt(folder: BotFolder, behaviors: Sequence[BehaviorDefinition]) -> None:
+    """Warn of what is rendered from a document that no behavior builds; the project may bring it along."""
+    built = {each.output for behavior in behaviors for each in behavior.content.knowledge}
+    folder.warnings.extend(
+        f"{render.file}: no behavior builds its input `{render.input}`."
+        for behavior in behaviors
+        for render in behavior.content.renders
+        if render.input not in built
+    )
 
 
 def _described(tool: ToolName) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
+from shutil import which
 
 from trysquare.bots.bot_files import CommandEntry, ExamplesEntry, PythonEntry, RegexEntry, RuleFile, SchemaEntry
 from trysquare.bots.folder import BotFolder
@@ -20,6 +21,8 @@ def load_rules(folder: BotFolder, path: str) -> tuple[Rule, ...]:
 def _load_rule(folder: BotFolder, path: str, name: str) -> Rule:
     file = folder.read(path, RuleFile)
     scanner = _scanner(file.scanner, file.description, folder.place(path)) if file.scanner else None
+    if isinstance(scanner, CommandScanner) and which(scanner.argv[0]) is None:
+        folder.missing.append(f"{path}: the program `{scanner.argv[0]}`")
     if scanner is not None:
         # Without them nobody can tell whether the scanner finds what the rule means.
         folder.missing.extend(f"{path}: {side}.examples" for side in ("do", "dont") if not getattr(file, side).examples)
@@ -73,7 +76,10 @@ def module_exists(dotted: str) -> bool:
     pieces = dotted.split(".")
     if not all(piece.isidentifier() for piece in pieces):
         return False
-    found: ModuleSpec | None = find_spec(pieces[0])
+    try:
+        found: ModuleSpec | None = find_spec(pieces[0])
+    except ValueError:
+        return False  # a module that was made by hand, such as `__main__`, has no place to look in
     for count in range(2, len(pieces) + 1):
         if found is None or found.submodule_search_locations is None:
             return False

@@ -140,6 +140,10 @@ class BotState:
         """Go on with another plan, after the bot's definition was changed."""
         self.plan = plan
 
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
     def load(self, run: str = MAIN) -> Loaded:
         """Where a run stands. Nothing is written, unless the window was touched or is behind."""
         with self._store.read(self.plan.bot) as rows:
@@ -299,7 +303,8 @@ class BotState:
 def open_workflows(url: str | None, project: Path) -> WorkflowStore:
     """The store of a project: its own state file, or the PostgreSQL database that a URL names."""
     if url is None or url.startswith("sqlite:"):
-        return SqliteWorkflows(LazyDatabase(project_state(project)))
+        database = LazyDatabase(project_state(project))
+        return SqliteWorkflows(database, on_close=database.close)
     from trysquare.store.workflow_postgres import PostgresWorkflows
 
     return PostgresWorkflows(url, project=str(project.resolve()))

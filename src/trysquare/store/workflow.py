@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -291,14 +291,19 @@ class WorkflowStore(Protocol):
         """Check the chain of hashes that holds the bot's rows."""
         ...
 
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
 
 class SqliteWorkflows:
     """The runs of one project in its state file."""
 
     two_way = True
 
-    def __init__(self, database: Transactions) -> None:
+    def __init__(self, database: Transactions, *, on_close: Callable[[], None] | None = None) -> None:
         self._database = database
+        self._on_close = on_close
 
     @contextmanager
     def read(self, bot: str) -> Generator[WorkflowRows]:
@@ -316,6 +321,11 @@ class SqliteWorkflows:
         """Check the chain of the whole file."""
         with self._database.read() as connection:
             return audit.verify(connection)
+
+    def close(self) -> None:
+        """Let go of the file, where it was opened for this alone."""
+        if self._on_close is not None:
+            self._on_close()
 
 
 def _rows(connection: Any, bot: str) -> WorkflowRows:

@@ -94,8 +94,16 @@ class Desk:
         )
 
 
-def desk(project: Path, *, store: WorkflowStore | None = None, url: str | None = None, legacy: Path | None = None) -> Desk:
+def desk(
+    project: Path, *, store: WorkflowStore | None = None, url: str | None = None, legacy: Path | None = None
+) -> Desk:
     """Open the bot's state in a project, as a server process does at its start."""
     project.mkdir(parents=True, exist_ok=True)
     window = ProjectWindow(project, BOT, legacy=legacy)
-    return Desk(project, BotState(plan=PLAN, store=store or open_workflows(url, project), window=window))
+    state = BotState(plan=PLAN, store=store or open_workflows(url, project), window=window)
+    OPENED.append(state)
+    return Desk(project, state)
+
+
+OPENED: list[BotState] = []
+"""What the tests opened; a fixture closes it after each of them."""
