@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.bots.bot_folders import MINIMAL, write_bot
+from tests.support import size
 
 from trysquare.bots.definition import Gate
 from trysquare.bots.loading import load_bot
@@ -19,6 +24,23 @@ SHAPE = "behaviors/1_shape"
 KNOWLEDGE = f"{SHAPE}/2_content/1_knowledge_graph"
 RENDER = f"{SHAPE}/2_content/2_render"
 RENDER_FILE = {"name": "map", "path": "docs", "input": "graph.json", "template": "map.md", "output": "map.md"}
+PLACES = (
+    "bot_config.json",
+    "instructions.json",
+    "trigger_words.json",
+    "base_actions/2_gather_context/action_config.json",
+    f"{SHAPE}/gather_context/action_config.json",
+    f"{SHAPE}/1_guardrails/1_required_context/key_questions.json",
+    f"{SHAPE}/1_guardrails/2_planning/decision_criteria/depth.json",
+    f"{KNOWLEDGE}/build_graph.json",
+    f"{RENDER}/render_map.json",
+    f"{SHAPE}/3_rules/exact.json",
+)
+KEYS = (
+    *("name", "behaviors", "gates", "jumps", "ahead", "proof", "budget_tokens", "policy", "order", "next_action"),
+    *("workflow", "questions", "question", "options", "template", "output", "path", "input", "builder"),
+    *("description", "scanner", "kind", "pattern", "applies_to", "schema", "callable", "do", "dont", "examples"),
+)
 RULE: dict[str, Any] = {"description": "Be exact.", "do": {"examples": ["a"]}, "dont": {"examples": ["b"]}}
 
 
@@ -558,3 +580,48 @@ def test_loading_changes_nothing_in_the_folder(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))}
     load_bot(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))} == before
+
+
+def test_a_command_that_is_not_installed_is_reported_and_not_refused(tmp_path: Path) -> None:
+    changes = ruled(kind="command", argv=["no-such-program-anywhere"])
+    assert (
+        f"{SHAPE}/3_rules/exact.json: the program `no-such-program-anywhere`"
+        in load_bot(write_bot(tmp_path, changes)).missing
+    )
+
+
+def test_a_render_config_whose_input_nothing_builds_is_warned_of(tmp_path: Path) -> None:
+    changes = {f"{RENDER}/render_map.json": {**RENDER_FILE, "template": "./map.md"}, f"{RENDER}/map.md": "# Map\n"}
+    assert load_bot(write_bot(tmp_path, changes)).warnings == (
+        f"{RENDER}/render_map.json: no behavior builds its input `docs/graph.json`.",
+    )
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.sampled_from(["shape", "story.name", "regex", "skip"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=size(60, 3_000), deadline=None)
+@given(st.dictionaries(st.sampled_from(PLACES), JSON.map(json.dumps) | st.text(max_size=20), min_size=1, max_size=3))
+def test_whatever_stands_in_the_files_a_bot_is_loaded_or_refused_with_its_place(files: dict[str, str]) -> None:
+    with TemporaryDirectory() as folder:
+        place = place_of_fault(write_bot(Path(folder), files))
+        assert place is None or place.startswith(folder)
+
+
+def place_of_fault(root: Path) -> str | None:
+    """Where a bot is wrong, or None if it can begin to work."""
+    try:
+        plan = load_bot(root).plan()
+    except ConfigurationError as error:
+        return str(error.where)
+    return None if plan.knows(plan.first) else "a plan that cannot begin"
