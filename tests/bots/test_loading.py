@@ -610,7 +610,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=size(60, 3_000), deadline=None)
+@settings(max_examples=size(60, 800), deadline=None)
 @given(st.dictionaries(st.sampled_from(PLACES), JSON.map(json.dumps) | st.text(max_size=20), min_size=1, max_size=3))
 def test_whatever_stands_in_the_files_a_bot_is_loaded_or_refused_with_its_place(files: dict[str, str]) -> None:
     with TemporaryDirectory() as folder:
