@@ -41,7 +41,7 @@ class BotClient:
     project: Path
     bot: str = "story_bot"
 
-    async def call(self, tool: str, **parameters: Any) -> dict[str, Any]:
+    async def call(self, tool: str, /, **parameters: Any) -> dict[str, Any]:
         """Call a tool of the bot by what comes after the bot's name, and return the envelope."""
         arguments = {"parameters": parameters} if parameters else {}
         result = await self.client.call_tool(f"{self.bot}_{tool}", arguments)

@@ -81,6 +81,7 @@ class LiveBot:
         self.config = config
         self.approvals = approvals
         self.definition: BotDefinition = load_bot(config.folder)
+        self.plan: Plan = self.definition.plan()
         self._open_store = open_store
         self._states: dict[Path, BotState] = {}
         self._lock = threading.Lock()
@@ -90,19 +91,14 @@ class LiveBot:
         """What its tools begin with."""
         return self.definition.name
 
-    @property
-    def plan(self) -> Plan:
-        """The order and the gates of the moment."""
-        return self.definition.plan()
-
     def reload(self) -> Changes:
         """Read the folder again; a folder that is wrong raises, and the definition before it stays."""
         fresh = load_bot(self.config.folder)
         with self._lock:
             changes = changed_parts(self.definition, fresh)
-            self.definition = fresh
+            self.definition, self.plan = fresh, fresh.plan()
             for state in self._states.values():
-                state.use(fresh.plan())
+                state.use(self.plan)
         return changes
 
     def project(self, given: str | None = None) -> BotProject:

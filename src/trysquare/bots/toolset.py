@@ -56,9 +56,11 @@ Do = Callable[[Parameters, CallContext], Awaitable[Result[Any]]]
 class BotToolset(ChangingToolset):
     """The tools of one bot, made again when its folder changes."""
 
-    def __init__(self, bot: LiveBot) -> None:
+    def __init__(self, bot: LiveBot, *, leave: Callable[[], None]) -> None:
+        """`leave` ends the process, when a person asks for that."""
         super().__init__()
         self.bot = bot
+        self._leave = leave
         self._deliveries = Deliveries()
         self._finder = Finder(lambda: self._found())
         self._tools = {tool.name: tool for tool in self._made()}
@@ -117,9 +119,12 @@ class BotToolset(ChangingToolset):
 
     def _restart_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            return await run_in_thread(
-                lambda: restart(self.bot, parameters, take_over=self.take_over, leave=_leave_soon)
-            )
+            result = await run_in_thread(lambda: restart(self.bot, parameters, take_over=self.take_over))
+            task = asyncio.current_task()
+            if parameters.hard and task is not None:
+                # The task that runs this call also sends its answer: when it is done, the answer is out.
+                task.add_done_callback(lambda _: self._leave())
+            return result
 
         purpose = f"Read {self.bot.name}'s folder again and tell what changed."
         return _tool(restart_tool_name(self.bot.name), purpose, (), _LEVELS, run)
@@ -179,17 +184,18 @@ def _tool(name: str, purpose: str, triggers: tuple[str, ...], profiles: frozense
     )
 
 
-def _leave_soon() -> None:
-    """End this process, and no other, the way a terminal would."""
+def end_process() -> None:
+    """End this process, and no other, in the way that lets a server finish what it is sending."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 @asynccontextmanager
 async def bot_toolset(
-    config: BotConfig, *, open_store: OpenStore, approvals: Approvals | None
+    config: BotConfig, *, open_store: OpenStore, approvals: Approvals | None, leave: Callable[[], None] = end_process
 ) -> AsyncGenerator[BotToolset]:
     """The tools of one bot. What is wrong with its folder is found when the door opens."""
-    toolset = BotToolset(await run_in_thread(lambda: LiveBot(config, open_store=open_store, approvals=approvals)))
+    bot = await run_in_thread(lambda: LiveBot(config, open_store=open_store, approvals=approvals))
+    toolset = BotToolset(bot, leave=leave)
     watching = asyncio.create_task(_follow(toolset)) if config.watch else None
     try:
         yield toolset

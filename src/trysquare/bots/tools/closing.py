@@ -12,6 +12,7 @@ from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import Change, Loaded, Request
 from trysquare.bots.tools.answers import Call, Told, answer
+from trysquare.bots.tools.delivery import combined_with
 from trysquare.bots.tools.locating import INITIALIZE, Location, locate
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
@@ -89,12 +90,7 @@ def _files(call: Call, first: Position, last: Position) -> list[str]:
 
 def _last_of(call: Call, position: Position) -> Position:
     """Where a chain of actions that are closed together ends."""
-    while call.bot.plan.policy(position) == "combine_next":
-        after = call.bot.plan.after(position)
-        if after is None:
-            break
-        position = after
-    return position
+    return [position, *combined_with(call.bot.plan, position)][-1]
 
 
 def _known_answer(call: Call, view: View) -> Result[Any] | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.bots.actions.built_in import execute
 from trysquare.bots.actions.work import Outcome, Work
 from trysquare.bots.instructions import Pack, Part, pack
-from trysquare.bots.plan import Position
+from trysquare.bots.plan import Plan, Position
 from trysquare.bots.saved import load_saved
 from trysquare.bots.scope import read_scope
 from trysquare.bots.tools.answers import Call, Told, answer
@@ -69,16 +70,35 @@ def deliver(call: Call, position: Position, notes: JsonObject, deliveries: Deliv
         principal=call.principal, client=call.client, project=str(call.project.root), run=call.parameters.run
     )
     held = frozenset[str]() if call.parameters.fresh else deliveries.held(reader, position)
-    budget = call.bot.definition.gate(position.behavior, position.action).budget_tokens
-    packed = pack(outcome.parts, budget=budget, held=held)
-    deliveries.delivered(reader, position, (*packed.digests(), *held))
+    packed = _packed(call, position, outcome, held)
+    data: JsonObject = {"instructions": packed.to_json(), **outcome.data}
+    digests = {*packed.digests(), *held}
+    for following in combined_with(call.bot.plan, position):
+        more = _packed(call, following, _executed(call, following, notes), digests)
+        data.setdefault("combined", {})[following.action] = more.to_json()
+        digests.update(more.digests())
+    deliveries.delivered(reader, position, digests)
     return Told(
-        data={"instructions": packed.to_json(), **outcome.data},
+        data=data,
         message=outcome.message,
         instruction=_what_to_do(packed),
         warnings=outcome.warnings,
         fields={"missing": list(outcome.missing)} if outcome.missing else {},
     )
+
+
+def combined_with(plan: Plan, position: Position) -> list[Position]:
+    """The actions that are handed out and closed together with one."""
+    found: list[Position] = []
+    while plan.policy(position) == "combine_next" and (after := plan.after(position)) is not None:
+        found.append(after)
+        position = after
+    return found
+
+
+def _packed(call: Call, position: Position, outcome: Outcome, held: AbstractSet[str]) -> Pack:
+    budget = call.bot.definition.gate(position.behavior, position.action).budget_tokens
+    return pack(outcome.parts, budget=budget, held=held)
 
 
 def deliver_part(call: Call, position: Position, notes: JsonObject, name: str) -> Result[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from trysquare.bots.definition import Changes
 from trysquare.bots.naming import bot_tool_name
@@ -13,12 +13,9 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
 
-Leave: TypeAlias = Callable[[], None]
-"""Ends this process once its answer was sent."""
 
-
-def restart(bot: LiveBot, parameters: Parameters, *, take_over: Callable[[], Changes], leave: Leave) -> Result[Any]:
-    """Read the folder again and tell what changed; with `hard`, end the process after the answer."""
+def restart(bot: LiveBot, parameters: Parameters, *, take_over: Callable[[], Changes]) -> Result[Any]:
+    """Read the folder again and tell what changed."""
     try:
         changes = take_over()
     except ConfigurationError as error:
@@ -27,8 +24,6 @@ def restart(bot: LiveBot, parameters: Parameters, *, take_over: Callable[[], Cha
             code=ErrorCode.CONFIG_INVALID,
             instruction="Tell the person, or mend the file that is named; then call again.",
         ) from None
-    if parameters.hard:
-        leave()
     fields: JsonObject = {
         "status": "restarting" if parameters.hard else "reloaded",
         "changed": list(changes.parts),
