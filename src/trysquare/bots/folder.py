@@ -49,7 +49,7 @@ class BotFolder:
 
     def place(self, path: str) -> str:
         """A path as errors name it."""
-        return str(self.root / path)
+        return f"{self.root}/{path}"
 
     def digests(self) -> dict[str, str]:
         """The digest of every file."""
