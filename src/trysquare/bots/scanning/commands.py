@@ -51,8 +51,10 @@ def _from_json(text: str) -> Iterator[tuple[str, int, str]]:
     except json.JSONDecodeError as error:
         raise ScannerFailed(f"the output looks like JSON and is not (line {error.lineno}): {error.msg}") from None
     entries = cast("list[Any]", value if isinstance(value, list) else [value])
-    for entry in (each for each in entries if isinstance(each, Mapping)):
-        said = cast("Mapping[str, Any]", entry)
+    for said in entries:
+        if not isinstance(said, dict):
+            continue
+        said = cast("dict[str, Any]", said)
         yield _first(said, _FILE_KEYS, ""), _line(said), str(said.get("message", ""))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ def _of_node(target: Target, file: GraphFile, node: Node) -> Iterator[Selected]:
     if target.field is None:
         yield Selected(value=node.value, file=file.path, line=nearest_line(file, node.pointer), where=where)
         return
-    value: Any = cast("Mapping[str, Any]", node.value).get(target.field) if isinstance(node.value, Mapping) else None
+    value: Any = None if node.kind == "step" else node.value.get(target.field)
     pointer = (*node.pointer, target.field)
     if value is None:
         return

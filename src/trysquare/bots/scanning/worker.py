@@ -1,4 +1,4 @@
-"""The worker: runs a Python scanner, or a schema with costly patterns, in a process of its own. JSON comes in, JSON goes out."""
+"""The worker: runs a Python scanner, or a schema with costly patterns, in a process of its own."""
 
 from __future__ import annotations
 
