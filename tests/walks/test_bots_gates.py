@@ -26,6 +26,11 @@ def mini(tmp_path: Path, **config: Any) -> Path:
     return write_bot(tmp_path / "bot", {"bot_config.json": bot, INITIALIZE: auto})
 
 
+def files_in(folder: Path) -> list[Path]:
+    """What lies in a folder."""
+    return list(folder.iterdir())
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """An empty project."""
@@ -57,7 +62,7 @@ async def test_a_folder_that_nobody_named_stays_untouched_until_it_is_confirmed(
         refused = await bot.call("shape_gather_context")
         assert asked["data"]["requires_confirmation"] is True
         assert refused["project_required"] is True
-        assert list(project.iterdir()) == []
+        assert files_in(project) == []
         confirmed = await bot.follow(refused)
         assert confirmed["action_completed"] is True
         assert bot.completed() == ["shape.initialize_project"]
@@ -90,7 +95,7 @@ async def test_a_folder_outside_the_project_needs_a_person(project: Path, tmp_pa
     async with served(project, person=person) as bot:
         refused = await bot.call("tool", confirm=str(outside))
         assert refused["error"]["code"] == "CONSENT_REFUSED"
-        assert list(outside.iterdir()) == []
+        assert files_in(outside) == []
         person.agrees = True
         confirmed = await bot.call("tool", confirm=str(outside))
         assert (confirmed["project"], confirmed["action_completed"]) == (str(outside), True)

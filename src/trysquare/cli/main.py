@@ -20,6 +20,7 @@ COMMANDS = {
     "call": "call one tool and print its answer",
     "check": "check descriptions and schemas against the rules",
     "config": "show the effective settings and where each came from",
+    "bot": "make and check workflow bots, see where their runs stand, and decide about them",
     "approve": "answer a tool's question for consent, as the person in charge",
     "token": "create, list and revoke bearer tokens for HTTP",
     "install": "add the server to the configuration of an MCP client",

@@ -22,7 +22,7 @@ def execute(work: Work) -> Outcome:
             *rules_parts(work),
         ),
         data={"documents": [each.output for each in content.knowledge]},
-        missing=missing_below(work, "knowledge_graph"),
+        missing=missing_below(work, "knowledge_graph", of="content"),
     )
 
 

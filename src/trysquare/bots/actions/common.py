@@ -56,6 +56,8 @@ def _rule(rule: Rule) -> JsonObject:
     return told
 
 
-def missing_below(work: Work, *words: str) -> tuple[str, ...]:
-    """The parts that the behavior's folder lacks, of those whose path holds one of the words."""
-    return tuple(path for path in work.behavior.missing if any(word in path for word in words))
+def missing_below(work: Work, part: str, *, of: str = "") -> tuple[str, ...]:
+    """What the bot's folder lacks for this action: its own texts, a part of the behavior, or all that it is part of."""
+    own = (path for path in work.definition.missing if path == f"{work.action.folder}/instructions.json")
+    behavior = (path for path in work.behavior.missing if part in path or (of and path.endswith(f"/{of}")))
+    return (*own, *behavior)

@@ -34,7 +34,7 @@ def execute(work: Work) -> Outcome:
     return Outcome(
         parts=(*base_parts(work), _guardrails(work), *saved_parts(work)),
         data=data,
-        missing=missing_below(work, "planning"),
+        missing=missing_below(work, "planning", of="guardrails"),
     )
 
 

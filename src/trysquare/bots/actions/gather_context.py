@@ -28,7 +28,7 @@ def execute(work: Work) -> Outcome:
     return Outcome(
         parts=(*base_parts(work), _guardrails(work), *saved_parts(work)),
         data=data,
-        missing=missing_below(work, "required_context"),
+        missing=missing_below(work, "required_context", of="guardrails"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
+from trysquare.bots.actions.validate_rules import scan_rules
 from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
 from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
@@ -23,6 +24,8 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
 from trysquare.wrappers.consented import Agreement
+
+_MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +45,8 @@ class View:
         return self.loaded.state
 
 
-async def close_action(call: Call, context: CallContext) -> Result[Any]:
-    """Close the current action, or send it back, or skip it."""
+async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
+    """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
     view = await run_in_thread(lambda: _look(call))
     if call.parameters.reject:
@@ -51,8 +54,9 @@ async def close_action(call: Call, context: CallContext) -> Result[Any]:
     if (known := _known_answer(call, view)) is not None:
         return known
     gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
-    _check_gate(call, gates, view)
-    agreement = await _agreement(call, gates, view, context)
+    _check_gate(call, view)
+    await run_in_thread(lambda: _check_clean(call, gates, view))
+    agreement = await _agreement(call, gates, view, context, proof=proof)
     return await run_in_thread(lambda: _closed(call, view, agreement))
 
 
@@ -76,7 +80,7 @@ def _look(call: Call) -> View:
         loaded=loaded,
         notes=notes,
         # To close initialize_project is to confirm the folder that it proposed.
-        location=locate(call, loaded, notes, confirmed=True),
+        location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
         last=last,
         files=file_digests(call.project.root, _files(call, loaded.state.current, last)),
     )
@@ -137,7 +141,7 @@ def _nothing_left(call: Call, state: RunState) -> JsonObject:
     return {**told, "already_closed": True, "message": "The workflow is complete; nothing was changed."}
 
 
-def _check_gate(call: Call, gates: Gates, view: View) -> None:
+def _check_gate(call: Call, view: View) -> None:
     state = view.state
     expected = call.parameters.expected_action
     if expected is not None and not _names(call.bot.plan, expected, state.current, view.last):
@@ -150,6 +154,24 @@ def _check_gate(call: Call, gates: Gates, view: View) -> None:
             next=call.forward_next(),
             fields={"current_action": state.current.path(call.bot.name), "delivered": False},
         )
+
+
+def _check_clean(call: Call, gates: Gates, view: View) -> None:
+    """Refuse to close over violations where the gate asks for none. A skip says itself that the work was not done."""
+    if call.parameters.skip or not gates.requires_clean(view.last):
+        return
+    report = scan_rules(call.bot.definition, view.last.behavior, call.project.root)
+    if report.clean:
+        return
+    broken = [each.to_json() for each in report.violations if each.severity == "error"]
+    raise ToolError(
+        f"`{view.last.path(call.bot.name)}` needs clean rules, and {len(broken) + len(report.problems)} things stand "
+        "against them.",
+        code=ErrorCode.STATE_CONFLICT,
+        instruction="Mend the violations and close again; `next` runs the rules once more.",
+        next=call.forward_next(),
+        fields={"violations": broken[:_MOST_SHOWN], "problems": [str(each) for each in report.problems[:_MOST_SHOWN]]},
+    )
 
 
 def _is_delivered(state: RunState) -> bool:
@@ -168,7 +190,7 @@ def _other_action(call: Call, state: RunState) -> ToolError:
     )
 
 
-async def _agreement(call: Call, gates: Gates, view: View, context: CallContext) -> Agreement | None:
+async def _agreement(call: Call, gates: Gates, view: View, context: CallContext, *, proof: bool) -> Agreement | None:
     """A person's agreement where one is asked for."""
     position, root = view.state.current, str(call.project.root)
     binding: JsonObject = {
@@ -181,7 +203,7 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext)
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    if gates.needs_proof(position) or gates.needs_proof(view.last):
+    if proof or gates.needs_proof(position) or gates.needs_proof(view.last):
         return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
     if position.action == INITIALIZE and view.location.needs_person:
         question = f"Let {call.bot.name} work in {root}?"
@@ -234,7 +256,7 @@ def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
     if view.notes.get("completed_by_itself") != state.version or view.notes.get("acknowledged") == state.version:
         return None
     entry = max(state.latest.values(), key=lambda each: each.version, default=None)
-    if entry is None or entry.approval != "auto":
+    if entry is None:
         return None
     told = _repeated(call, state, entry.position, entry)
     return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})

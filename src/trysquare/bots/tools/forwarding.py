@@ -8,19 +8,19 @@ from typing import Any
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.gates import Gates, ask_person, check_jump
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.projects import LiveBot
 from trysquare.bots.state import Change, Loaded, Moved, Request
 from trysquare.bots.tools.answers import Call, Told, answer
 from trysquare.bots.tools.delivery import Deliveries, deliver, deliver_part
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
 from trysquare.bots.window_rules import Notices
-from trysquare.bots.workflow import Closed, RunState, close, current_in, jump_of, open_action
+from trysquare.bots.workflow import Approval, Closed, RunState, close, current_in, jump_of, open_action
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
+from trysquare.wrappers.consented import Agreement
 
 INITIALIZE = "initialize_project"
 
@@ -63,19 +63,19 @@ async def forward(call: Call, target: Target, deliveries: Deliveries, context: C
         if position.action == INITIALIZE:
             return propose_location(call, position, view.location, view.loaded.notices)
         require_project(call, view.location)
-    await _ask_first(call, view, context)
-    return await run_in_thread(lambda: _opened(call, target, view, deliveries))
+    agreement = await _ask_first(call, view, context)
+    return await run_in_thread(lambda: _opened(call, target, view, agreement, deliveries))
 
 
 def _look(call: Call, target: Target) -> View:
     loaded = call.project.load(call.parameters.run)
     position = target.position(call.bot.plan, loaded.state)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
-    return View(loaded=loaded, position=position, notes=notes, location=locate(call, loaded, notes))
+    return View(loaded=loaded, position=position, notes=notes, location=locate(call, position, loaded, notes))
 
 
-async def _ask_first(call: Call, view: View, context: CallContext) -> None:
-    """What a person has to agree to before this action is opened."""
+async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement | None:
+    """What a person has to agree to before this action is opened; returned is the agreement to the folder."""
     jump = jump_of(view.loaded.state, view.position)
     if check_jump(call.bot.plan, jump, view.position):
         path = view.position.path(call.bot.name)
@@ -85,12 +85,13 @@ async def _ask_first(call: Call, view: View, context: CallContext) -> None:
     if view.position.action == INITIALIZE and view.location.needs_person:
         binding = {"project": str(call.project.root), "run": call.parameters.run}
         question = f"Let {call.bot.name} work in {call.project.root}?"
-        await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)
+        return await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)
+    return None
 
 
-def _opened(call: Call, target: Target, view: View, deliveries: Deliveries) -> Result[Any]:
+def _opened(call: Call, target: Target, view: View, agreement: Agreement | None, deliveries: Deliveries) -> Result[Any]:
     moved = call.project.state.move(
-        lambda state: _open(call, target, view, state),
+        lambda state: _open(call, target, view, agreement, state),
         kind="open",
         principal=call.principal,
         run=call.parameters.run,
@@ -100,16 +101,11 @@ def _opened(call: Call, target: Target, view: View, deliveries: Deliveries) -> R
     notices = view.loaded.notices + moved.notices
     if moved.answer["asks"]:
         return propose_location(call, position, view.location, notices)
-    told = deliver(call, position, replace_notes(view.notes, call, moved), deliveries)
+    told = deliver(call, position, view.notes, deliveries)
     return answer(call, position, _told(call, position, moved, told, notices))
 
 
-def replace_notes(notes: JsonObject, call: Call, moved: Moved) -> JsonObject:
-    """The notes as they are after the move."""
-    return {**notes, **moved.answer.get("notes", {})}
-
-
-def _open(call: Call, target: Target, view: View, state: RunState) -> Change:
+def _open(call: Call, target: Target, view: View, agreement: Agreement | None, state: RunState) -> Change:
     """The pure change: open the action, and complete it where it is done by itself."""
     plan, at = call.bot.plan, utc_now()
     position = target.position(plan, state)
@@ -119,12 +115,22 @@ def _open(call: Call, target: Target, view: View, state: RunState) -> Change:
     if position.action == INITIALIZE and view.location.asks:
         told["asks"] = True
         return Change(state=opened.state, added=opened.added, answer=told, audit={"jump": opened.jump})
-    if Gates(definition=call.bot.definition, strict=call.bot.config.strict).policy(position) == "auto" or (
-        position.action == INITIALIZE and view.location.confirmed
-    ):
-        closed = close(plan, opened.state, at=at, approval="auto", by=call.principal)
+    approval = _approval(call, view, agreement, position)
+    if approval is not None:
+        by = agreement.by if agreement is not None and agreement.by else call.principal
+        closed = close(plan, opened.state, at=at, approval=approval, by=by)
         return _completed(call, opened.added, closed, told)
     return Change(state=opened.state, added=opened.added, answer=told, audit={"jump": opened.jump})
+
+
+def _approval(call: Call, view: View, agreement: Agreement | None, position: Position) -> Approval | None:
+    """How an action that is opened is completed at once, if it is."""
+    if position.action == INITIALIZE and view.location.new and view.location.confirmed:
+        return "claimed" if agreement is None else "proven"
+    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    # A folder that was confirmed before needs no new word, unless a person has to prove every step.
+    resumed = position.action == INITIALIZE and not gates.needs_proof(position)
+    return "auto" if resumed or gates.policy(position) == "auto" else None
 
 
 def _completed(call: Call, added: tuple[Any, ...], closed: Closed, told: JsonObject) -> Change:
@@ -216,11 +222,3 @@ def _request(call: Call) -> Request | None:
     if call.parameters.request_key is None:
         return None
     return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)
-
-
-def target_of(bot: LiveBot, tool: str) -> Target | None:
-    """What the tool of that name leads to, if it is one that forwards."""
-    for name in bot.definition.tool_names():
-        if name.name == tool and (name.behavior is not None or tool.endswith("_tool")):
-            return Target(behavior=name.behavior, action=name.action)
-    return None

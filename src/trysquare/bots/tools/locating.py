@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trysquare.bots.actions.initialize_project import LOCATION
+from trysquare.bots.gates import Gates
 from trysquare.bots.naming import bot_tool_name
 from trysquare.bots.plan import Position
 from trysquare.bots.state import Loaded
@@ -25,6 +26,8 @@ class Location:
 
     settled: bool
     """Whether anything may be written there."""
+    new: bool
+    """Whether it was not confirmed yet, or another one was."""
     asks: bool
     """Whether initialize_project has to ask before it is done."""
     confirmed: bool
@@ -35,7 +38,9 @@ class Location:
     """The folder that was confirmed before, where it is another one."""
 
 
-def locate(call: Call, loaded: Loaded, notes: JsonObject, *, confirmed: bool | None = None) -> Location:
+def locate(
+    call: Call, position: Position, loaded: Loaded, notes: JsonObject, *, confirmed: bool | None = None
+) -> Location:
     """Whether the folder is settled: known, named by somebody, or confirmed by this call."""
     place = call.project.place
     known = call.project.is_known(loaded)
@@ -43,12 +48,15 @@ def locate(call: Call, loaded: Loaded, notes: JsonObject, *, confirmed: bool | N
     confirms = agrees if confirmed is None else confirmed
     saved = notes.get(LOCATION)
     differs = saved is not None and saved != str(place.root)
-    new = not _was_initialized(call, loaded.state)
+    new = differs or not _was_initialized(call, loaded.state)
+    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    proof = position.action == INITIALIZE and gates.needs_proof(position)
     return Location(
         settled=known or confirms or (place.named and not place.outside),
-        asks=(new or differs) and not confirms,
+        new=new,
+        asks=new and not confirms,
         confirmed=confirms,
-        needs_person=confirms and ((place.outside and not known) or (call.bot.config.strict and (new or differs))),
+        needs_person=confirms and ((place.outside and not known) or (proof and new)),
         saved=saved if differs else None,
     )
 
