@@ -170,7 +170,7 @@ def test_a_fork_onto_a_run_or_of_no_run_is_refused(here: Desk) -> None:
     here.close()
     with pytest.raises(ToolError, match="There is a run `main` already"):
         here.state.fork("main", "main", principal="agent")
-    with pytest.raises(NotFound, match="There is no run `none`. The runs are: `main`"):
+    with pytest.raises(NotFound, match=r"There is no run `none`\. The runs are: `main`"):
         here.state.fork("none", "x", principal="agent")
 
 

@@ -67,7 +67,8 @@ def test_a_lost_connection_is_a_clear_error_and_the_next_call_works(url: str, tm
     here.close()
     with psycopg.connect(url, autocommit=True) as other:
         other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
         )
     with pytest.raises(ToolError, match="Nothing was changed") as refused:
         here.close()

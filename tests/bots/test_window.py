@@ -217,6 +217,19 @@ def test_an_edit_of_a_stale_file_undoes_no_completion_that_it_never_showed(here:
     assert here.completed() == ["shape.initialize_project", "shape.gather_context"]
 
 
+def test_a_stale_file_that_was_only_laid_out_anew_moves_no_pointer_back(here: Desk) -> None:
+    here.open("shape.initialize_project")
+    shown = here.document()
+    lock = here.project / ".trysquare" / "window.lock"
+    lock.unlink()
+    lock.mkdir()
+    here.open("discovery.gather_context")
+    lock.rmdir()
+    here.file.write_text(json.dumps(shown))
+    assert here.current() == "discovery.gather_context"
+    assert here.document()["current_action"] == f"{BOT}.discovery.gather_context"
+
+
 def test_a_window_that_is_a_folder_is_left_alone_and_said(here: Desk) -> None:
     closes(here, 1)
     here.file.unlink()

@@ -86,6 +86,9 @@ class Exporter:
             if seen.problem is not None or (seen.digest is None and bot.known is not None):
                 return None
             shown = None if seen.digest is None else rows.export_revision(seen.digest)
+            if shown is not None and shown == bot.revision:
+                # A process died after it had written the file and before it could say so.
+                know_shown(rows, bot.revision, {row.name: row.version for row in rows.runs()})
             if seen.digest is not None and (shown is None or shown == bot.revision):
                 return None
         rendered = self._render(plan, rows, bot)

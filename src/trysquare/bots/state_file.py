@@ -146,8 +146,9 @@ def is_foreign(text: str, bot: str) -> bool:
 def _bots_named(document: JsonObject) -> set[str]:
     """The bots that the paths of a file begin with."""
     raw = document.get("completed_actions")
-    entries = [each for each in cast(list[Any], raw) if isinstance(each, dict)] if isinstance(raw, list) else []
-    paths = [document.get("current_action"), *(cast(JsonObject, each).get("action_state") for each in entries)]
+    entries = cast(list[Any], raw) if isinstance(raw, list) else []
+    told = [cast(JsonObject, each).get("action_state") for each in entries if isinstance(each, dict)]
+    paths = [document.get("current_action"), *told]
     full = {path.split(".")[0] for path in paths if isinstance(path, str) and path.count(".") == 2}
     behavior = document.get("current_behavior")
     return full | ({behavior.split(".")[0]} if isinstance(behavior, str) and behavior.count(".") == 1 else set())

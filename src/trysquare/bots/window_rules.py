@@ -6,13 +6,13 @@ wrote or took over since the last ones known to lie there; an older copy of ours
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.ledger import Ledger, Stamp
 from trysquare.bots.plan import Plan
-from trysquare.bots.run_record import read_entry
+from trysquare.bots.run_record import head_record, read_entry
 from trysquare.bots.state_file import Imported, UnreadableState, parse_state
 from trysquare.bots.window import NAME, ProjectWindow, Seen, text_of
 from trysquare.bots.workflow import Entry, RunState, begin, following
@@ -60,13 +60,12 @@ def judge(rows: WorkflowRows, bot: StoredBot | None, seen: Seen) -> Verdict:
     if bot is None:
         return "current" if seen.digest is None else "edited"
     if seen.digest is None:
-        return "deleted" if bot.known is not None else _freshness(bot.revision, 0)
+        return "deleted" if bot.known is not None else ("stale" if bot.revision else "current")
     revision = rows.export_revision(seen.digest)
-    return "edited" if revision is None else _freshness(bot.revision, revision)
-
-
-def _freshness(present: int, shown: int) -> Verdict:
-    return "current" if present == shown else "stale"
+    if revision is None:
+        return "edited"
+    # A file that is there but not yet known to be there could be deleted without being missed.
+    return "current" if revision == bot.revision == bot.known else "stale"
 
 
 def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
@@ -161,26 +160,36 @@ def _import_new(ledger: Ledger, name: str, state: RunState, history: tuple[Entry
 def _import_known(ledger: Ledger, row: StoredRun, state: RunState, history: tuple[Entry, ...], stamp: Stamp) -> None:
     present = ledger.rows.entries(row.name, row.generation)
     lines = [read_entry(each.body) for each in present]
-    read = [entry if entry in set(lines) else _claimed(entry) for entry in history]
-    # What was completed after the file was last written stood in no file: who edited it cannot have meant to undo it.
+    ours = set(lines)
+    read = [entry if entry in ours else _claimed(entry) for entry in history]
+    # What changed after the file was last written stood in no file: who edited it cannot have meant to undo it.
     shown = _shown(ledger.rows).get(row.name, 0)
     unseen = [line for line, each in zip(lines, present, strict=True) if each.version > shown and line not in read]
-    read += unseen
     now = ledger.read(row)
-    version = max(now.version, _newest(state, read)) + 1
-    after = _with_history(state, read, version)
-    if any(line.position == after.current and after.latest[line.position] is line for line in unseen):
-        after = _moved_on(ledger.plan, after)
+    version = max(now.version, _newest(state, [*read, *unseen])) + 1
+    pointed = now if _is_untouched(ledger, row, state, shown) else _past(ledger.plan, state, unseen)
+    read += unseen
+    after = _with_history(pointed, read, version)
     if read[: len(lines)] != lines:
         ledger.begin_generation(row.name, after, read, stamp)
     elif read[len(lines) :] or replace(after, version=now.version) != now:
         ledger.save(row.name, after, read[len(lines) :], stamp)
 
 
-def _moved_on(plan: Plan, state: RunState) -> RunState:
-    after = following(plan, state, state.current)
-    if not state.is_completed(state.current) or after is None:
+def _is_untouched(ledger: Ledger, row: StoredRun, state: RunState, shown: int) -> bool:
+    """Whether the file still points where it pointed when it was written, so that the row may have moved on since."""
+    event = ledger.rows.event_at(row.name, shown)
+    return event is not None and shown < row.version and event.state == head_record(state)
+
+
+def _past(plan: Plan, state: RunState, unseen: Sequence[Entry]) -> RunState:
+    """A pointer that a person set to an action which was completed meanwhile goes on from there."""
+    state = _with_history(state, [*state.latest.values(), *unseen], state.version)
+    if not any(line.position == state.current for line in unseen) or not state.is_completed(state.current):
         return state
+    after = following(plan, state, state.current)
+    if after is None:
+        return replace(state, finished=True)
     return replace(state, current=after, pointers={**state.pointers, after.behavior: after.action}, delivered=False)
 
 
@@ -198,11 +207,11 @@ _OWN = ""
 """Notes of no run, which no run can be called."""
 
 
-def _with_history(state: RunState, history: list[Entry] | tuple[Entry, ...], version: int) -> RunState:
+def _with_history(state: RunState, history: Sequence[Entry], version: int) -> RunState:
     return replace(state, version=version, latest={entry.position: entry for entry in history})
 
 
-def _newest(state: RunState, history: list[Entry] | tuple[Entry, ...]) -> int:
+def _newest(state: RunState, history: Sequence[Entry]) -> int:
     return max((state.version, *(entry.version for entry in history)))
 
 

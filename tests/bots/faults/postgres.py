@@ -28,12 +28,17 @@ def programs() -> Path | None:
 
 def _may_run(folder: Path) -> bool:
     """Whether the server's user can reach the programs."""
-    return subprocess.run([folder / "initdb", "--version"], capture_output=True, check=False, **_user()).returncode == 0
+    user, group = _user()
+    shown = subprocess.run([folder / "initdb", "--version"], capture_output=True, check=False, user=user, group=group)
+    return shown.returncode == 0
 
 
-def _user() -> dict[str, str | int]:
-    """PostgreSQL refuses to run as root."""
-    return {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid} if os.geteuid() == 0 else {}
+def _user() -> tuple[int | None, int | None]:
+    """User and group of the server: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None, None
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid
 
 
 @contextmanager
@@ -61,6 +66,7 @@ def postgres_server() -> Generator[str]:
 
 
 def _run(program: Path, *arguments: str | Path, cwd: Path) -> None:
+    user, group = _user()
     done = subprocess.run(
         [program, *arguments],
         cwd=cwd,
@@ -69,6 +75,7 @@ def _run(program: Path, *arguments: str | Path, cwd: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        **_user(),
+        user=user,
+        group=group,
     )
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,14 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, FaultyWindow
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at
 from tests.support import size
@@ -178,8 +185,8 @@ class Workflow(RuleBasedStateMachine):
         self.agrees(before)
         if again.state.version != 0:
             assert (again.replayed, again.answer) == (True, answer)
+        other = replace(request, arguments={"run": run, "move": "another"})
         with pytest.raises(ToolError) as refused:
-            other = replace(request, arguments={"run": run, "move": "another"})
             self.desks[handle].state.move(steps(move), kind="step", principal="agent", run=run, request=other)
         assert refused.value.code == ErrorCode.STATE_CONFLICT
         self.agrees(before)
@@ -250,8 +257,7 @@ class Workflow(RuleBasedStateMachine):
             self.reopened()
             self.settled()
             self.agrees(before, after)
-        except ToolError as error:
-            assert error.code == ErrorCode.STATE_UNAVAILABLE
+        except ToolError:
             assert self.faults.disarm(), "only a failing disk makes these calls fail"
             self.settled()
             self.agrees(before)
@@ -307,14 +313,12 @@ class Workflow(RuleBasedStateMachine):
 
 @pytest.mark.timeout(3600)
 def test_no_completion_is_lost_and_none_is_made_twice() -> None:
-    from hypothesis.stateful import run_state_machine_as_test
-
     run_state_machine_as_test(
         Workflow,
         settings=settings(
-            max_examples=int(__import__("os").environ.get("EX", "500")),
+            max_examples=size(500, 10_000),
             stateful_step_count=20,
             deadline=None,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
         ),
     )
