@@ -18,12 +18,12 @@ TRYSQUARE = [sys.executable, "-m", "trysquare"]
 def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
     ran = run("--help")
     assert ran.code == 0
-    for word in ("serve", "list", "call", "check", "config", "approve", "token", "install", "doctor", "demo"):
+    for word in ("serve", "list", "call", "check", "config", "bot", "approve", "token", "install", "doctor", "demo"):
         assert f"\n    {word}" in ran.out
     assert "exit codes:" in ran.out
 
 
-@pytest.mark.parametrize("command", ["serve", "list", "call", "check", "config", "approve", "token", "demo"])
+@pytest.mark.parametrize("command", ["serve", "list", "call", "check", "config", "bot", "approve", "token", "demo"])
 def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> None:
     ran = run(command, "--help")
     assert ran.code == 0

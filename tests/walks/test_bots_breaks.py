@@ -67,7 +67,7 @@ async def test_actions_deliver_their_content_and_name_what_is_missing(tmp_path: 
     project.mkdir()
     async with served(project, bot=folder, name="mini") as bot:
         bare = await bot.call("shape_build_knowledge")
-    assert any("knowledge_graph" in path for path in bare["missing"])
+    assert "behaviors/1_shape/content" in bare["missing"]
 
 
 async def test_a_truncated_state_file_is_set_aside_and_nothing_is_lost(tmp_path: Path) -> None:

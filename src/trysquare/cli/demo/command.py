@@ -10,9 +10,10 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
+from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.stage import ERAS, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OVER_HTTP
+from trysquare.cli.demo.steps import IN_EACH_ERA, OVER_HTTP, WITH_A_BOT
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -50,6 +51,11 @@ async def _play(stage: Stage) -> None:
         for served in OVER_HTTP:
             stage.transcript.step(served.title, served.shows)
             await _guarded(stage, served.play(stage, server))
+    stage.transcript.chapter("A workflow bot, from its first action to its last")
+    async with bot_server(stage) as (own, server):
+        for worked in WITH_A_BOT:
+            stage.transcript.step(worked.title, worked.shows)
+            await _guarded(stage, worked.play(own, server))
 
 
 async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:
