@@ -49,9 +49,7 @@ def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "room"),
     [
-        ("--bot", "folder", "bots"),
         ("--gateway", "mcp.json", "gateway"),
-        ("--guide", "folder", "guide"),
         ("--workbench", "folder", "workbench"),
         ("--debug", None, "debug"),
         ("--agents", None, "agents"),
@@ -67,9 +65,9 @@ def test_a_room_that_does_not_exist_yet_says_so_in_one_line(
 
 
 def test_a_room_in_the_file_is_named_with_its_line(run: Run, project: Path) -> None:
-    (project / "trysquare.toml").write_text('\nbot = "x"\n', encoding="utf-8")
+    (project / "trysquare.toml").write_text('\ngateway = "x"\n', encoding="utf-8")
     ran = run("list")
-    assert ran.err == f"trysquare: {project}/trysquare.toml:2: bot: the bots room is not part of this version.\n"
+    assert ran.err == f"trysquare: {project}/trysquare.toml:2: gateway: the gateway room is not part of this version.\n"
 
 
 def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:
