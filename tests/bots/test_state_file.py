@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.bots.faults.desk import AT, BOT, PLAN, at
 
-from trysquare.bots.state_file import MAIN, Imported, RunPart, UnreadableState, dump_state, entry_line, parse_state
+from trysquare.bots.state_file import (
+    MAIN,
+    Imported,
+    RunPart,
+    UnreadableState,
+    dump_state,
+    entry_line,
+    join_lines,
+    parse_state,
+)
 from trysquare.bots.workflow import Entry, RunState, begin, close, open_action
 
 EARLIER, LATER = "2026-11-15T11:00:00", "2026-11-15T13:00:00"
@@ -203,7 +212,7 @@ def test_what_is_written_reads_back_the_same(
     text = dump_state(
         PLAN,
         {
-            name: RunPart(state=state, at=AT, lines=[entry_line(PLAN, entry) for entry in history])
+            name: RunPart(state=state, at=AT, body=join_lines(name, [entry_line(PLAN, entry) for entry in history]))
             for name, (state, history) in walked.items()
         },
     )
@@ -230,7 +239,9 @@ def test_any_json_is_read_or_refused_and_what_is_read_can_be_written(document: d
     except UnreadableState:
         return
     parts = {
-        name: RunPart(state=state, at=AT, lines=[entry_line(PLAN, each) for each in found.histories[name]])
+        name: RunPart(
+            state=state, at=AT, body=join_lines(name, [entry_line(PLAN, each) for each in found.histories[name]])
+        )
         for name, state in found.runs.items()
     }
     assert dump_state(PLAN, parts).encode("utf-8")

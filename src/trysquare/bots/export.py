@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from trysquare.bots.ledger import Ledger
 from trysquare.bots.plan import Plan
 from trysquare.bots.run_record import read_entry
-from trysquare.bots.state_file import MAIN, RunPart, dump_state, entry_line
+from trysquare.bots.state_file import MAIN, RunPart, dump_state, entry_line, join_lines
 from trysquare.bots.window import ProjectWindow, digest_of
 from trysquare.bots.window_rules import know_shown
 from trysquare.bots.workflow import begin
@@ -23,12 +23,13 @@ class _Rendered:
     versions: dict[str, int]
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Lines:
     """The rendered history of a generation of a run, which only grows."""
 
     generation: int
-    texts: list[str] = field(default_factory=list[str])
+    count: int = 0
+    body: str = ""
 
 
 class Exporter:
@@ -98,19 +99,21 @@ class Exporter:
         ledger = Ledger(plan, rows)
         found = rows.runs()
         parts = {
-            row.name: RunPart(state=ledger.read(row), at=row.updated, lines=self._rendered_lines(plan, rows, row))
-            for row in found
+            row.name: RunPart(state=ledger.read(row), at=row.updated, body=self._body(plan, rows, row)) for row in found
         }
-        parts.setdefault(MAIN, RunPart(state=begin(plan), at=max((row.updated for row in found), default=""), lines=()))
+        parts.setdefault(MAIN, RunPart(state=begin(plan), at=max((row.updated for row in found), default=""), body=""))
         data = dump_state(plan, parts).encode("utf-8")
         versions = {row.name: row.version for row in found}
         return _Rendered(data=data, digest=digest_of(data), bot=bot, versions=versions)
 
-    def _rendered_lines(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> list[str]:
+    def _body(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> str:
         kept = self._lines.get(row.name)
-        if kept is None or kept.generation != row.generation or len(kept.texts) > row.entries:
-            kept = self._lines[row.name] = _Lines(generation=row.generation)
-        if len(kept.texts) < row.entries:
-            added = rows.entries(row.name, row.generation, after=len(kept.texts))
-            kept.texts += [entry_line(plan, read_entry(each.body)) for each in added]
-        return kept.texts
+        if kept is None or kept.generation != row.generation or kept.count > row.entries:
+            kept = _Lines(generation=row.generation)
+        if kept.count < row.entries:
+            added = rows.entries(row.name, row.generation, after=kept.count)
+            lines = [entry_line(plan, read_entry(each.body)) for each in added]
+            body = join_lines(row.name, lines, body=kept.body)
+            kept = _Lines(generation=row.generation, count=kept.count + len(lines), body=body)
+        self._lines[row.name] = kept
+        return kept.body

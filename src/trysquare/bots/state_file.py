@@ -38,11 +38,11 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPart:
-    """What the file shows of one run: `lines` are its history, each made by `entry_line`."""
+    """What the file shows of one run: `body` is its history, made by `join_lines`."""
 
     state: RunState
     at: str
-    lines: Sequence[str]
+    body: str
 
 
 def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> str:
@@ -52,21 +52,28 @@ def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> str:
     if others:
         document["runs"] = {name: _head(plan, parts[name]) for name in others}
     first, *rest = json.dumps(document, indent=2, ensure_ascii=False).split(_PLACE)
-    # Histories are long and hardly change, so their lines come ready-made and are put where they belong.
+    # Histories are long and hardly change, so they come ready-made and are put where they belong.
     pieces = [first]
     for name, piece in zip((MAIN, *others), rest, strict=True):
-        pieces += (_listed(parts[name].lines, "  " if name == MAIN else "      "), piece)
+        pieces += (_listed(name, parts[name].body), piece)
     return "".join(pieces) + "\n"
 
 
 _PLACE = json.dumps("\x00completed_actions")
 
 
-def _listed(lines: Sequence[str], indent: str) -> str:
-    if not lines:
-        return "[]"
-    between = f"\n{indent}  "
-    return f"[{between}{f',{between}'.join(lines)}\n{indent}]"
+def join_lines(run: str, lines: Sequence[str], *, body: str = "") -> str:
+    """The history of a run as the file shows it, one entry a line; `body` is what comes before these lines."""
+    between = f",\n{_indent(run)}  "
+    return between.join([body, *lines] if body else lines)
+
+
+def _listed(run: str, body: str) -> str:
+    return f"[\n{_indent(run)}  {body}\n{_indent(run)}]" if body else "[]"
+
+
+def _indent(run: str) -> str:
+    return "  " if run == MAIN else "      "
 
 
 def _head(plan: Plan, part: RunPart) -> JsonObject:
