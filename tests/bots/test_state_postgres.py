@@ -53,9 +53,9 @@ def test_projects_with_one_database_do_not_mix(url: str, tmp_path: Path) -> None
     assert (one.load().state.version, two.load().state.version) == (1, 2)
 
 
-def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_database_that_is_not_there_is_a_clear_error(url: str, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot be reached") as refused:
-        opened(tmp_path, f"postgresql:///x?host={tmp_path}&user=pg").close()
+        opened(tmp_path, url.replace("host=", "host=/nowhere")).close()
     assert refused.value.code == ErrorCode.STATE_UNAVAILABLE
     assert "state_url" in (refused.value.instruction or "")
 

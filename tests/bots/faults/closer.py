@@ -27,9 +27,7 @@ def long_plan(closes: int) -> Plan:
 
 def long_state(project: Path, url: str | None, closes: int) -> BotState:
     """The state of a long workflow."""
-    return BotState(
-        plan=long_plan(closes), store=open_workflows(url, project), window=ProjectWindow(project, BOT)
-    )
+    return BotState(plan=long_plan(closes), store=open_workflows(url, project), window=ProjectWindow(project, BOT))
 
 
 def close_once(state: BotState, key: str) -> str | None:

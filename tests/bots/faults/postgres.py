@@ -44,6 +44,8 @@ def _user() -> tuple[int | None, int | None]:
 @contextmanager
 def postgres_server() -> Generator[str]:
     """The URL of a fresh server, which is gone at the end of the block."""
+    if importlib.util.find_spec("psycopg") is None:
+        missing_component("psycopg", "run `make dev`, or pip install 'trysquare[postgres]'")
     where = programs()
     if where is None:
         missing_component("PostgreSQL", "run `make dev`, or install Debian's package postgresql")
