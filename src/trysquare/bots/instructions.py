@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from trysquare.catalog.tokens import count_tokens
@@ -38,7 +39,11 @@ class Part:
     def tokens(self) -> int:
         """What the part costs the reader."""
         text = self.content if isinstance(self.content, str) else dump_json(self.content)
-        return count_tokens(text) + _FRAME
+        return _counted(text) + _FRAME
+
+
+# The same parts are delivered again and again, and counting is what a delivery costs most.
+_counted = lru_cache(maxsize=1_024)(count_tokens)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from trysquare.bots.checking import check_bot
 from trysquare.bots.definition import BotDefinition
 from trysquare.bots.loading import load_bot
 from trysquare.bots.rules import Rule
@@ -28,10 +29,12 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Load the bot, let its rules test themselves, and tell what is missing."""
+    """Load the bot, let its rules test themselves, explore its workflow, and tell what is missing."""
     definition = load_bot(arguments.folder)
     problems = [str(problem) for rule in _rules(definition) for problem in self_test(rule)]
-    report = _report(definition, problems)
+    explored = check_bot(definition)
+    problems += [str(each) for each in explored.defects]
+    report = {**_report(definition, problems), "states": explored.states, "exhaustive": explored.exhaustive}
     if arguments.json:
         print_json(report)
     else:
@@ -63,6 +66,8 @@ def _show(report: dict[str, Any]) -> None:
     print(styled(report["bot"], "bold"))
     print(f"  {count(behaviors, 'behavior')}, {count(actions, 'action')}, {count(report['tools'], 'tool')}")
     print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} of them tested with their own examples")
+    explored = "all" if report["exhaustive"] else "part of"
+    print(f"  {count(report['states'], 'state')}: {explored} what the workflow can reach")
     for name, style in (("problems", "red"), ("warnings", "yellow"), ("missing", "dim")):
         for line in report[name]:
             print(styled(f"  {name.removesuffix('s')}: {line}", style))

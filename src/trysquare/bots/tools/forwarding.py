@@ -90,7 +90,7 @@ async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement 
 
 
 def _opened(call: Call, target: Target, view: View, agreement: Agreement | None, deliveries: Deliveries) -> Result[Any]:
-    moved = call.project.state.move(
+    moved = _already_open(call, view) or call.project.state.move(
         lambda state: _open(call, target, view, agreement, state),
         kind="open",
         principal=call.principal,
@@ -103,6 +103,15 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
         return propose_location(call, position, view.location, notices)
     told = deliver(call, position, view.notes, deliveries)
     return answer(call, position, _told(call, position, moved, told, notices))
+
+
+def _already_open(call: Call, view: View) -> Moved | None:
+    """The answer without a move, where the action is the current one and was handed out before."""
+    state, position = view.loaded.state, view.position
+    if position != state.current or not state.delivered or state.finished or call.parameters.request_key is not None:
+        return None
+    made = _open(call, Target(behavior=position.behavior, action=position.action), view, None, state)
+    return Moved(state=state, answer=made.answer) if made.state == state else None
 
 
 def _open(call: Call, target: Target, view: View, agreement: Agreement | None, state: RunState) -> Change:
