@@ -63,7 +63,8 @@ def _outline(found: list[Record]) -> _Outline:
 def _pair_sections(before: list[_Part], after: list[_Part]) -> Pairs:
     """By the whole path first, so that two sub-epics of one name in different epics are told apart."""
     exact = {part.path: index for index, part in enumerate(before)}
-    found = {index: exact[part.path] for index, part in enumerate(after) if part.path in exact}
+    # Of two with one path, the first is the one that was there.
+    found = {index: exact.pop(part.path) for index, part in enumerate(after) if part.path in exact}
     old = [index for index in range(len(before)) if index not in found.values()]
     new = [index for index in range(len(after)) if index not in found]
     rest = pair([before[i] for i in old], [after[i] for i in new], lambda part: part.name)
@@ -77,7 +78,10 @@ def _pair_sections(before: list[_Part], after: list[_Part]) -> Pairs:
 def _pair_stories(old: _Outline, new: _Outline, sections: Pairs) -> Pairs:
     """By name in the whole outline, then by likeness and place within a section."""
     names = {part.name: index for index, part in enumerate(old.stories)}
-    found = {index: names[part.name] for index, part in enumerate(new.stories) if part.name in names}
+    # Of two with one name, the one that stayed in its section is the one that was there.
+    stayed = [i for i, part in enumerate(new.stories) if _stayed(part, old, names, sections)]
+    order = [*stayed, *(index for index in range(len(new.stories)) if index not in stayed)]
+    found = {index: names.pop(new.stories[index].name) for index in order if new.stories[index].name in names}
     taken = set(found.values())
     for place, origin in enumerate(sections.before_of):
         before = [i for i, part in enumerate(old.stories) if part.section == origin and i not in taken]
@@ -89,6 +93,10 @@ def _pair_stories(old: _Outline, new: _Outline, sections: Pairs) -> Pairs:
         before_of=tuple(found.get(index) for index in range(len(new.stories))),
         removed=tuple(index for index in range(len(old.stories)) if index not in taken),
     )
+
+
+def _stayed(part: _Part, old: _Outline, names: dict[str, int], sections: Pairs) -> bool:
+    return part.name in names and old.stories[names[part.name]].section == sections.before_of[part.section]
 
 
 class _Tree:
