@@ -389,6 +389,17 @@ def test_a_file_is_rendered_edited_synchronized_and_rendered_again(project: Seal
     assert not synchronize_from(project, config()).written
 
 
+def test_a_story_that_a_file_of_unknown_age_lacks_is_not_removed_without_asking(project: SealedFolder) -> None:
+    render_to(project, config())
+    project.remove(".trysquare/rendered/docs/map.md")
+    text = project.read_text("docs/map.md").replace("- Cook prints the list\n", "")
+    project.write_bytes("docs/map.md", text.encode())
+    with pytest.raises(LargeDeletion):
+        synchronize_from(project, config())
+    assert synchronize_from(project, config(), confirm_deletion=True).written
+    assert "Cook prints the list" not in project.read_text("docs/graph.json")
+
+
 def test_a_picture_is_not_read_back(project: SealedFolder) -> None:
     render_to(project, config("story_map_svg"))
     with pytest.raises(InvalidArguments, match="is a picture"):

@@ -252,6 +252,12 @@ def test_a_graph_that_breaks_its_schema_is_a_violation_with_its_line(project: Se
     assert "`Cook flies`" in found.message
 
 
+def test_a_graph_that_is_no_json_is_a_violation_with_its_line(project: SealedFolder, tmp_path: Path) -> None:
+    (tmp_path / "graph.json").write_text('{\n "epics": [}\n', encoding="utf-8")
+    (found,) = scanned(project).violations
+    assert (found.rule, found.line) == ("story_graph", 2)
+
+
 def test_a_graph_that_is_not_there_yet_has_no_violations(tmp_path: Path) -> None:
     with SealedFolder(tmp_path) as folder:
         assert scanned(folder, rule(regex("x", target("story", "name")))) == ScanReport()

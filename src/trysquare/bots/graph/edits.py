@@ -88,9 +88,9 @@ def delete(graph: Graph, address: Address, *, increment: bool = False, confirm: 
     return checked(made)
 
 
-def refuse_large(what: str, lost: list[Node]) -> None:
+def refuse_large(what: str, lost: list[Node], *, from_count: int = LARGE) -> None:
     """Raise where a deletion takes much with it, and say what."""
-    if len(lost) < LARGE:
+    if len(lost) < from_count:
         return
     counts = {kind: sum(1 for each in lost if each.kind == kind) for kind in dict.fromkeys(each.kind for each in lost)}
     told = ", ".join(f"{kind.replace('_', '-')}: {count}" for kind, count in counts.items())

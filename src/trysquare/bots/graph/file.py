@@ -55,7 +55,8 @@ def read_document(folder: SealedFolder, path: str) -> GraphFile:
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InvalidArguments(f"{path}:{error.lineno}: this is not JSON: {error.msg}.") from None
+        said = f"{path}:{error.lineno}: this is not JSON: {error.msg}."
+        raise InvalidArguments(said, fields={"line": error.lineno}) from None
     except RecursionError:
         raise InvalidArguments(f"{path}: the document is nested too deeply.") from None
     if not isinstance(value, dict):

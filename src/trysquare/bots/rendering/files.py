@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from trysquare.bots.definition import RenderConfig
+from trysquare.bots.graph.edits import LARGE
 from trysquare.bots.graph.file import digest_of, load_graph, save_graph
 from trysquare.bots.graph.nodes import Graph
 from trysquare.bots.rendering.page import story_map_html
@@ -75,12 +76,15 @@ def synchronize_from(folder: SealedFolder, config: RenderConfig, *, confirm_dele
         raise InvalidArguments(f"`{config.output}` is a picture; edit the graph or a rendered text instead.")
     file = load_graph(folder, config.input)
     edited = folder.read_text(config.output)
+    rendered = _text_of(folder, _copy_of(config))
     done = synchronize(
         file.graph,
         config.template_text,
         edited,
-        rendered=_text_of(folder, _copy_of(config)),
+        rendered=rendered,
         confirm_deletion=confirm_deletion,
+        # Without the copy, what somebody removed looks like what the graph got later.
+        confirm_from=1 if rendered is None else LARGE,
     )
     saved = file
     if done.changes:

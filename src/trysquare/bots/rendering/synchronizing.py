@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from trysquare.bots.graph.edits import refuse_large
+from trysquare.bots.graph.edits import LARGE, refuse_large
 from trysquare.bots.graph.nodes import Graph, all_stories, walk
 from trysquare.bots.graph.schema import problems_of
 from trysquare.bots.rendering.carrying import Carrier, as_number, records, texts
@@ -31,7 +31,13 @@ class Synchronization:
 
 
 def synchronize(
-    graph: Graph, template: str, edited: str, *, rendered: str | None = None, confirm_deletion: bool = False
+    graph: Graph,
+    template: str,
+    edited: str,
+    *,
+    rendered: str | None = None,
+    confirm_deletion: bool = False,
+    confirm_from: int = LARGE,
 ) -> Synchronization:
     """The graph with the edits of a rendered text. Without `rendered`, the graph counts as unchanged since then."""
     basis = rendered if rendered is not None else render_template(template, view_of(graph))
@@ -50,7 +56,8 @@ def synchronize(
         return Synchronization(graph=graph, conflicts=(*carrier.conflicts, *told))
     kept = {id(node.value) for node in walk(made)}
     if not confirm_deletion:
-        refuse_large("the edited file", [node for key, node in nodes.items() if key not in kept])
+        lost = [node for key, node in nodes.items() if key not in kept]
+        refuse_large("the edited file", lost, from_count=confirm_from)
     return Synchronization(graph=made, changes=tuple(carrier.changes), conflicts=tuple(carrier.conflicts))
 
 

@@ -14,7 +14,7 @@ from trysquare.bots.rules import CommandScanner, PythonScanner, RegexScanner, Ru
 from trysquare.bots.scanning.findings import Problem, ScannerFailed, Selected, Violation, violation
 from trysquare.bots.scanning.running import SECONDS, run_scanner
 from trysquare.bots.scanning.selecting import matches, select
-from trysquare.core.errors import NotFound
+from trysquare.core.errors import InvalidArguments, NotFound
 from trysquare.files.sealed_folder import PathRefused, SealedFolder
 
 MAX_SCANNED = 1_000_000
@@ -139,6 +139,10 @@ def _read_graphs(artifacts: Artifacts) -> tuple[list[GraphFile], list[Violation]
             file = read_document(artifacts.folder, path)
         except NotFound:
             continue
+        except InvalidArguments as error:
+            line = int(error.fields.get("line", 1))
+            violations.append(_against_graph(path, line, error.message, "/"))
+            continue
         broken = [_broken(file, each.pointer, each.message) for each in problems_of(file.graph)]
         violations.extend(broken)
         if not broken:
@@ -148,9 +152,12 @@ def _read_graphs(artifacts: Artifacts) -> tuple[list[GraphFile], list[Violation]
 
 def _broken(file: GraphFile, pointer: tuple[str | int, ...], message: str) -> Violation:
     where = "/" + "/".join(str(piece) for piece in pointer)
-    line = nearest_line(file, pointer)
+    return _against_graph(file.path, nearest_line(file, pointer), message, where)
+
+
+def _against_graph(path: str, line: int, message: str, where: str) -> Violation:
     return Violation(
-        rule="story_graph", severity="error", file=file.path, line=line, message=message, text=where, where=where
+        rule="story_graph", severity="error", file=path, line=line, message=message, text=where, where=where
     )
 
 
