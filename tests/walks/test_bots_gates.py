@@ -12,6 +12,7 @@ from tests.bots.bot_folders import write_bot
 from tests.bots.served_bots import Person, served
 
 from trysquare.app import project_state
+from trysquare.bots.template import write_new_bot
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import open_database
 
@@ -285,6 +286,70 @@ async def test_runs_do_not_mix(project: Path) -> None:
         assert (await bot.call("tool"))["action"] == "gather_context"
         assert (await bot.follow(other))["run"] == "story-7"
         assert (await bot.call("tool"))["action"] == "gather_context"
+
+
+async def test_a_new_run_works_in_the_folder_that_was_confirmed(project: Path) -> None:
+    async with served(project) as bot:
+        await bot.call("tool", confirm=True)
+        begun = await bot.call("tool", run="story-7")
+        assert (begun["action"], begun["action_completed"]) == ("initialize_project", True)
+        assert (await bot.follow(begun))["action"] == "gather_context"
+
+
+async def test_answers_that_cannot_be_read_are_not_overwritten(project: Path) -> None:
+    async with served(project) as bot:
+        await bot.call("shape_gather_context", answers={"Who cooks?": "Ada"})
+        spoil(project / "docs/stories/clarification.json")
+        refused = await bot.call("shape_gather_context", answers={"Who eats?": "Guests"})
+        assert "docs/stories/clarification.json" in refused["error"]["message"]
+    assert text_of(project / "docs/stories/clarification.json") == "{"
+
+
+def spoil(file: Path) -> None:
+    """Leave something that is no JSON."""
+    file.write_text("{", encoding="utf-8")
+
+
+async def test_a_gate_that_asks_for_clean_rules_stays_shut_over_a_violation(project: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mapper"
+    write_new_bot(folder, "mapper")
+    config = {"name": "mapper", "gates": {"shape.validate_rules": {"requires_clean": True}}}
+    write_json(folder / "bot_config.json", config)
+    async with served(project, bot=folder, name="mapper") as bot:
+        write_json(project / "docs/story-graph.json", graph("Manage reservations"))
+        found = await bot.call("shape_validate_rules")
+        assert (found["data"]["clean"], found["data"]["violations"]) == (False, 1)
+        refused = await bot.call("close_current_action")
+        assert refused["violations"][0]["rule"] == "names_say_what_is_done"
+        assert refused["violations"][0]["line"] > 1
+        write_json(project / "docs/story-graph.json", graph("Book a table"))
+        assert (await bot.call("close_current_action"))["completed_action"] == "validate_rules"
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Write a file of the bot or of the project."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, indent=2), encoding="utf-8")
+
+
+def graph(story: str) -> dict[str, Any]:
+    """A story graph with one story."""
+    epic = {"name": "Come to eat", "stories": [{"name": story, "users": ["Guest"]}]}
+    return {"schema": 1, "product": "Club", "goal": "Guests eat", "epics": [epic], "increments": []}
+
+
+async def test_rendered_files_lie_in_the_project_after_render_output(project: Path) -> None:
+    async with served(project) as bot:
+        write_json(project / "docs/stories/story-graph.json", graph("Book a table"))
+        rendered = await bot.call("shape_render_output")
+        paths = [each["path"] for each in rendered["data"]["files"]]
+    assert paths
+    assert all(text_of(project / path) for path in paths)
+
+
+def text_of(file: Path) -> str:
+    """What a file holds."""
+    return file.read_text(encoding="utf-8")
 
 
 async def test_restart_reads_the_folder_again_and_leaves_the_state_alone(project: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from trysquare.bots.definition import BotDefinition
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.files.sealed_folder import SealedFolder
 from trysquare.store.location import FOLDER, prepare_folder
@@ -87,11 +87,18 @@ def read_texts(name: str, raw: Any) -> JsonObject:
 
 
 def _add(project: Path, path: str, behavior: str, more: JsonObject) -> None:
-    with _locked(project), SealedFolder(project) as folder:
-        document = _read(folder, path)
-        document[behavior] = _merged(document.get(behavior, {}), more)
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        folder.write_bytes(path, text.encode("utf-8", "replace"))
+    try:
+        with _locked(project), SealedFolder(project) as folder:
+            document = _read(folder, path)
+            document[behavior] = _merged(document.get(behavior, {}), more)
+            text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+            folder.write_bytes(path, text.encode("utf-8", "replace"))
+    except (ConfigurationError, OSError) as error:
+        raise ToolError(
+            f"`{path}` of the project cannot be written: {getattr(error, 'strerror', None) or error}.",
+            code=ErrorCode.STATE_UNAVAILABLE,
+            instruction="Tell the person; once they mended it, the same call can be sent again.",
+        ) from error
 
 
 def _merged(before: JsonObject, more: JsonObject) -> JsonObject:

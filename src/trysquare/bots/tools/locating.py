@@ -10,6 +10,7 @@ from trysquare.bots.gates import Gates
 from trysquare.bots.naming import bot_tool_name
 from trysquare.bots.plan import Position
 from trysquare.bots.state import Loaded
+from trysquare.bots.state_file import MAIN
 from trysquare.bots.tools.answers import Call, Told, answer
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import RunState
@@ -48,7 +49,7 @@ def locate(
     confirms = agrees if confirmed is None else confirmed
     saved = notes.get(LOCATION)
     differs = saved is not None and saved != str(place.root)
-    new = differs or not _was_initialized(call, loaded.state)
+    new = differs or not (_was_initialized(call, loaded.state) or _main_works_here(call, known))
     gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
     proof = position.action == INITIALIZE and gates.needs_proof(position)
     return Location(
@@ -64,6 +65,13 @@ def locate(
 def _was_initialized(call: Call, state: RunState) -> bool:
     behaviors = call.bot.plan.behaviors
     return any(state.is_completed(Position(behavior=each, action=INITIALIZE)) for each in behaviors)
+
+
+def _main_works_here(call: Call, known: bool) -> bool:
+    """Whether the folder of another run was confirmed for the main one."""
+    if call.parameters.run == MAIN or not known:
+        return False
+    return call.project.state.notes(MAIN).get(LOCATION) == str(call.project.root)
 
 
 def propose_location(call: Call, position: Position, location: Location, notices: Notices) -> Result[Any]:
