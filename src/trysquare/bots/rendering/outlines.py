@@ -10,6 +10,7 @@ from trysquare.bots.graph.nodes import Graph, Node, children, stories_of, walk
 from trysquare.bots.rendering.carrying import Carrier, records
 from trysquare.bots.rendering.pairing import Pairs, pair
 from trysquare.bots.rendering.reading import Record
+from trysquare.bots.rendering.template import as_line
 from trysquare.core.types import JsonObject
 
 _Path = tuple[str, ...]
@@ -108,9 +109,9 @@ class _Tree:
         self.stories: dict[str, JsonObject] = {}
         for node in walk(graph):
             if node.kind in ("epic", "sub_epic"):
-                self.sections[node.address] = node.value
+                self.sections[tuple(map(as_line, node.address))] = node.value
             elif node.kind == "story":
-                self.stories[node.name] = node.value
+                self.stories[as_line(node.name)] = node.value
 
     def place_sections(self, old: _Outline, new: _Outline, pairs: Pairs) -> list[JsonObject | None]:
         """Rename, add, move and reorder epics; returns the node of each section of the edited outline."""
@@ -160,12 +161,13 @@ class _Tree:
         placed: list[JsonObject] = []
         for part, origin in zip(new.stories, stories.before_of, strict=True):
             before = old.stories[origin] if origin is not None else None
+            full = str(self.stories.get(before.name, {}).get("name")) if before is not None else part.name
             node, above = self._story(before, part), nodes[part.section]
             if node is None:
                 continue
             placed.append(node)
-            if before is not None and before.name != part.name and node.get("name") == part.name:
-                renamed[before.name] = part.name
+            if before is not None and node.get("name") != full:
+                renamed[full] = part.name
             if before is not None and sections.before_of[part.section] == before.section:
                 continue
             if above is None:

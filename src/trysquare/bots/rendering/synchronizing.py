@@ -16,7 +16,7 @@ from trysquare.bots.rendering.carrying import Carrier, as_number, records, texts
 from trysquare.bots.rendering.outlines import carry_outline
 from trysquare.bots.rendering.pairing import pair, same_order
 from trysquare.bots.rendering.reading import Record, read_back
-from trysquare.bots.rendering.template import render_template
+from trysquare.bots.rendering.template import as_line, render_template
 from trysquare.bots.rendering.views import view_of
 from trysquare.core.types import JsonObject
 
@@ -75,7 +75,7 @@ def _carry_all(graph: JsonObject, before: Record, after: Record, carrier: Carrie
 
 def _carry_stories(graph: JsonObject, before: list[Record], after: list[Record], carrier: Carrier) -> dict[str, str]:
     """Edits within stories. A flat list has no place for new ones, and leaving one out of it says nothing."""
-    nodes = {node.name: node.value for node in all_stories(graph)}
+    nodes = {as_line(node.name): node.value for node in all_stories(graph)}
     pairs = pair(before, after, lambda each: str(each.get("name", "")))
     renamed: dict[str, str] = {}
     for record, index in zip(after, pairs.before_of, strict=True):
@@ -85,11 +85,13 @@ def _carry_stories(graph: JsonObject, before: list[Record], after: list[Record],
             continue
         old = str(before[index].get("name", ""))
         if old not in nodes:
-            carrier.conflicts.append(f"`{name}` is no longer in the graph.")
+            if record != before[index]:
+                carrier.conflicts.append(f"`{name}` is no longer in the graph.")
             continue
+        full = str(nodes[old]["name"])
         carrier.carry(nodes[old], before[index], record, old)
-        if name != old and nodes[old]["name"] == name:
-            renamed[old] = name
+        if nodes[old]["name"] != full:
+            renamed[full] = name
     for index in pairs.removed:
         carrier.conflicts.append(f"`{before[index].get('name', '')}` is not removed; remove it in the story map.")
     return renamed
@@ -108,8 +110,9 @@ def _carry_increments(graph: JsonObject, before: list[Record], after: list[Recor
     nodes: list[JsonObject] = list(graph.get("increments") or ())
     known = {each["name"]: each for each in nodes}
     made = carrier.carry_list(nodes, before, after, key="name", needed=("name",), where="increments")
-    stories = {node.name for node in all_stories(graph)}
-    now = {each["name"]: each for each in made}
+    # Rendered names have single spaces only.
+    stories = {as_line(node.name): node.name for node in all_stories(graph)}
+    now = {as_line(each["name"]): each for each in made}
     for record, index in zip(after, pairs.before_of, strict=True):
         node = now.get(str(record.get("name", "")))
         if node is None:
@@ -121,6 +124,8 @@ def _carry_increments(graph: JsonObject, before: list[Record], after: list[Recor
         found = [name for name in wanted if name in stories]
         shown = [name for name in texts(old, "stories") if name in stories]
         carrier.carry_texts(node, "stories", shown, found, str(node["name"]))
+        if found != shown:
+            node["stories"] = [stories.get(name, name) for name in node["stories"]]
     numbers_edited = any(
         index is not None and record.get("priority") != before[index].get("priority")
         for record, index in zip(after, pairs.before_of, strict=True)
