@@ -92,7 +92,7 @@ class BotToolset(ChangingToolset):
         definition = self.bot.definition
         name = next(each.name for each in definition.tool_names() if (each.behavior, each.action) == (behavior, None))
         triggers = definition.behavior(behavior).trigger_patterns
-        purpose = behavior_purpose(definition, behavior)
+        purpose = behavior_purpose(behavior)
         return _tool(name, purpose, triggers, _LEVELS, self._forwarding(name, Target(behavior=behavior)))
 
     def _action_tool(self, behavior: str, action: str) -> Tool:
@@ -114,7 +114,7 @@ class BotToolset(ChangingToolset):
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
             return await close_action(self._call(name, parameters, context), context)
 
-        purpose = "Close the current action, after the person said that it is done."
+        purpose = "Close the current action when the person says so."
         return _tool(name, purpose, ("done", "close this step"), _ALL, run)
 
     def _restart_tool(self) -> Tool:
