@@ -271,6 +271,24 @@ async def test_actions_that_go_together_are_delivered_and_closed_together(projec
         assert approvals == ["combined", "claimed"]
 
 
+async def test_proof_of_an_action_in_between_holds_for_all_that_go_together(project: Path, tmp_path: Path) -> None:
+    gates = {
+        "shape.initialize_project": {"policy": "combine_next"},
+        "shape.gather_context": {"policy": "combine_next", "proof": True},
+    }
+    async with served(project, bot=mini(tmp_path, gates=gates), name="mini") as bot:
+        await bot.call("tool")
+        assert (await bot.call("close_current_action"))["error"]["code"] == "CONSENT_REQUIRED"
+        assert bot.completed() == []
+
+
+async def test_a_skip_needs_the_proof_that_a_close_needs(project: Path) -> None:
+    async with served(project, strict=True) as bot:
+        await bot.call("shape_gather_context")
+        refused = await bot.call("close_current_action", skip="No time.")
+        assert (refused["error"]["code"], bot.completed()) == ("CONSENT_REQUIRED", [])
+
+
 async def test_an_action_with_policy_skip_is_passed_over(project: Path, tmp_path: Path) -> None:
     folder = mini(tmp_path, gates={"shape.gather_context": {"policy": "skip"}})
     async with served(project, bot=folder, name="mini") as bot:

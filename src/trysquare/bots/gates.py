@@ -32,9 +32,10 @@ class Gates:
         return self.strict or self.definition.gate(position.behavior, position.action).proof
 
     def policy(self, position: Position) -> Policy:
-        """When the action is done. What needs proof is never done by itself."""
+        """When the action is done. What needs proof or clean rules is never done by itself."""
         policy = self.definition.gate(position.behavior, position.action).policy
-        return "manual" if policy == "auto" and self.needs_proof(position) else policy
+        held = self.needs_proof(position) or self.requires_clean(position)
+        return "manual" if policy == "auto" and held else policy
 
     def requires_clean(self, position: Position) -> bool:
         """Whether the rules must be without violations first."""

@@ -203,7 +203,8 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext,
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    if proof or gates.needs_proof(position) or gates.needs_proof(view.last):
+    together = (position, *combined_with(call.bot.plan, position))
+    if proof or any(gates.needs_proof(each) for each in together):
         return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
     if position.action == INITIALIZE and view.location.needs_person:
         question = f"Let {call.bot.name} work in {root}?"
