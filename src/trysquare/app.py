@@ -33,7 +33,9 @@ from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 if TYPE_CHECKING:
+    from trysquare.bots.config import BotConfig
     from trysquare.guide.config import GuideConfig
+    from trysquare.store.workflow import WorkflowStore
 
 Origins: TypeAlias = Mapping[str, Origin]
 Door: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager[Toolset]]
@@ -251,6 +253,49 @@ def guide_config(settings: Settings) -> GuideConfig:
     return GuideConfig(project=root.name or "project", root=root, folders=tuple(dict.fromkeys(settings.guide)))
 
 
+@asynccontextmanager
+async def bot_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The tools of every workflow bot."""
+    from trysquare.bots.toolset import bot_toolset
+
+    async with AsyncExitStack() as stack:
+        states = stack.enter_context(guide_states())
+        state = LazyState(state_file(settings, origins))
+        stack.callback(state.close)
+        toolsets: list[Toolset] = []
+        for config in bot_configs(settings, origins):
+            door = bot_toolset(
+                config, open_store=partial(workflow_store, settings, states), approvals=LazyApprovals(state)
+            )
+            toolsets.append(await stack.enter_async_context(door))
+        yield CombinedToolset(toolsets)
+
+
+def bot_configs(settings: Settings, origins: Origins) -> list[BotConfig]:
+    """What is configured for each bot. A working directory that nobody called a project is only proposed."""
+    from trysquare.bots.config import BotConfig
+
+    named = "project" in origins or any(origin.source == "file" for origin in origins.values())
+    source = place_of("project", origins) if "project" in origins else "the working directory"
+    return [
+        BotConfig(
+            folder=folder, project=settings.project, project_from=source, project_named=named, strict=settings.strict
+        )
+        for folder in settings.bot
+    ]
+
+
+def workflow_store(settings: Settings, states: LazyStates, project: Path) -> WorkflowStore:
+    """Where the runs of a project are kept: in its own state file, or in the database that the settings name."""
+    from trysquare.store.workflow import SqliteWorkflows
+
+    if settings.database is None:
+        return SqliteWorkflows(states.of_project(project))
+    from trysquare.bots.state import open_workflows
+
+    return open_workflows(settings.database.get_secret_value(), project)
+
+
 @contextmanager
 def guide_states() -> Generator[LazyStates]:
     """The state files of projects and of the user, closed at the end of the block."""
@@ -264,7 +309,7 @@ def guide_states() -> Generator[LazyStates]:
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools),
-    Room(name="bots", key="bot"),
+    Room(name="bots", key="bot", door=bot_tools),
     Room(name="gateway", key="gateway"),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),

@@ -25,9 +25,7 @@ def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
     assert "exit codes:" in ran.out
 
 
-@pytest.mark.parametrize(
-    "command", ["serve", "list", "call", "check", "config", "approve", "token", "demo", "install", "doctor"]
-)
+@pytest.mark.parametrize("command", list(COMMANDS))
 def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> None:
     ran = run(command, "--help")
     assert ran.code == 0
@@ -69,7 +67,6 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
 @pytest.mark.parametrize(
     ("option", "value", "room"),
     [
-        ("--bot", "folder", "bots"),
         ("--gateway", "mcp.json", "gateway"),
         ("--workbench", "folder", "workbench"),
         ("--debug", None, "debug"),
@@ -86,9 +83,9 @@ def test_a_room_that_does_not_exist_yet_says_so_in_one_line(
 
 
 def test_a_room_in_the_file_is_named_with_its_line(run: Run, project: Path) -> None:
-    (project / "trysquare.toml").write_text('\nbot = "x"\n', encoding="utf-8")
+    (project / "trysquare.toml").write_text('\ngateway = "x"\n', encoding="utf-8")
     ran = run("list")
-    assert ran.err == f"trysquare: {project}/trysquare.toml:2: bot: the bots room is not part of this version.\n"
+    assert ran.err == f"trysquare: {project}/trysquare.toml:2: gateway: the gateway room is not part of this version.\n"
 
 
 def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:

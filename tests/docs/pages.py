@@ -116,7 +116,7 @@ def _info(info: str, place: str) -> tuple[str, dict[str, str]]:
 
 def run_pages() -> list[Path]:
     """The pages whose blocks are run: what a user reads and copies from."""
-    found = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    found = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("README.md")]
     return sorted(found)
 
 

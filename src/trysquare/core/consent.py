@@ -35,6 +35,10 @@ class ConsentDecision:
     expires_in: float | None = None
     command: str | None = None
     """What the person types to decide, where it takes more than the code."""
+    by: str | None = None
+    """Who agreed, where somebody did."""
+    how: str | None = None
+    at: str | None = None
 
 
 def arguments_digest(arguments: JsonObject) -> str:

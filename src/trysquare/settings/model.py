@@ -121,6 +121,9 @@ class Settings(Section):
     workbench: PathList = Field(default=(), description="Folders that the workbench may work in")
     profile: ProfileList = Field(default=(), description="What is listed: [ROOM=]full, levels, gateway or search")
     project: Path = Field(default=Path("."), description="Folder of the project: importable, and home of its state")
+    database: SecretStr | None = Field(
+        default=None, description="PostgreSQL URL that keeps the bots' runs; by default a file in the project"
+    )
     debug: bool = Field(default=False, description="Serve the debugger's tools")
     agents: bool = Field(default=False, description="Serve agents as tools")
     prefix: str | None = Field(default=None, description="Put before every tool's name; empty for none", max_length=32)

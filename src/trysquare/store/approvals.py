@@ -77,7 +77,7 @@ class StoredApprovals:
         with self._database.write() as connection:
             _forget_expired(connection, now)
             if _is_remembered(connection, request, now) or self._used_up(connection, request, now):
-                return ConsentDecision(state="approved")
+                return _approved(connection, request)
             found = _latest(connection, request)
             if found is not None and found[1] == "refused":
                 return ConsentDecision(state="refused")
@@ -190,6 +190,16 @@ class StoredApprovals:
 
 def _call(request: ConsentRequest) -> tuple[str, str, str]:
     return request.principal, request.tool, request.digest
+
+
+def _approved(connection: sqlite3.Connection, request: ConsentRequest) -> ConsentDecision:
+    """The decision with what its latest receipt says of it."""
+    query = (
+        "SELECT by, how, at FROM receipts WHERE principal = ? AND tool = ? AND digest = ? AND approved = 1"
+        " ORDER BY id DESC LIMIT 1"
+    )
+    by, how, at = connection.execute(query, _call(request)).fetchone()
+    return ConsentDecision(state="approved", by=by, how=how, at=at)
 
 
 def _body(request: ConsentRequest, **more: Any) -> JsonObject:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -57,7 +58,7 @@ def append(connection: sqlite3.Connection, *, kind: str, principal: str, body: J
     seq, previous = (head[0] + 1, head[1]) if head else (1, GENESIS)
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     at = utc_now()
-    digest = _digest(seq, at, kind, principal, text, previous)
+    digest = chained_hash(seq, at, kind, principal, text, previous)
     connection.execute(
         "INSERT INTO audit (seq, at, kind, principal, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (seq, at, kind, principal, text, previous, digest),
@@ -90,17 +91,23 @@ class Audit:
     def verify(self) -> AuditReport:
         """Check every row against the one before it, and the end against the remembered length."""
         with self._database.read() as connection:
-            head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
-            return _verified(
-                connection.execute("SELECT seq, at, kind, principal, body, previous, hash FROM audit ORDER BY seq"),
-                head,
-            )
+            return verify(connection)
 
 
-def _verified(found: Any, head: tuple[int, str] | None) -> AuditReport:
+def verify(connection: sqlite3.Connection) -> AuditReport:
+    """Check every row of a file, inside a transaction of the caller."""
+    head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
+    rows = connection.execute("SELECT seq, at, kind, principal, body, previous, hash FROM audit ORDER BY seq")
+    return verified(rows, head)
+
+
+def verified(found: Iterable[Any], head: tuple[int, str] | None) -> AuditReport:
+    """Check rows in their order against one another, and their end against the remembered one."""
     count, last = 0, GENESIS
     for seq, at, kind, principal, body, previous, digest in found:
-        problem = _problem(seq, count + 1, previous == last, digest == _digest(seq, at, kind, principal, body, last))
+        problem = _problem(
+            seq, count + 1, previous == last, digest == chained_hash(seq, at, kind, principal, body, last)
+        )
         if problem:
             return AuditReport(rows=count, broken=count + 1, problem=problem)
         count, last = seq, digest
@@ -117,7 +124,8 @@ def _problem(seq: int, expected: int, follows: bool, intact: bool) -> str | None
     return None if intact else f"row {seq} was changed after it was written"
 
 
-def _digest(seq: int, at: str, kind: str, principal: str, body: str, previous: str) -> str:
+def chained_hash(seq: int, at: str, kind: str, principal: str, body: str, previous: str) -> str:
+    """The hash of a row, which covers the row before it."""
     # `default`: a tampered row may hold what no row of ours does.
     text = json.dumps([seq, at, kind, principal, body, previous], separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.database import Database
+from trysquare.store.statements import Statements
 
 LEASE = 900.0
 """Seconds after which a claim without an answer counts as left behind."""
@@ -66,7 +66,7 @@ class IdempotencyKeys:
 
 
 def claim(
-    connection: sqlite3.Connection, key: str, *, tool: str, principal: str, digest: str, now: float
+    connection: Statements, key: str, *, tool: str, principal: str, digest: str, now: float
 ) -> Claim | EarlierAnswer:
     """Claim a key inside a transaction of the caller."""
     connection.execute("DELETE FROM idempotency WHERE result IS NOT NULL AND expires <= ?", (now,))
@@ -85,7 +85,7 @@ def claim(
     return claimed
 
 
-def finish(connection: sqlite3.Connection, claimed: Claim, result: JsonObject, *, now: float) -> None:
+def finish(connection: Statements, claimed: Claim, result: JsonObject, *, now: float) -> None:
     """Keep the answer inside the transaction that makes the change itself, so that both stand or neither does."""
     done = connection.execute(
         "UPDATE idempotency SET result = ?, expires = ? WHERE claim = ? AND result IS NULL",

@@ -124,7 +124,83 @@ _GUIDE = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE)
+WORKFLOW = (
+    # In the state file of a project, `project` is empty; a database that many projects share tells them apart by it.
+    """
+    CREATE TABLE workflow_bots (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        window_path TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        known BIGINT,
+        PRIMARY KEY (project, bot)
+    )
+    """,
+    """
+    CREATE TABLE workflow_runs (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        run TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        generation BIGINT NOT NULL,
+        entries BIGINT NOT NULL,
+        state TEXT NOT NULL,
+        updated TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        PRIMARY KEY (project, bot, run)
+    )
+    """,
+    """
+    CREATE TABLE workflow_entries (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        run TEXT NOT NULL,
+        generation BIGINT NOT NULL,
+        seq BIGINT NOT NULL,
+        version BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (project, bot, run, generation, seq)
+    )
+    """,
+    """
+    CREATE TABLE workflow_events (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        run TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        generation BIGINT NOT NULL,
+        entries BIGINT NOT NULL,
+        state TEXT NOT NULL,
+        PRIMARY KEY (project, bot, run, version)
+    )
+    """,
+    """
+    CREATE TABLE workflow_notes (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        run TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (project, bot, run, name)
+    )
+    """,
+    # Contents of the state file that this program wrote, or is about to write, since the last ones known to be there.
+    """
+    CREATE TABLE workflow_exports (
+        project TEXT NOT NULL,
+        bot TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        PRIMARY KEY (project, bot, digest)
+    )
+    """,
+)
+"""The tables of workflows. They are the same on SQLite and on PostgreSQL."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW)
 """Never change one that was released: add another."""
 
 

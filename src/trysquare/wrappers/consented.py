@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trysquare.core.consent import ConsentDecision, ConsentRequest, arguments_digest
@@ -66,7 +67,7 @@ def consented(tool: Tool, *, approvals: Approvals | None) -> Tool:
                 code=ErrorCode.STATE_UNAVAILABLE,
                 instruction="Tell the person that this server was started without a state folder.",
             )
-        await _agreed(request_for(tool, consent, arguments, context), approvals, context)
+        await agreed(request_for(tool, consent, arguments, context), approvals, context)
         return await inner(arguments, context)
 
     return tool.with_call(call)
@@ -86,15 +87,25 @@ def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: Ca
     )
 
 
-async def _agreed(request: ConsentRequest, approvals: Approvals, context: CallContext) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agreement:
+    """That a person agreed: who, how they were asked, and when (UTC), as far as it is known."""
+
+    by: str | None = None
+    how: str | None = None
+    at: str | None = None
+
+
+async def agreed(request: ConsentRequest, approvals: Approvals, context: CallContext) -> Agreement:
     """Return if a person agreed; raise otherwise."""
     decision = await run_in_thread(lambda: approvals.decide(request))
     while decision.code is not None and context.can_ask():
         if await _asked(request, decision.code, approvals, context):
-            return
+            return Agreement(by=context.principal.subject, how=_how_asked(context))
         # That answer let another call run already: this one needs its own.
         decision = await run_in_thread(lambda: approvals.decide(request))
     _require_approved(decision)
+    return Agreement(by=decision.by, how=decision.how, at=decision.at)
 
 
 async def _asked(request: ConsentRequest, code: str, approvals: Approvals, context: CallContext) -> bool:

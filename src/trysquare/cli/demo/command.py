@@ -10,10 +10,11 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
+from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
 from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP
+from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -52,6 +53,11 @@ async def _play(stage: Stage) -> None:
         for served in OVER_HTTP:
             stage.transcript.step(served.title, served.shows)
             await _guarded(stage, served.play(stage, server))
+    stage.transcript.chapter("A workflow bot, from its first action to its last")
+    async with bot_server(stage) as (own, server):
+        for worked in WITH_A_BOT:
+            stage.transcript.step(worked.title, worked.shows)
+            await _guarded(stage, worked.play(own, server))
 
 
 async def _play_guide(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import conversation, guide, service
+from trysquare.cli.demo import bot, conversation, guide, service
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.guide import GuideTalk
 from trysquare.cli.demo.stage import HttpServer, Stage
@@ -49,4 +49,11 @@ OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Search", play=service.search_tools),
     Step(title="Approval by code", play=service.approve_by_code),
     Step(title="Killed and restarted", play=service.kill_and_restart),
+)
+WITH_A_BOT: tuple[Step[[Stage, HttpServer]], ...] = (
+    Step(title="A bot begins", play=bot.begin),
+    Step(title="Answers and an approval", play=bot.answer_and_approve),
+    Step(title="A rejected close", play=bot.reject_a_close),
+    Step(title="Killed and resumed", play=bot.kill_and_resume),
+    Step(title="To the end", play=bot.finish),
 )

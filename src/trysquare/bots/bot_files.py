@@ -1,0 +1,269 @@
+"""What the JSON files of a bot may hold.
+
+Files that decide something (`bot_config.json`, `action_config.json`, scanners) are closed: a key that is not known is
+an error, since a slip in `proof` would open a gate. Files of texts are open: a key that is not known is a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from trysquare.bots.plan import JumpPolicy, Policy
+from trysquare.bots.rules import Severity, Target
+
+BUILDERS = ("story_map_svg", "story_map_html")
+"""What can make a file without a template."""
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _inside(value: str) -> str:
+    path = PurePosixPath(value)
+    if path.is_absolute() or ".." in path.parts or "\\" in value or "\0" in value:
+        raise ValueError(f"`{value}` leads outside the project; give a relative path without `..`")
+    return value
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"this is no regular expression: {error}") from None
+    return value
+
+
+Texts = Annotated[list[str], BeforeValidator(_as_list)]
+Inside = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_inside)]
+Words = Annotated[str, Field(min_length=1)]
+
+
+class Open(BaseModel):
+    """A file of texts."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Closed(BaseModel):
+    """A file, or a part of one, that decides something."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class GateKeys(Closed):
+    """What may be set for an action's gate; what is absent is inherited."""
+
+    policy: Policy | None = None
+    proof: bool | None = None
+    requires_clean: bool | None = None
+    budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
+
+
+class ActionConfig(GateKeys):
+    """`base_actions/N_name/action_config.json`."""
+
+    name: str | None = None
+    description: str = ""
+    workflow: bool = True
+    order: int | None = None
+    next_action: str | None = None
+
+
+class JumpKeys(Closed):
+    """What happens when an action is opened out of order."""
+
+    ahead: JumpPolicy = "allow"
+    reopened: JumpPolicy = "allow"
+
+
+class BotConfig(Closed):
+    """`bot_config.json`."""
+
+    name: str | None = None
+    description: str = ""
+    goal: str = ""
+    behaviors: list[str] | None = None
+    jumps: JumpKeys = JumpKeys()
+    proof: bool = False
+    budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
+    gates: dict[str, GateKeys] = {}
+
+
+class InstructionsFile(Open):
+    """`instructions.json` of a bot, a behavior, an action or a part."""
+
+    description: str = ""
+    goal: str = ""
+    inputs: Texts = []
+    outputs: Texts = []
+    instructions: Texts = []
+
+
+class TriggerFile(Open):
+    """`trigger_words.json`: phrases that a person says when this is wanted."""
+
+    description: str = ""
+    trigger_patterns: Texts = []
+    patterns: Texts = []
+
+    def all(self) -> tuple[str, ...]:
+        """The phrases under both keys, each once."""
+        return tuple(dict.fromkeys((*self.trigger_patterns, *self.patterns)))
+
+
+class QuestionsFile(Open):
+    """`key_questions.json`."""
+
+    questions: Annotated[Texts, Field(validation_alias=AliasChoices("questions", "key_questions"))] = []
+
+
+class EvidenceFile(Open):
+    """`evidence.json`."""
+
+    evidence: Texts = []
+
+
+class AssumptionsFile(Open):
+    """`typical_assumptions.json`."""
+
+    assumptions: Annotated[Texts, Field(validation_alias=AliasChoices("assumptions", "typical_assumptions"))] = []
+
+
+class ActivityFile(Open):
+    """`recommended_human_activity.json`."""
+
+    activities: Annotated[Texts, Field(validation_alias=AliasChoices("activities", "recommended_human_activity"))] = []
+
+
+class OptionEntry(Open):
+    """One option of a decision."""
+
+    name: Words
+    description: str = ""
+    outcome: str = ""
+
+
+def _as_options(value: Any) -> Any:
+    return [{"name": each} if isinstance(each, str) else each for each in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+
+
+class CriterionFile(Open):
+    """`decision_criteria/*.json`."""
+
+    question: Words
+    description: str = ""
+    options: Annotated[list[OptionEntry], BeforeValidator(_as_options)] = []
+    outcome: str = ""
+
+
+class KnowledgeFile(Closed):
+    """`build_*.json`."""
+
+    name: Words
+    description: str = ""
+    path: Inside = "."
+    template: Inside
+    output: Inside
+
+
+class RenderFile(Closed):
+    """`render_*.json`."""
+
+    name: Words
+    description: str = ""
+    path: Inside = "."
+    input: Inside
+    output: Inside
+    template: Inside | None = None
+    builder: Literal["story_map_svg", "story_map_html"] | None = None
+
+    @model_validator(mode="after")
+    def _one_maker(self) -> RenderFile:
+        if (self.template is None) == (self.builder is None):
+            raise ValueError("give either a `template` or a `builder`")
+        return self
+
+
+class SynchronizeFile(Closed):
+    """`synchronize_*.json`."""
+
+    name: Words
+    description: str = ""
+    render: Words
+    carries: Texts = []
+
+
+class ExamplesEntry(Open):
+    """One side of a rule."""
+
+    description: str = ""
+    examples: list[Any] = []
+
+
+_KINDS = ("graph", "epic", "sub_epic", "story", "increment", "criterion", "scenario", "step", "file")
+
+
+def _target(value: Any) -> Target:
+    kind, _, field = value.partition(".") if isinstance(value, str) else ("", "", "")
+    if kind not in _KINDS:
+        raise ValueError(f"`{value}` is not one of {', '.join(_KINDS)}, nor one of them with `.field`")
+    return Target(kind=kind, field=field or None)
+
+
+AppliesTo = Annotated[Target, BeforeValidator(_target)]
+
+
+class ScannerEntry(Closed):
+    """What all scanners have."""
+
+    message: str = ""
+    applies_to: AppliesTo
+    files: Texts = []
+
+
+class RegexEntry(ScannerEntry):
+    """A regular expression over texts."""
+
+    kind: Literal["regex"]
+    pattern: Annotated[str, AfterValidator(_pattern)]
+    match: Literal["forbid", "require"] = "forbid"
+    ignore_case: bool = False
+
+
+class SchemaEntry(ScannerEntry):
+    """A JSON Schema over nodes."""
+
+    kind: Literal["schema"]
+    schema_: Annotated[dict[str, Any], Field(alias="schema")]
+
+
+class PythonEntry(ScannerEntry):
+    """A Python callable."""
+
+    kind: Literal["python"]
+    callable: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    options: dict[str, Any] = {}
+
+
+class CommandEntry(ScannerEntry):
+    """A program."""
+
+    kind: Literal["command"]
+    argv: Annotated[list[str], Field(min_length=1)]
+    applies_to: AppliesTo = Target(kind="file")
+
+
+class RuleFile(Open):
+    """`rules/*.json`."""
+
+    description: Words
+    priority: int = 0
+    severity: Severity = "error"
+    do: ExamplesEntry = ExamplesEntry()
+    dont: ExamplesEntry = ExamplesEntry()
+    scanner: Annotated[RegexEntry | SchemaEntry | PythonEntry | CommandEntry, Field(discriminator="kind")] | None = None

@@ -1,0 +1,213 @@
+"""Ledger: the runs of one bot inside one transaction. Every change of a run goes through here.
+
+A change writes the run's row, its new lines of history, the event and the audit together. Versions only grow, and the
+history is only added to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from trysquare.bots.plan import Plan, Position
+from trysquare.bots.run_record import entry_record, head_record, read_entry, read_state, state_record
+from trysquare.bots.workflow import Entry, RunState, begin
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.types import JsonObject
+from trysquare.store.workflow import StoredEvent, StoredRun, WorkflowRows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stamp:
+    """What a change is called, who makes it, and when."""
+
+    kind: str
+    principal: str
+    at: str
+
+
+class Ledger:
+    """The runs of one bot, with the plan of today."""
+
+    def __init__(self, plan: Plan, rows: WorkflowRows) -> None:
+        self.plan = plan
+        self.rows = rows
+
+    def state(self, run: str) -> RunState:
+        """Where a run stands; one that has no row yet stands at the beginning."""
+        row = self.rows.run(run)
+        return begin(self.plan) if row is None else self.read(row)
+
+    def read(self, row: StoredRun) -> RunState:
+        """The state of a row."""
+        return read_state(self.plan, row.version, row.state)
+
+    def history(self, row: StoredRun) -> list[Entry]:
+        """The present history of a run."""
+        return [read_entry(each.body) for each in self.rows.entries(row.name, row.generation)]
+
+    def save(
+        self, run: str, state: RunState, added: Sequence[Entry], stamp: Stamp, *, audit: JsonObject | None = None
+    ) -> None:
+        """Keep the next state of a run with the lines that it adds to its history."""
+        before = self.rows.run(run)
+        row = StoredRun(
+            name=run,
+            version=state.version,
+            generation=0 if before is None else before.generation,
+            entries=len(added) + (0 if before is None else before.entries),
+            state=state_record(state),
+            updated=stamp.at,
+        )
+        self._write(row, before, added, stamp, audit)
+
+    def begin_generation(self, run: str, state: RunState, history: Sequence[Entry], stamp: Stamp) -> None:
+        """Give a run another history in place of its present one, which is kept as an earlier generation."""
+        before = self.rows.run(run)
+        row = StoredRun(
+            name=run,
+            version=state.version,
+            generation=0 if before is None else before.generation + 1,
+            entries=len(history),
+            state=state_record(state),
+            updated=stamp.at,
+        )
+        self._write(row, before, history, stamp, None)
+
+    def fork(self, run: str, to: str, version: int | None, stamp: Stamp) -> RunState:
+        """Begin a run where another one stands or stood."""
+        source = self._required(run)
+        if self.rows.run(to) is not None:
+            raise ToolError(
+                f"There is a run `{to}` already.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Choose another name for the new run.",
+            )
+        at = source.version if version is None else version
+        state, generation, entries = self._stood(source, at)
+        row = StoredRun(
+            name=to,
+            version=state.version,
+            generation=0,
+            entries=entries,
+            state=state_record(state),
+            updated=stamp.at,
+            origin=f"{run}@{state.version}",
+        )
+        self._write(row, None, (), stamp, {"from": row.origin})
+        self.rows.copy_entries(replace(source, generation=generation), row)
+        return state
+
+    def rewind(self, run: str, version: int, stamp: Stamp, reason: str | None) -> RunState:
+        """Set a run back to where it stood, as a new change: its history tells what was taken up again."""
+        row = self._required(run)
+        now = self.read(row)
+        then, _, _ = self._stood(row, version)
+        added = _marks(now, then, stamp, reason)
+        latest = {**now.latest, **{entry.position: entry for entry in added}}
+        state = replace(then, version=now.version + 1, latest=latest)
+        self.save(run, state, added, stamp, audit={"to_version": then.version, "reason": reason})
+        return state
+
+    def state_at(self, run: str, version: int) -> RunState:
+        """Where a run stood at a version."""
+        return self._stood(self._required(run), version)[0]
+
+    def _stood(self, row: StoredRun, version: int) -> tuple[RunState, int, int]:
+        if not 0 <= version <= row.version:
+            raise ToolError(
+                f"Run `{row.name}` has versions 0 to {row.version}, and no {version}.",
+                code=ErrorCode.VALIDATION_INVALID_PARAM,
+            )
+        event = self.rows.event_at(row.name, version)
+        if event is None and version == 0:
+            return begin(self.plan), 0, 0
+        if event is None:
+            raise NotFound(
+                f"What run `{row.name}` was at version {version} is not known: it began later.",
+                code=ErrorCode.RESOURCE_NOT_FOUND,
+            )
+        lines = self.rows.entries(row.name, event.generation, until=event.entries)
+        history = [read_entry(line.body) for line in lines]
+        return read_state(self.plan, event.version, event.state, history), event.generation, event.entries
+
+    def _required(self, run: str) -> StoredRun:
+        row = self.rows.run(run)
+        if row is None:
+            names = ", ".join(f"`{each.name}`" for each in self.rows.runs()) or "none"
+            raise NotFound(f"There is no run `{run}`. The runs are: {names}.", code=ErrorCode.RESOURCE_NOT_FOUND)
+        return row
+
+    def _write(
+        self,
+        row: StoredRun,
+        before: StoredRun | None,
+        added: Sequence[Entry],
+        stamp: Stamp,
+        audit: JsonObject | None,
+    ) -> None:
+        if not self.rows.put_run(row, replaces=None if before is None else before.version):
+            raise ToolError(
+                f"Nothing was changed: another call moved run `{row.name}` at the same moment.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Send the same call again.",
+            )
+        self.rows.add_entries(row, row.entries - len(added) + 1, (entry_record(entry) for entry in added))
+        state = self.read(row)
+        self.rows.add_event(
+            row.name,
+            StoredEvent(
+                version=row.version,
+                at=stamp.at,
+                kind=stamp.kind,
+                principal=stamp.principal,
+                generation=row.generation,
+                entries=row.entries,
+                state=head_record(state),
+            ),
+        )
+        self.rows.count_change()
+        self.rows.audit(kind=f"workflow.{stamp.kind}", principal=stamp.principal, body=_told(row, state, added, audit))
+
+
+def _told(row: StoredRun, state: RunState, added: Iterable[Entry], audit: JsonObject | None) -> JsonObject:
+    """What the audit says of a change."""
+    return {
+        **(audit or {}),
+        "run": row.name,
+        "version": row.version,
+        "current": f"{state.current.behavior}.{state.current.action}",
+        "history_lines": row.entries,
+        # A taken-over history may be long, and stands in the history's own table.
+        "added": [entry_record(entry) for entry, _ in zip(added, range(20), strict=False)],
+    }
+
+
+def _marks(now: RunState, then: RunState, stamp: Stamp, reason: str | None) -> list[Entry]:
+    """The lines that make the last words of a state those of an earlier one."""
+    marks: list[Entry] = []
+    for position in sorted({*now.latest, *then.latest}):
+        if now.is_completed(position) == then.is_completed(position):
+            continue
+        entry = Entry(position=position, at=stamp.at, version=now.version + 1, by=stamp.principal, reason=reason)
+        kept = then.latest.get(position)
+        marks.append(_again(entry, kept) if kept is not None and then.is_completed(position) else _open(entry))
+    return marks
+
+
+def _again(entry: Entry, kept: Entry) -> Entry:
+    return replace(entry, approval=kept.approval, delivered=kept.delivered)
+
+
+def _open(entry: Entry) -> Entry:
+    return replace(entry, kind="reopened")
+
+
+def split_path(bot: str, path: str) -> Position | None:
+    """`action`, `behavior.action` or `bot.behavior.action` as a position; the behavior may be missing."""
+    parts = path.split(".")
+    if len(parts) == 3 and parts[0] == bot:
+        parts = parts[1:]
+    if len(parts) > 2:
+        return None
+    return Position(behavior=parts[0] if len(parts) == 2 else "", action=parts[-1])

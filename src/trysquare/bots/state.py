@@ -1,0 +1,367 @@
+"""BotState: the state of one bot in one project, for every tool, client and process that works on it.
+
+A move re-reads the state inside a transaction, applies a pure change and writes everything that belongs to it at once:
+the run's row, its history, the answer under its request key, and the audit. The window is read before and written
+after it; a window that cannot be written never fails a call, and is made good by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from trysquare.bots.export import Exporter
+from trysquare.bots.ledger import Ledger, Stamp, split_path
+from trysquare.bots.plan import Plan, Position
+from trysquare.bots.run_record import read_entry
+from trysquare.bots.state_file import MAIN, is_run_name
+from trysquare.bots.window import ProjectWindow
+from trysquare.bots.window_rules import NOTHING, Notices, Settled, judge, settle
+from trysquare.bots.workflow import Closed, Entry, Opened, RunState, begin
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.types import JsonObject
+from trysquare.store.audit import AuditReport, utc_now
+from trysquare.store.idempotency import Claim, EarlierAnswer
+from trysquare.store.lazy import LazyDatabase
+from trysquare.store.location import project_state
+from trysquare.store.workflow import SqliteWorkflows, WorkflowRows, WorkflowStore
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """What a move makes of a state: the next one, what it adds to the history, and what is answered."""
+
+    state: RunState
+    added: tuple[Entry, ...] = ()
+    answer: JsonObject = field(default_factory=dict[str, Any])
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Small values to remember for the run."""
+    audit: JsonObject = field(default_factory=dict[str, Any])
+
+    @staticmethod
+    def opened(opened: Opened, answer: JsonObject | None = None) -> Change:
+        """The change of an action that was opened."""
+        return Change(state=opened.state, added=opened.added, answer=answer or {}, audit={"jump": opened.jump})
+
+    @staticmethod
+    def closed(closed: Closed, answer: JsonObject | None = None) -> Change:
+        """The change of an action that was closed."""
+        return Change(state=closed.state, added=closed.added, answer=answer or {})
+
+
+Move: TypeAlias = Callable[[RunState], Change]
+"""A pure function from the state as it is to what becomes of it. It raises `ToolError` to refuse."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A request key with the call that it stands for: sent again, the call gets its first answer."""
+
+    key: str
+    tool: str
+    arguments: JsonObject = field(default_factory=dict[str, Any])
+
+    @property
+    def digest(self) -> str:
+        """The arguments in short."""
+        text = json.dumps(self.arguments, sort_keys=True, default=repr)
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expectation:
+    """What a caller believes of the state; a move is refused where it is otherwise."""
+
+    action: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """A state as it was read."""
+
+    state: RunState
+    notices: Notices = NOTHING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moved:
+    """A state after a move. `replayed`: the move was made before under the same request key, and not again."""
+
+    state: RunState
+    answer: JsonObject
+    replayed: bool = False
+    notices: Notices = NOTHING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSummary:
+    """A run among others."""
+
+    name: str
+    state: RunState
+    updated: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryLine:
+    """A numbered line of a run's history."""
+
+    seq: int
+    entry: Entry
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventLine:
+    """A change of a run."""
+
+    version: int
+    at: str
+    kind: str
+    principal: str
+    current: Position
+
+
+class BotState:
+    """The state of one bot in one project."""
+
+    def __init__(self, *, plan: Plan, store: WorkflowStore, window: ProjectWindow | None) -> None:
+        self.plan = plan
+        self._store = store
+        self._window = window
+        self._exporter = None if window is None else Exporter(store, window)
+
+    def use(self, plan: Plan) -> None:
+        """Go on with another plan, after the bot's definition was changed."""
+        self.plan = plan
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def load(self, run: str = MAIN) -> Loaded:
+        """Where a run stands. Nothing is written, unless the window was touched or is behind."""
+        with self._store.read(self.plan.bot) as rows:
+            state = Ledger(self.plan, rows).state(run)
+            at_rest = self._is_at_rest(rows)
+        if at_rest:
+            return Loaded(state=state)
+        with self._store.write(self.plan.bot) as rows:
+            settled = self._settle(rows)
+            state = Ledger(self.plan, rows).state(run)
+        return Loaded(state=state, notices=self._shown(settled))
+
+    def move(
+        self,
+        change: Move,
+        *,
+        kind: str,
+        principal: str,
+        run: str = MAIN,
+        expected_action: str | None = None,
+        expected_version: int | None = None,
+        request: Request | None = None,
+    ) -> Moved:
+        """Apply a change to the state as it is now, once, and write all of it or nothing."""
+        _check_name(run)
+        expected = Expectation(action=expected_action, version=expected_version)
+        stamp = Stamp(kind=kind, principal=principal, at=utc_now())
+        with self._store.write(self.plan.bot) as rows:
+            settled = self._settle(rows)
+            moved = self._moved(Ledger(self.plan, rows), run, change, stamp, expected, request)
+        return Moved(state=moved.state, answer=moved.answer, replayed=moved.replayed, notices=self._shown(settled))
+
+    def record(self, kind: str, principal: str, body: JsonObject, *, run: str = MAIN) -> None:
+        """Note in the audit what changes no state, such as an independent action."""
+        with self._store.write(self.plan.bot) as rows:
+            rows.audit(kind=f"workflow.{kind}", principal=principal, body={"run": run, **body})
+
+    def notes(self, run: str = MAIN) -> JsonObject:
+        """The small values that are remembered for a run."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.notes(run)
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, in order of name."""
+        with self._store.read(self.plan.bot) as rows:
+            ledger = Ledger(self.plan, rows)
+            return [
+                RunSummary(name=row.name, state=ledger.read(row), updated=row.updated, origin=row.origin)
+                for row in rows.runs()
+            ]
+
+    def create_run(self, name: str, *, principal: str) -> Moved:
+        """Begin a run at the first action."""
+        stamp = Stamp(kind="create_run", principal=principal, at=utc_now())
+        return self._change_runs(name, lambda ledger: _begun(ledger, name, stamp))
+
+    def fork(self, run: str, to: str, *, principal: str, at_version: int | None = None) -> Moved:
+        """Begin a run where another one stands, or stood at a version."""
+        stamp = Stamp(kind="fork", principal=principal, at=utc_now())
+        return self._change_runs(to, lambda ledger: ledger.fork(run, to, at_version, stamp))
+
+    def rewind(self, run: str, version: int, *, principal: str, reason: str | None = None) -> Moved:
+        """Set a run back to where it stood at a version. Nothing is deleted by it."""
+        stamp = Stamp(kind="rewind", principal=principal, at=utc_now())
+        return self._change_runs(run, lambda ledger: ledger.rewind(run, version, stamp, reason))
+
+    def history(self, run: str = MAIN, *, after: int = 0, limit: int = 100) -> list[HistoryLine]:
+        """Lines of a run's present history, in order, from behind a number on."""
+        with self._store.read(self.plan.bot) as rows:
+            row = rows.run(run)
+            found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
+        return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
+
+    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[EventLine]:
+        """The changes of a run, in order, from behind a version on; edits and resets are among them."""
+        with self._store.read(self.plan.bot) as rows:
+            found = rows.events(run, after=after, limit=limit)
+        return [
+            EventLine(
+                version=each.version,
+                at=each.at,
+                kind=each.kind,
+                principal=each.principal,
+                current=Position(behavior=each.state["current"][0], action=each.state["current"][1]),
+            )
+            for each in found
+        ]
+
+    def state_at(self, run: str, version: int) -> RunState:
+        """Where a run stood at a version."""
+        with self._store.read(self.plan.bot) as rows:
+            return Ledger(self.plan, rows).state_at(run, version)
+
+    def verify(self) -> AuditReport:
+        """Check the chain of the audit."""
+        return self._store.verify(self.plan.bot)
+
+    def _moved(
+        self,
+        ledger: Ledger,
+        run: str,
+        change: Move,
+        stamp: Stamp,
+        expected: Expectation,
+        request: Request | None,
+    ) -> Moved:
+        before = ledger.state(run)
+        claimed = _claimed(ledger.rows, request, stamp.principal)
+        if isinstance(claimed, EarlierAnswer):
+            return Moved(state=before, answer=claimed.result, replayed=True)
+        _check_expected(self.plan, before, expected)
+        made = change(before)
+        _check_step(before, made)
+        if made.state != before:
+            ledger.save(run, made.state, made.added, stamp, audit=made.audit)
+        elif made.audit:
+            ledger.rows.audit(kind=f"workflow.{stamp.kind}", principal=stamp.principal, body={"run": run, **made.audit})
+        for name, value in made.notes.items():
+            ledger.rows.put_note(run, name, value)
+        if claimed is not None:
+            ledger.rows.finish(claimed, made.answer)
+        return Moved(state=made.state, answer=made.answer)
+
+    def _change_runs(self, run: str, change: Callable[[Ledger], RunState]) -> Moved:
+        _check_name(run)
+        with self._store.write(self.plan.bot) as rows:
+            settled = self._settle(rows)
+            state = change(Ledger(self.plan, rows))
+        return Moved(state=state, answer={}, notices=self._shown(settled))
+
+    def _is_at_rest(self, rows: WorkflowRows) -> bool:
+        if self._window is None or self._exporter is None:
+            return True
+        bot = rows.bot()
+        if bot is not None and not self._store.two_way:
+            return self._exporter.is_current(bot)
+        path = self._window.choose(rows.windows()) if bot is None else bot.window
+        verdict = judge(rows, bot, self._window.look(path))
+        return verdict == "current" and (bot is not None or self._window.read_legacy() is None)
+
+    def _settle(self, rows: WorkflowRows) -> Settled:
+        ledger = Ledger(self.plan, rows)
+        if self._window is None:
+            if rows.bot() is None:
+                rows.add_bot("")
+            return Settled()
+        return settle(ledger, self._window, two_way=self._store.two_way)
+
+    def _shown(self, settled: Settled) -> Notices:
+        """Bring the window up to date after a commit; what went wrong with it is only said."""
+        if self._exporter is None:
+            return settled.notices
+        stale = self._exporter.export(self.plan, garbage=settled.garbage)
+        return settled.notices + Notices(warnings=stale)
+
+
+def open_workflows(url: str | None, project: Path) -> WorkflowStore:
+    """The store of a project: its own state file, or the PostgreSQL database that a URL names."""
+    if url is None or url.startswith("sqlite:"):
+        database = LazyDatabase(project_state(project))
+        return SqliteWorkflows(database, on_close=database.close)
+    from trysquare.store.workflow_postgres import PostgresWorkflows
+
+    return PostgresWorkflows(url, project=str(project.resolve()))
+
+
+def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
+    if ledger.rows.run(name) is not None:
+        raise ToolError(
+            f"There is a run `{name}` already.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Choose another name, or go on with that run.",
+        )
+    state = begin(ledger.plan)
+    ledger.save(name, state, (), stamp)
+    return state
+
+
+def _check_name(run: str) -> None:
+    if not is_run_name(run):
+        raise ToolError(
+            f"`{run[:80]}` cannot be the name of a run.",
+            code=ErrorCode.VALIDATION_INVALID_PARAM,
+            instruction="Use 1 to 64 letters, digits, `_`, `-` and `.`, beginning with a letter or digit.",
+        )
+
+
+def _claimed(rows: WorkflowRows, request: Request | None, principal: str) -> Claim | EarlierAnswer | None:
+    if request is None:
+        return None
+    return rows.claim(request.key, tool=request.tool, principal=principal, digest=request.digest)
+
+
+def _check_expected(plan: Plan, state: RunState, expected: Expectation) -> None:
+    if expected.action is not None and not _names(plan, expected.action, state.current):
+        raise _conflict(plan, state, f"`{expected.action[:120]}` is not the current action")
+    if expected.version is not None and expected.version != state.version:
+        raise _conflict(plan, state, f"the state has version {state.version}, not {expected.version}")
+
+
+def _names(plan: Plan, path: str, position: Position) -> bool:
+    named = split_path(plan.bot, path)
+    return named is not None and named.action == position.action and named.behavior in ("", position.behavior)
+
+
+def _conflict(plan: Plan, state: RunState, what: str) -> ToolError:
+    current = state.current.path(plan.bot)
+    return ToolError(
+        f"Nothing was changed: {what}. The current one is `{current}`.",
+        code=ErrorCode.STATE_CONFLICT,
+        instruction="Look at the current action, and send the call again if it is still meant.",
+        fields={"current_action": current, "version": state.version},
+    )
+
+
+def _check_step(before: RunState, made: Change) -> None:
+    """A change counts the version on, so that no two states share one; anything else is a mistake in the caller."""
+    if made.state != before and made.state.version <= before.version:
+        raise ValueError("a change of a state must count its version on")
+    if made.added and made.state == before:
+        raise ValueError("lines of history come with a change of the state")

@@ -1,0 +1,400 @@
+"""Closing: the current action is done, sent back to work, or skipped. A person decides; the record says how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trysquare.bots.actions.built_in import produced_files
+from trysquare.bots.actions.initialize_project import LOCATION
+from trysquare.bots.actions.validate_rules import scan_rules
+from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
+from trysquare.bots.ledger import split_path
+from trysquare.bots.plan import Plan, Position
+from trysquare.bots.state import Change, Loaded, Request
+from trysquare.bots.tools.answers import Call, Told, answer
+from trysquare.bots.tools.delivery import combined_with
+from trysquare.bots.tools.locating import INITIALIZE, Location, locate
+from trysquare.bots.window_rules import Notices
+from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.result import Result
+from trysquare.core.threads import run_in_thread
+from trysquare.core.types import JsonObject
+from trysquare.store.audit import utc_now
+from trysquare.wrappers.consented import Agreement
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What a close found before it asked anybody."""
+
+    loaded: Loaded
+    notes: JsonObject
+    location: Location
+    last: Position
+    """The action whose gate counts: the current one, or the last of those that are closed together."""
+    files: dict[str, str]
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands."""
+        return self.loaded.state
+
+
+async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
+    """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
+    _check_parameters(call)
+    view = await run_in_thread(lambda: _look(call))
+    if call.parameters.reject:
+        return await run_in_thread(lambda: _rejected(call, view))
+    if (known := _known_answer(call, view)) is not None:
+        return known
+    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    _check_gate(call, view)
+    await run_in_thread(lambda: _check_clean(call, gates, view))
+    agreement = await _agreement(call, gates, view, context, proof=proof)
+    return await run_in_thread(lambda: _closed(call, view, agreement))
+
+
+def _check_parameters(call: Call) -> None:
+    given = call.parameters
+    if given.reject and given.skip:
+        raise InvalidArguments("`reject` and `skip` cannot both be meant.")
+    if (given.reject or given.skip) and not given.reason:
+        what = "reject" if given.reject else "skip"
+        raise InvalidArguments(
+            f"To {what} an action takes a reason.",
+            instruction=f'Ask the person why, and send {{"{what}": true, "reason": "…"}}.',
+        )
+
+
+def _look(call: Call) -> View:
+    loaded = call.project.load(call.parameters.run)
+    notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
+    last = _last_of(call, loaded.state.current)
+    return View(
+        loaded=loaded,
+        notes=notes,
+        # To close initialize_project is to confirm the folder that it proposed.
+        location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
+        last=last,
+        files=file_digests(call.project.root, _files(call, loaded.state.current, last)),
+    )
+
+
+def _files(call: Call, first: Position, last: Position) -> list[str]:
+    definition = call.bot.definition
+    behavior = definition.behavior(first.behavior)
+    return sorted({path for each in (first, last) for path in produced_files(definition, behavior, each.action)})
+
+
+def _last_of(call: Call, position: Position) -> Position:
+    """Where a chain of actions that are closed together ends."""
+    return [position, *combined_with(call.bot.plan, position)][-1]
+
+
+def _known_answer(call: Call, view: View) -> Result[Any] | None:
+    """The answer where there is nothing to do: what is meant was closed before, or everything is."""
+    state, expected = view.state, call.parameters.expected_action
+    if call.parameters.request_key is not None:
+        return None
+    if expected is not None and not _names(call.bot.plan, expected, state.current, view.last):
+        told = _already_closed(call, state, expected)
+        return None if told is None else _answered(call, told, view.loaded.notices)
+    if state.finished:
+        return _answered(call, _nothing_left(call, state), view.loaded.notices)
+    return None
+
+
+def _already_closed(call: Call, state: RunState, expected: str) -> JsonObject | None:
+    """A close that is sent twice must not close the action after it."""
+    named = split_path(call.bot.name, expected)
+    if named is None:
+        return None
+    done = [
+        entry
+        for position, entry in state.latest.items()
+        if entry.kind == "completed" and position.action == named.action and named.behavior in ("", position.behavior)
+    ]
+    if not done:
+        return None
+    last = max(done, key=lambda entry: entry.version)
+    return _repeated(call, state, last.position, last)
+
+
+def _repeated(call: Call, state: RunState, position: Position, entry: Entry) -> JsonObject:
+    following = None if state.finished else state.current
+    return {
+        **_outcome(call.bot.plan, position, following, entry.approval),
+        "already_closed": True,
+        "message": f"{position.action} was closed before; nothing was changed.",
+    }
+
+
+def _nothing_left(call: Call, state: RunState) -> JsonObject:
+    last = state.latest.get(state.current)
+    told = _outcome(call.bot.plan, state.current, None, last.approval if last else "claimed")
+    return {**told, "already_closed": True, "message": "The workflow is complete; nothing was changed."}
+
+
+def _check_gate(call: Call, view: View) -> None:
+    state = view.state
+    expected = call.parameters.expected_action
+    if expected is not None and not _names(call.bot.plan, expected, state.current, view.last):
+        raise _other_action(call, state)
+    if call.bot.config.strict and not _is_delivered(state):
+        raise ToolError(
+            f"`{state.current.path(call.bot.name)}` was not delivered, so it cannot be closed.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Send `next`, do what it says, and close it then.",
+            next=call.forward_next(),
+            fields={"current_action": state.current.path(call.bot.name), "delivered": False},
+        )
+
+
+def _check_clean(call: Call, gates: Gates, view: View) -> None:
+    """Refuse to close over violations where the gate asks for none. A skip says itself that the work was not done."""
+    if call.parameters.skip or not gates.requires_clean(view.last):
+        return
+    report = scan_rules(call.bot.definition, view.last.behavior, call.project.root)
+    if report.clean:
+        return
+    broken = [each.to_json() for each in report.violations if each.severity == "error"]
+    raise ToolError(
+        f"`{view.last.path(call.bot.name)}` needs clean rules, and {len(broken) + len(report.problems)} things stand "
+        "against them.",
+        code=ErrorCode.STATE_CONFLICT,
+        instruction="Mend the violations and close again; `next` runs the rules once more.",
+        next=call.forward_next(),
+        fields={"violations": broken[:_MOST_SHOWN], "problems": [str(each) for each in report.problems[:_MOST_SHOWN]]},
+    )
+
+
+def _is_delivered(state: RunState) -> bool:
+    # Whoever is asked to confirm a folder has been told all that initialize_project has to say.
+    return state.delivered or state.current.action == INITIALIZE
+
+
+def _other_action(call: Call, state: RunState) -> ToolError:
+    current, expected = state.current.path(call.bot.name), str(call.parameters.expected_action)[:120]
+    return ToolError(
+        f"Nothing was closed: `{expected}` is not the current action, `{current}` is.",
+        code=ErrorCode.STATE_CONFLICT,
+        instruction="Look at the current action first; `next` delivers it.",
+        next=call.forward_next(),
+        fields={"current_action": current, "version": state.version},
+    )
+
+
+async def _agreement(call: Call, gates: Gates, view: View, context: CallContext, *, proof: bool) -> Agreement | None:
+    """A person's agreement where one is asked for."""
+    position, root = view.state.current, str(call.project.root)
+    binding: JsonObject = {
+        "project": root,
+        "run": call.parameters.run,
+        "action": position.path(call.bot.name),
+        "version": view.state.version,
+        "files": view.files,
+    }
+    if call.parameters.skip:
+        binding["skip"] = call.parameters.reason
+    approvals = call.bot.approvals
+    together = (position, *combined_with(call.bot.plan, position))
+    if proof or any(gates.needs_proof(each) for each in together):
+        return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
+    if position.action == INITIALIZE and view.location.needs_person:
+        question = f"Let {call.bot.name} work in {root}?"
+        return await ask_person(call.tool, question, binding, approvals=approvals, context=context)
+    return None
+
+
+def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
+    if agreement is not None and file_digests(call.project.root, view.files) != view.files:
+        raise ToolError(
+            "The files changed while the person looked at them, so nothing was closed.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Send the same call again; the person is asked about the files as they are now.",
+        )
+    moved = call.project.state.move(
+        lambda state: _close(call, view, agreement, state),
+        kind="skip" if call.parameters.skip else "close",
+        principal=call.principal,
+        run=call.parameters.run,
+        expected_version=view.state.version if agreement is not None else None,
+        request=_request(call),
+    )
+    return _answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+
+
+def _close(call: Call, view: View, agreement: Agreement | None, state: RunState) -> Change:
+    """The pure change. Everything is looked at again, on the state that is about to change."""
+    plan, expected = call.bot.plan, call.parameters.expected_action
+    if expected is not None and not _names(plan, expected, state.current, _last_of(call, state.current)):
+        return _repeated_change(call, state, expected)
+    if state.finished:
+        return Change(state=state, answer=_nothing_left(call, state))
+    acknowledged = _acknowledged(call, view, state)
+    if acknowledged is not None:
+        return acknowledged
+    return _completed(call, agreement, state, view.files)
+
+
+def _repeated_change(call: Call, state: RunState, expected: str) -> Change:
+    told = _already_closed(call, state, expected)
+    if told is None:
+        raise _other_action(call, state)
+    return Change(state=state, answer=told)
+
+
+def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
+    """A close right after an action that was done by itself is meant for that one, once."""
+    if state.delivered or call.parameters.expected_action is not None or call.parameters.skip:
+        return None
+    if view.notes.get("completed_by_itself") != state.version or view.notes.get("acknowledged") == state.version:
+        return None
+    entry = max(state.latest.values(), key=lambda each: each.version, default=None)
+    if entry is None:
+        return None
+    told = _repeated(call, state, entry.position, entry)
+    return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})
+
+
+def _completed(call: Call, agreement: Agreement | None, state: RunState, files: dict[str, str]) -> Change:
+    plan, at, before = call.bot.plan, utc_now(), state
+    if state.current.action == INITIALIZE and not state.delivered:
+        state = open_action(plan, state, state.current, at=at, by=call.principal).state
+    approval, by = _approval(call, agreement)
+    last, added = _last_of(call, state.current), tuple[Entry, ...]()
+    while state.current != last:
+        step = close(plan, state, at=at, approval="combined", by=by)
+        state, added = step.state, (*added, *step.added)
+    closed = close(plan, state, at=at, approval=approval, by=by, reason=call.parameters.reason)
+    told = _outcome(plan, closed.completed, closed.next, approval)
+    told.update(_told_of(call, closed, agreement, added, before))
+    notes: JsonObject = {"rejection": None}
+    if before.current.action == INITIALIZE:
+        notes[LOCATION] = str(call.project.root)
+    audit: JsonObject = {"approval": approval, "files": files}
+    if agreement is not None:
+        audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
+    return Change(state=closed.state, added=(*added, *closed.added), answer=told, notes=notes, audit=audit)
+
+
+def _approval(call: Call, agreement: Agreement | None) -> tuple[Approval, str]:
+    by = call.principal if agreement is None or agreement.by is None else agreement.by
+    if call.parameters.skip:
+        return "skipped", by
+    return ("claimed" if agreement is None else "proven"), by
+
+
+def _told_of(
+    call: Call, closed: Closed, agreement: Agreement | None, combined: tuple[Entry, ...], before: RunState
+) -> JsonObject:
+    told: JsonObject = {}
+    if closed.completed_behavior is not None:
+        told["completed_behavior"] = closed.completed_behavior
+        told["next_behavior"] = closed.next_behavior
+    if combined:
+        told["closed_together"] = [entry.position.action for entry in combined]
+    if agreement is not None:
+        told["approved_by"], told["approved_how"] = agreement.by, agreement.how
+        told["approved_at"] = agreement.at or utc_now()
+    if not _is_delivered(before):
+        told["delivered"] = False
+        told["warnings"] = [f"{closed.completed.action} was closed before its instructions were delivered."]
+    return told
+
+
+def _outcome(plan: Plan, completed: Position, following: Position | None, approval: Approval) -> JsonObject:
+    told: JsonObject = {
+        "behavior": completed.behavior,
+        "action": completed.action,
+        "completed_action": completed.action,
+        "next_action": None if following is None else following.action,
+        "approval": approval,
+    }
+    if following is None:
+        told["workflow_complete"] = True
+        told["next_behavior"] = None
+    return told
+
+
+def _answered(call: Call, stored: JsonObject, notices: Notices, *, replayed: bool = False) -> Result[Any]:
+    fields = dict(stored)
+    position = Position(behavior=fields.pop("behavior"), action=fields.pop("action"))
+    message = fields.pop("message", None)
+    warnings = tuple(fields.pop("warnings", ()))
+    done = bool(fields.get("workflow_complete"))
+    if replayed:
+        fields["replayed"] = True
+    told = Told(
+        status=fields.pop("status", "completed"),
+        action_completed=fields.pop("action_completed", True),
+        action_state=fields.pop("action_state", "completed"),
+        next=None if done else call.forward_next(),
+        message=message or _said(position, fields),
+        instruction="Tell the person that the workflow is complete." if done else "Send `next` to go on.",
+        warnings=warnings,
+        fields=fields,
+        notices=notices,
+    )
+    return answer(call, position, told)
+
+
+def _said(position: Position, fields: JsonObject) -> str:
+    following = fields.get("next_action")
+    if following is None:
+        return f"{position.behavior}.{position.action} is closed. The workflow is complete."
+    return f"{position.behavior}.{position.action} is closed. The next action is {following}."
+
+
+def _rejected(call: Call, view: View) -> Result[Any]:
+    moved = call.project.state.move(
+        lambda state: _reject(call, state),
+        kind="reject",
+        principal=call.principal,
+        run=call.parameters.run,
+        request=_request(call),
+    )
+    return _answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+
+
+def _reject(call: Call, state: RunState) -> Change:
+    expected = call.parameters.expected_action
+    if expected is not None and not _names(call.bot.plan, expected, state.current, _last_of(call, state.current)):
+        raise _other_action(call, state)
+    if state.finished:
+        raise _other_action(call, state)
+    at, position = utc_now(), state.current
+    where = f"{position.behavior}.{position.action}"
+    sent_back: JsonObject = {"action": where, "reason": call.parameters.reason, "by": call.principal, "at": at}
+    after = reject(state, at=at)
+    told: JsonObject = {
+        "status": "rejected",
+        "behavior": position.behavior,
+        "action": position.action,
+        "action_completed": False,
+        "action_state": "in_work",
+        "reason": call.parameters.reason,
+        "rejections": after.rejections,
+        "next_action": position.action,
+        "message": f"{where} goes back to work: {call.parameters.reason}",
+    }
+    return Change(state=after, answer=told, notes={"rejection": sent_back}, audit={"reason": call.parameters.reason})
+
+
+def _names(plan: Plan, path: str, first: Position, last: Position) -> bool:
+    named = split_path(plan.bot, path)
+    if named is None:
+        return False
+    return any(named.action == each.action and named.behavior in ("", each.behavior) for each in (first, last))
+
+
+def _request(call: Call) -> Request | None:
+    if call.parameters.request_key is None:
+        return None
+    return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)

@@ -1,0 +1,167 @@
+"""The window: the state file that lies in a project for people to read, edit, copy and delete.
+
+This file knows how the window is read, written and moved; what its contents mean for the state is decided elsewhere.
+It is written whole or not at all, by one process at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trysquare.bots.state_file import is_foreign
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.files.sealed_folder import SealedFolder
+from trysquare.store.location import FOLDER, prepare_folder
+
+NAME = "workflow_state.json"
+MAX_BYTES = 64 * 1024 * 1024
+LOCK_SECONDS = 2.0
+_TICK_NS = 20_000_000
+"""A file changed within this time may change again without its time showing it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """What lay at the window's place."""
+
+    digest: str | None = None
+    """The hash of its contents; None where there is no file."""
+    data: bytes | None = None
+    """The contents, where they were read for this look."""
+    problem: str | None = None
+    """Why a file that is there could not be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Look:
+    signature: tuple[int, ...]
+    seen: Seen
+
+
+class ProjectWindow:
+    """The state files of one bot in one project."""
+
+    def __init__(
+        self,
+        project: Path,
+        bot: str,
+        *,
+        legacy: Path | None = None,
+        open_folder: Callable[[Path], SealedFolder] = SealedFolder,
+    ) -> None:
+        self.project = project
+        self.bot = bot
+        self._legacy = legacy
+        self._open_folder = open_folder
+        self._looks: dict[str, _Look] = {}
+
+    def choose(self, taken: Collection[str]) -> str:
+        """The place of a bot's window: the plain one for the first bot of a project, else one of its own."""
+        data = None if NAME in taken else self.look(NAME, contents=True).data
+        foreign = data is not None and is_foreign(text_of(data), self.bot)
+        return f"{FOLDER}/{self.bot}/{NAME}" if NAME in taken or foreign else NAME
+
+    def look(self, path: str, *, contents: bool = False) -> Seen:
+        """What lies there now. Without its contents, a file that has not changed since the last look is not read."""
+        signature = self._signature(path)
+        if signature is None:
+            return Seen()
+        kept = self._looks.get(path)
+        if kept is not None and kept.signature == signature and not contents:
+            return kept.seen
+        now = time.time_ns()
+        seen = self._looked(path)
+        if now - signature[2] > _TICK_NS and self._signature(path) == signature:
+            self._looks[path] = _Look(signature=signature, seen=replace(seen, data=None))
+        return seen
+
+    def read_legacy(self) -> tuple[str, str] | None:
+        """Path and text of a state file that lies in the bot's own folder, where it was kept once."""
+        if self._legacy is None:
+            return None
+        try:
+            with SealedFolder(self._legacy) as folder:
+                return str(self._legacy / NAME), folder.read_text(NAME, limit=MAX_BYTES)
+        except (ToolError, OSError):
+            return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the window whole. Call it inside `locked`."""
+        with self._open_folder(self.project) as folder:
+            folder.write_bytes(path, data)
+
+    def set_aside(self, path: str) -> str:
+        """Move what cannot be read out of the way, under a name that tells when; returns the name."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        place = self.project / path
+        aside = place.with_name(f"{NAME}.corrupt-{stamp}")
+        os.rename(place, aside)
+        return aside.name
+
+    def sweep(self, path: str) -> None:
+        """Remove what a killed process left half-written. Call it inside `locked`: nobody else is writing then."""
+        place = self.project / path
+        for left in place.parent.glob(f".{NAME}.*.tmp"):
+            left.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Only one process at a time exports; a killed one lets go by itself."""
+        prepare_folder(self.project / FOLDER)
+        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+        lock = os.open(self.project / FOLDER / "window.lock", flags, 0o600)
+        try:
+            _take(lock)
+            yield
+        finally:
+            os.close(lock)
+
+    def _signature(self, path: str) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self.project / path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)
+
+    def _looked(self, path: str) -> Seen:
+        try:
+            with self._open_folder(self.project) as folder:
+                data = folder.read_bytes(path, limit=MAX_BYTES)
+        except NotFound:
+            return Seen()
+        except (ToolError, OSError) as error:
+            return Seen(digest="", problem=str(error))
+        return Seen(digest=digest_of(data), data=data)
+
+
+def text_of(data: bytes) -> str:
+    """Contents as text; bytes that are no text are marked, and make it unreadable."""
+    return data.decode("utf-8-sig", "replace")
+
+
+def digest_of(data: bytes) -> str:
+    """The hash by which contents of a window are known again."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _take(lock: int) -> None:
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise ToolError(
+                    "another process has been writing the state file for too long", code=ErrorCode.STATE_UNAVAILABLE
+                ) from None
+            time.sleep(0.005)
+        else:
+            return

@@ -1,0 +1,220 @@
+"""What the contents of the window mean: our own export, a person's edit, a reset, a restored copy, or garbage.
+
+The row in the database is the truth. The window was touched by a person when its contents are none that this program
+wrote or took over since the last ones known to lie there; an older copy of ours counts as an edit too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from trysquare.bots.ledger import Ledger, Stamp
+from trysquare.bots.plan import Plan
+from trysquare.bots.run_record import head_record, read_entry
+from trysquare.bots.state_file import Imported, UnreadableState, parse_state
+from trysquare.bots.window import NAME, ProjectWindow, Seen, text_of
+from trysquare.bots.workflow import Entry, RunState, begin, following
+from trysquare.store.audit import utc_now
+from trysquare.store.workflow import StoredBot, StoredRun, WorkflowRows
+
+Verdict: TypeAlias = Literal["current", "stale", "deleted", "edited", "unreadable"]
+"""The window shows the row; shows an earlier one of ours; is gone; was edited; or cannot be read just now."""
+
+PERSON = "file"
+"""Who changed the state when the window was edited or deleted: somebody with access to the file."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Notices:
+    """What a caller must hear beside the answer."""
+
+    warnings: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
+    inconsistent: tuple[str, ...] = ()
+
+    def __add__(self, other: Notices) -> Notices:
+        return Notices(
+            warnings=self.warnings + other.warnings,
+            recovered=self.recovered + other.recovered,
+            inconsistent=self.inconsistent + other.inconsistent,
+        )
+
+
+NOTHING = Notices()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """The window was heard; `garbage` is the hash of contents that are to be moved aside once this is committed."""
+
+    notices: Notices = NOTHING
+    garbage: str | None = None
+
+
+def judge(rows: WorkflowRows, bot: StoredBot | None, seen: Seen) -> Verdict:
+    """What the window's contents are, by what is remembered of it."""
+    if seen.problem is not None:
+        return "unreadable"
+    if bot is None:
+        return "current" if seen.digest is None else "edited"
+    if seen.digest is None:
+        return "deleted" if bot.known is not None else ("stale" if bot.revision else "current")
+    revision = rows.export_revision(seen.digest)
+    if revision is None:
+        return "edited"
+    # A file that is there but not yet known to be there could be deleted without being missed.
+    return "current" if revision == bot.revision == bot.known else "stale"
+
+
+def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
+    """Take over what a person did to the window, inside the transaction of the call that found it."""
+    bot = ledger.rows.bot()
+    if bot is None:
+        return _first_settled(ledger, window)
+    if not two_way:
+        return Settled()
+    seen = window.look(bot.window)
+    verdict = judge(ledger.rows, bot, seen)
+    if verdict == "unreadable":
+        warning = f"{bot.window} cannot be read ({seen.problem}); the stored state was used, and the file left alone."
+        return Settled(notices=Notices(warnings=(warning,)))
+    if verdict == "deleted":
+        return _reset(ledger, bot)
+    if verdict == "edited":
+        # What is remembered and what is taken over must be one and the same reading.
+        return _taken_over(ledger, bot.window, window.look(bot.window, contents=True))
+    return Settled()
+
+
+def _first_settled(ledger: Ledger, window: ProjectWindow) -> Settled:
+    """A bot's first call in a project: it may find a state file that came with the folder, or a legacy one."""
+    path = window.choose(ledger.rows.windows())
+    ledger.rows.add_bot(path)
+    seen = window.look(path, contents=True)
+    if seen.digest is not None:
+        return _taken_over(ledger, path, seen)
+    legacy = window.read_legacy()
+    if legacy is None:
+        return Settled()
+    place, text = legacy
+    try:
+        imported = parse_state(ledger.plan, text)
+    except UnreadableState as error:
+        warning = f"The state file {place} of the bot's own folder was not taken over: {error}."
+        return Settled(notices=Notices(warnings=(warning,)))
+    _import(ledger, imported, kind="migrated")
+    warning = f"The state was taken over from {place}, once; from now on it lies in {path} of the project."
+    return Settled(notices=Notices(warnings=(warning,), inconsistent=imported.inconsistent))
+
+
+def _reset(ledger: Ledger, bot: StoredBot) -> Settled:
+    stamp = Stamp(kind="reset_by_delete", principal=PERSON, at=utc_now())
+    for row in ledger.rows.runs():
+        ledger.begin_generation(row.name, replace(begin(ledger.plan), version=row.version + 1), (), stamp)
+    ledger.rows.forget_window()
+    warning = f"{bot.window} was deleted, so the workflow begins again at its first action."
+    return Settled(notices=Notices(warnings=(warning,)))
+
+
+def _taken_over(ledger: Ledger, path: str, seen: Seen) -> Settled:
+    if seen.data is None:
+        return Settled()  # it went away between two looks; the next call hears of it
+    try:
+        imported = parse_state(ledger.plan, text_of(seen.data))
+    except UnreadableState as error:
+        # Forgotten before it is moved, so that a crash in between is not taken for a deletion.
+        ledger.rows.forget_window()
+        ledger.rows.audit(kind="workflow.unreadable", principal=PERSON, body={"reason": str(error)[:200]})
+        recovered = f"{path} could not be read: {error}. It was set aside as {NAME}.corrupt-*; the stored state stands."
+        return Settled(notices=Notices(recovered=(recovered,)), garbage=seen.digest)
+    known = ledger.rows.runs()
+    _import(ledger, imported, kind="external_edit" if known else "imported")
+    bot = ledger.rows.bot()
+    if seen.digest is not None and bot is not None:
+        # In the same transaction, or a crash before the export would take the edit over a second time.
+        ledger.rows.add_export(seen.digest, bot.revision)
+        know_shown(ledger.rows, bot.revision, {row.name: row.version for row in ledger.rows.runs()})
+        # The file shows the edit in its own words; counting once more makes it due to be written in ours.
+        ledger.rows.count_change()
+    warnings = (f"{path} was edited, and the edit was taken over.",) if known else ()
+    return Settled(notices=Notices(warnings=warnings, inconsistent=imported.inconsistent))
+
+
+def _import(ledger: Ledger, imported: Imported, *, kind: str) -> None:
+    stamp = Stamp(kind=kind, principal=PERSON, at=utc_now())
+    for name, state in imported.runs.items():
+        row = ledger.rows.run(name)
+        if row is None:
+            _import_new(ledger, name, state, imported.histories[name], stamp)
+        else:
+            _import_known(ledger, row, state, imported.histories[name], stamp)
+
+
+def _import_new(ledger: Ledger, name: str, state: RunState, history: tuple[Entry, ...], stamp: Stamp) -> None:
+    claimed = tuple(_claimed(entry) for entry in history)
+    ledger.begin_generation(name, _with_history(state, claimed, _newest(state, claimed)), claimed, stamp)
+
+
+def _import_known(ledger: Ledger, row: StoredRun, state: RunState, history: tuple[Entry, ...], stamp: Stamp) -> None:
+    present = ledger.rows.entries(row.name, row.generation)
+    lines = [read_entry(each.body) for each in present]
+    ours = set(lines)
+    read = [entry if entry in ours else _claimed(entry) for entry in history]
+    # What changed after the file was last written stood in no file: who edited it cannot have meant to undo it.
+    shown = _shown(ledger.rows).get(row.name, 0)
+    unseen = [line for line, each in zip(lines, present, strict=True) if each.version > shown and line not in read]
+    now = ledger.read(row)
+    version = max(now.version, _newest(state, [*read, *unseen])) + 1
+    pointed = now if _is_untouched(ledger, row, state, shown) else _past(ledger.plan, state, unseen)
+    read += unseen
+    after = _with_history(pointed, read, version)
+    if read[: len(lines)] != lines:
+        ledger.begin_generation(row.name, after, read, stamp)
+    elif read[len(lines) :] or replace(after, version=now.version) != now:
+        ledger.save(row.name, after, read[len(lines) :], stamp)
+
+
+def _is_untouched(ledger: Ledger, row: StoredRun, state: RunState, shown: int) -> bool:
+    """Whether the file still points where it pointed when it was written, so that the row may have moved on since."""
+    event = ledger.rows.event_at(row.name, shown)
+    return event is not None and shown < row.version and event.state == head_record(state)
+
+
+def _past(plan: Plan, state: RunState, unseen: Sequence[Entry]) -> RunState:
+    """A pointer that a person set to an action which was completed meanwhile goes on from there."""
+    state = _with_history(state, [*state.latest.values(), *unseen], state.version)
+    if not any(line.position == state.current for line in unseen) or not state.is_completed(state.current):
+        return state
+    after = following(plan, state, state.current)
+    if after is None:
+        return replace(state, finished=True)
+    return replace(state, current=after, pointers={**state.pointers, after.behavior: after.action}, delivered=False)
+
+
+def know_shown(rows: WorkflowRows, revision: int, versions: Mapping[str, int]) -> None:
+    """Note that the window on the disk shows a revision, and which version of each run that is."""
+    rows.know_export(revision)
+    rows.put_note(_OWN, "shown", dict(versions))
+
+
+def _shown(rows: WorkflowRows) -> dict[str, int]:
+    return rows.notes(_OWN).get("shown", {})
+
+
+_OWN = ""
+"""Notes of no run, which no run can be called."""
+
+
+def _with_history(state: RunState, history: Sequence[Entry], version: int) -> RunState:
+    return replace(state, version=version, latest={entry.position: entry for entry in history})
+
+
+def _newest(state: RunState, history: Sequence[Entry]) -> int:
+    return max((state.version, *(entry.version for entry in history)))
+
+
+def _claimed(entry: Entry) -> Entry:
+    """A line that came from a file proves nothing, whatever it says."""
+    return replace(entry, approval="claimed") if entry.approval == "proven" else entry

@@ -1,0 +1,152 @@
+"""Steps that are played with a workflow bot: two behaviors, with approvals, a rejection, and a killed server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+
+from trysquare.bots.template import write_new_bot
+from trysquare.cli.demo.stage import HttpServer, Person, Stage, envelope_of
+
+BOT = "story_bot"
+_GRAPH = {
+    "schema": 1,
+    "product": "Supper club",
+    "goal": "Guests find a free table by themselves",
+    "epics": [{"name": "Come to eat", "stories": [{"name": "Book a table", "users": ["Guest"]}]}],
+    "increments": [],
+}
+
+
+@asynccontextmanager
+async def bot_server(stage: Stage) -> AsyncGenerator[tuple[Stage, HttpServer]]:
+    """A server with a bot of its own, in a project of its own, where only a person can close an action."""
+    project = stage.project / "supper_club"
+    await asyncio.to_thread(_write_project, project)
+    own = replace(stage, project=project)
+    async with own.http_server() as server:
+        yield own, server
+
+
+def _write_project(project: Path) -> None:
+    project.mkdir()
+    write_new_bot(project / BOT, BOT)
+    (project / "trysquare.toml").write_text(f'bot = ["{BOT}"]\nstrict = true\n', encoding="utf-8")
+
+
+class BotTalk:
+    """One client and the person behind it, at work with the bot."""
+
+    def __init__(self, stage: Stage, client: Client, person: Person) -> None:
+        self.stage, self.client, self.person = stage, client, person
+
+    async def call(self, tool: str, /, **parameters: Any) -> dict[str, Any]:
+        """Call a tool of the bot, and show the call and where the run stands after it."""
+        arguments = {"parameters": parameters} if parameters else {}
+        transcript = self.stage.transcript
+        transcript.sent("tools/call", f"{BOT}_{tool}", arguments)
+        told = envelope_of(await self.client.call_tool(f"{BOT}_{tool}", arguments))
+        error = told.get("error", {}).get("message")
+        transcript.received(error or f"{told.get('behavior')}.{told.get('action')}: {_stands(told)}", lines=1)
+        return told
+
+    async def close(self, **parameters: Any) -> dict[str, Any]:
+        """Close the current action."""
+        return await self.call("close_current_action", **parameters)
+
+
+def _stands(told: dict[str, Any]) -> str:
+    following = told.get("next_action")
+    return f"{told.get('action_state')}" + (f", next is {following}" if following else "")
+
+
+@asynccontextmanager
+async def talking(stage: Stage, server: HttpServer) -> AsyncGenerator[BotTalk]:
+    """A client with a person who can be asked."""
+    person = Person(transcript=stage.transcript)
+    async with server.client(person=person) as client:
+        yield BotTalk(stage, client, person)
+
+
+async def begin(stage: Stage, server: HttpServer) -> None:
+    """The first action asks where to work, and a person has to agree."""
+    async with talking(stage, server) as talk:
+        tools = (await talk.client.list_tools()).tools
+        names = [tool.name for tool in tools if tool.name.startswith(BOT)]
+        stage.transcript.received(f"{len(names)} tools, from {names[0]} to {names[-1]}")
+        asked = await talk.call("tool")
+        stage.transcript.expect(asked.get("requires_confirmation") is True, "a question about the folder")
+        done = await talk.call("tool", confirm=True)
+        stage.transcript.expect(
+            done.get("next_action") == "gather_context", "the folder settled, the next action named"
+        )
+
+
+async def answer_and_approve(stage: Stage, server: HttpServer) -> None:
+    """Key questions are answered and saved; the close is proven by the person, and not by the agent."""
+    async with talking(stage, server) as talk:
+        asked = await talk.call("tool")
+        questions = asked["data"]["instructions"]["guardrails"]["key_questions"]
+        await talk.call("shape_gather_context", answers=dict.fromkeys(questions, "Guests."))
+        talk.person.approve = False
+        refused = await talk.close()
+        stage.transcript.expect("error" in refused, "nothing closed while the person says no")
+        talk.person.approve = True
+        closed = await talk.close()
+        stage.transcript.expect(closed.get("approval") == "proven", "a close that is proven, with who and when")
+
+
+async def reject_a_close(stage: Stage, server: HttpServer) -> None:
+    """A close that the person rejects sends the action back to work, with the reason in its instructions."""
+    async with talking(stage, server) as talk:
+        await talk.call("tool")
+        await asyncio.to_thread(_write_graph, stage.project, "Manage reservations")
+        await talk.close(reject="Say what the guest does.")
+        again = await talk.call("tool")
+        reason = again["data"]["instructions"].get("sent_back", {}).get("reason")
+        stage.transcript.expect(reason == "Say what the guest does.", "the reason, where the work is done again")
+        closed = await talk.close()
+        stage.transcript.expect(closed.get("next_action") == "validate_rules", "the next action after the approval")
+
+
+def _write_graph(project: Path, story: str) -> None:
+    text = json.dumps(_GRAPH, indent=2).replace("Book a table", story)
+    (project / "docs").mkdir(exist_ok=True)
+    (project / "docs" / "story-graph.json").write_text(text, encoding="utf-8")
+
+
+async def kill_and_resume(stage: Stage, server: HttpServer) -> None:
+    """The server is killed in the middle. A new one goes on where the work stood, and the rules find a violation."""
+    stage.transcript.note("kill -9 of the server")
+    await server.kill()
+    await server.start()
+    async with talking(stage, server) as talk:
+        found = await talk.call("tool")
+        stage.transcript.expect(found.get("action") == "validate_rules", "the action where the work stood")
+        stage.transcript.expect(found["data"]["violations"] == 1, "one story whose name breaks a rule")
+        await asyncio.to_thread(_write_graph, stage.project, "Book a table")
+        clean = await talk.call("tool")
+        stage.transcript.expect(clean["data"]["clean"] is True, "clean rules after the name was mended")
+        closed = await talk.close()
+        stage.transcript.expect(closed.get("next_behavior") == "explore", "the second behavior")
+
+
+async def finish(stage: Stage, server: HttpServer) -> None:
+    """The second behavior, action by action, each approved, to the end of the workflow."""
+    async with talking(stage, server) as talk:
+        closed: dict[str, Any] = {}
+        for _ in range(4):
+            await talk.call("tool")
+            closed = await talk.close()
+        stage.transcript.expect(closed.get("workflow_complete") is True, "a complete workflow")
+        state = json.loads(await asyncio.to_thread((stage.project / "workflow_state.json").read_text, "utf-8"))
+        approvals = [entry.get("approval") for entry in state["completed_actions"]]
+        stage.transcript.received(f"workflow_state.json holds {len(approvals)} completed actions")
+        stage.transcript.expect(set(approvals) == {"proven"}, "eight completions, each proven by a person")

@@ -1,0 +1,374 @@
+"""Where the runs of bots are kept: rows that belong together change in one transaction, or not at all.
+
+Nothing here knows what a bot does: states, entries and answers are JSON. Every statement runs on SQLite and on
+PostgreSQL. A run's row stays small; its history grows in a table of its own and is only ever added to. When a person
+edits the state file so that the history reads differently, a new generation of it begins and the old one stays.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trysquare.core.types import JsonObject
+from trysquare.store import audit
+from trysquare.store.idempotency import Claim, EarlierAnswer, claim, finish
+from trysquare.store.lazy import Transactions
+from trysquare.store.statements import Statements
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredRun:
+    """The row of one run."""
+
+    name: str
+    version: int
+    generation: int
+    entries: int
+    """How many lines its present history has."""
+    state: JsonObject
+    updated: str
+    origin: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredEntry:
+    """One line of a run's history. `version` is that of the run when the line was added."""
+
+    seq: int
+    version: int
+    body: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredEvent:
+    """One change of a run, with the state after it, but without its history."""
+
+    version: int
+    at: str
+    kind: str
+    principal: str
+    generation: int
+    entries: int
+    state: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredBot:
+    """What is known of a bot in a project beside its runs."""
+
+    window: str
+    """The path of its state file, relative to the project."""
+    revision: int
+    """Grows with every change of any of its runs."""
+    known: int | None
+    """The revision of the state file that was last known to lie on the disk, if one ever did."""
+
+
+class AppendAudit(Protocol):
+    """Adds a row to the chain of hashes, inside the transaction."""
+
+    def __call__(self, *, kind: str, principal: str, body: JsonObject) -> int:
+        """Returns the row's number."""
+        ...
+
+
+class WorkflowRows:
+    """The rows of one bot in one project, inside a transaction."""
+
+    def __init__(self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit) -> None:
+        self._statements = statements
+        self._key = (project, bot)
+        self._append_audit = append_audit
+
+    def bot(self) -> StoredBot | None:
+        """The bot's own row."""
+        row = self._one("SELECT window_path, revision, known FROM workflow_bots WHERE project = ? AND bot = ?")
+        return None if row is None else StoredBot(window=row[0], revision=row[1], known=row[2])
+
+    def add_bot(self, window: str) -> None:
+        """Note a bot that works in this project for the first time."""
+        self._run("INSERT INTO workflow_bots (project, bot, window_path, revision) VALUES (?, ?, ?, 0)", window)
+
+    def windows(self) -> list[str]:
+        """The state files of all bots of this project."""
+        query = "SELECT window_path FROM workflow_bots WHERE project = ? ORDER BY window_path"
+        return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
+
+    def count_change(self) -> int:
+        """Note that something of the bot changed; returns the new revision."""
+        self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
+        return self._one("SELECT revision FROM workflow_bots WHERE project = ? AND bot = ?")[0]
+
+    def run(self, name: str) -> StoredRun | None:
+        """The row of a run."""
+        row = self._one(f"{_RUNS} WHERE project = ? AND bot = ? AND run = ?", name)
+        return None if row is None else _stored_run(row)
+
+    def runs(self) -> list[StoredRun]:
+        """The rows of all runs, in order of name."""
+        return [_stored_run(row) for row in self._all(f"{_RUNS} WHERE project = ? AND bot = ? ORDER BY run")]
+
+    def put_run(self, run: StoredRun, *, replaces: int | None) -> bool:
+        """Keep a run; False if the row has another version than the one that is to be replaced."""
+        state = _text(run.state)
+        values = (run.version, run.generation, run.entries, state, run.updated)
+        if replaces is None:
+            done = self._statements.execute(
+                "INSERT INTO workflow_runs (project, bot, run, version, generation, entries, state, updated, origin)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (*self._key, run.name, *values, run.origin),
+            )
+        else:
+            done = self._statements.execute(
+                "UPDATE workflow_runs SET version = ?, generation = ?, entries = ?, state = ?, updated = ?"
+                " WHERE project = ? AND bot = ? AND run = ? AND version = ?",
+                (*values, *self._key, run.name, replaces),
+            )
+        return done.rowcount == 1
+
+    def add_entries(self, run: StoredRun, first: int, entries: Iterable[JsonObject]) -> None:
+        """Add lines to the history of a run, numbered from `first` on."""
+        for seq, body in enumerate(entries, start=first):
+            self._run(
+                "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                run.name,
+                run.generation,
+                seq,
+                run.version,
+                _text(body),
+            )
+
+    def copy_entries(self, source: StoredRun, target: StoredRun) -> None:
+        """Give a new run the first lines of another one's history, as many as its row says."""
+        self._statements.execute(
+            "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
+            " SELECT project, bot, ?, ?, seq, ?, body FROM workflow_entries"
+            " WHERE project = ? AND bot = ? AND run = ? AND generation = ? AND seq <= ?",
+            (
+                target.name,
+                target.generation,
+                target.version,
+                *self._key,
+                source.name,
+                source.generation,
+                target.entries,
+            ),
+        )
+
+    def entries(
+        self, run: str, generation: int, *, after: int = 0, until: int | None = None, limit: int | None = None
+    ) -> list[StoredEntry]:
+        """Lines of a generation of a run's history, in order, from behind a number on."""
+        rows = self._all(
+            "SELECT seq, version, body FROM workflow_entries WHERE project = ? AND bot = ? AND run = ?"
+            " AND generation = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+            run,
+            generation,
+            after,
+            _MANY if until is None else until,
+            _MANY if limit is None else limit,
+        )
+        return [StoredEntry(seq=seq, version=version, body=json.loads(body)) for seq, version, body in rows]
+
+    def add_event(self, run: str, event: StoredEvent) -> None:
+        """Note a change of a run."""
+        self._run(
+            "INSERT INTO workflow_events (project, bot, run, version, at, kind, principal, generation, entries, state)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            run,
+            event.version,
+            event.at,
+            event.kind,
+            event.principal,
+            event.generation,
+            event.entries,
+            _text(event.state),
+        )
+
+    def events(self, run: str, *, after: int = -1, limit: int = 100) -> list[StoredEvent]:
+        """The changes of a run, in order, from behind a version on."""
+        rows = self._all(f"{_EVENTS} AND version > ? ORDER BY version LIMIT ?", run, after, limit)
+        return [_stored_event(row) for row in rows]
+
+    def event_at(self, run: str, version: int) -> StoredEvent | None:
+        """The last change of a run up to a version."""
+        row = self._one(f"{_EVENTS} AND version <= ? ORDER BY version DESC LIMIT 1", run, version)
+        return None if row is None else _stored_event(row)
+
+    def notes(self, run: str) -> JsonObject:
+        """The small values that are remembered for a run."""
+        rows = self._all("SELECT name, value FROM workflow_notes WHERE project = ? AND bot = ? AND run = ?", run)
+        return {name: json.loads(value) for name, value in rows}
+
+    def put_note(self, run: str, name: str, value: Any) -> None:
+        """Remember a small value for a run."""
+        self._run(
+            "INSERT INTO workflow_notes (project, bot, run, name, value) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (project, bot, run, name) DO UPDATE SET value = excluded.value",
+            run,
+            name,
+            json.dumps(value),
+        )
+
+    def export_revision(self, digest: str) -> int | None:
+        """The revision of the state file with these contents, if they are ours or known."""
+        query = "SELECT revision FROM workflow_exports WHERE project = ? AND bot = ? AND digest = ?"
+        row = self._one(query, digest)
+        return None if row is None else row[0]
+
+    def add_export(self, digest: str, revision: int) -> None:
+        """Remember contents that are about to be written to the state file, or were just read from it."""
+        self._run(
+            "INSERT INTO workflow_exports (project, bot, digest, revision) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (project, bot, digest) DO UPDATE SET revision = excluded.revision",
+            digest,
+            revision,
+        )
+
+    def forget_window(self) -> None:
+        """Note that no state file is known to lie on the disk: it was deleted, or is about to be moved away."""
+        # Contents that another process may be writing just now stay known as ours.
+        self._run(
+            "DELETE FROM workflow_exports WHERE project = ? AND bot = ? AND revision <="
+            " (SELECT known FROM workflow_bots WHERE project = workflow_exports.project AND bot = workflow_exports.bot)"
+        )
+        self._run("UPDATE workflow_bots SET known = NULL WHERE project = ? AND bot = ?")
+
+    def know_export(self, revision: int) -> None:
+        """Note that the file of a revision lies on the disk; those before it are forgotten."""
+        self._statements.execute(
+            "UPDATE workflow_bots SET known = ? WHERE project = ? AND bot = ? AND (known IS NULL OR known <= ?)",
+            (revision, *self._key, revision),
+        )
+        self._run("DELETE FROM workflow_exports WHERE project = ? AND bot = ? AND revision < ?", revision)
+
+    def claim(self, key: str, *, tool: str, principal: str, digest: str) -> Claim | EarlierAnswer:
+        """Claim a request key, or get the answer that it had before."""
+        scope = f"{self._key[0]}:{tool}" if self._key[0] else tool
+        return claim(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
+
+    def finish(self, claimed: Claim, answer: JsonObject) -> None:
+        """Keep the answer of a claimed key."""
+        finish(self._statements, claimed, answer, now=time.time())
+
+    def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
+        """Add a row to the chain of hashes."""
+        self._append_audit(kind=kind, principal=principal, body={"bot": self._key[1], **body})
+
+    def _run(self, sql: str, *parameters: Any) -> None:
+        self._statements.execute(sql, (*self._key, *parameters))
+
+    def _one(self, sql: str, *parameters: Any) -> Any:
+        return self._statements.execute(sql, (*self._key, *parameters)).fetchone()
+
+    def _all(self, sql: str, *parameters: Any) -> list[Any]:
+        return self._statements.execute(sql, (*self._key, *parameters)).fetchall()
+
+
+class WorkflowStore(Protocol):
+    """A database that keeps the runs of one project."""
+
+    @property
+    def two_way(self) -> bool:
+        """Whether edits of the state file are read; not where several machines share a database."""
+        ...
+
+    def read(self, bot: str) -> AbstractContextManager[WorkflowRows]:
+        """One consistent view of a bot's rows."""
+        ...
+
+    def write(self, bot: str) -> AbstractContextManager[WorkflowRows]:
+        """A transaction that no other one on the same bot overlaps; committed whole, or not at all."""
+        ...
+
+    def verify(self, bot: str) -> audit.AuditReport:
+        """Check the chain of hashes that holds the bot's rows."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+class SqliteWorkflows:
+    """The runs of one project in its state file."""
+
+    two_way = True
+
+    def __init__(self, database: Transactions, *, on_close: Callable[[], None] | None = None) -> None:
+        self._database = database
+        self._on_close = on_close
+
+    @contextmanager
+    def read(self, bot: str) -> Generator[WorkflowRows]:
+        """One consistent view of a bot's rows."""
+        with self._database.read() as connection:
+            yield _rows(connection, bot)
+
+    @contextmanager
+    def write(self, bot: str) -> Generator[WorkflowRows]:
+        """A transaction that excludes every other writer of the file."""
+        with self._database.write() as connection:
+            yield _rows(connection, bot)
+
+    def verify(self, bot: str) -> audit.AuditReport:
+        """Check the chain of the whole file."""
+        with self._database.read() as connection:
+            return audit.verify(connection)
+
+    def close(self) -> None:
+        """Let go of the file, where it was opened for this alone."""
+        if self._on_close is not None:
+            self._on_close()
+
+
+def _rows(connection: Any, bot: str) -> WorkflowRows:
+    def append(*, kind: str, principal: str, body: JsonObject) -> int:
+        return audit.append(connection, kind=kind, principal=principal, body=body)
+
+    # The file belongs to one project and moves with its folder, so the project needs no name in it.
+    return WorkflowRows(connection, project="", bot=bot, append_audit=append)
+
+
+_MANY = 2**53
+_RUNS = "SELECT run, version, generation, entries, state, updated, origin FROM workflow_runs"
+_EVENTS = (
+    "SELECT version, at, kind, principal, generation, entries, state FROM workflow_events"
+    " WHERE project = ? AND bot = ? AND run = ?"
+)
+
+
+def _stored_run(row: Any) -> StoredRun:
+    name, version, generation, entries, state, updated, origin = row
+    return StoredRun(
+        name=name,
+        version=version,
+        generation=generation,
+        entries=entries,
+        state=json.loads(state),
+        updated=updated,
+        origin=origin,
+    )
+
+
+def _stored_event(row: Any) -> StoredEvent:
+    version, at, kind, principal, generation, entries, state = row
+    return StoredEvent(
+        version=version,
+        at=at,
+        kind=kind,
+        principal=principal,
+        generation=generation,
+        entries=entries,
+        state=json.loads(state),
+    )
+
+
+def _text(value: JsonObject) -> str:
+    return json.dumps(value, separators=(",", ":"))

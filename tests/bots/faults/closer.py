@@ -1,0 +1,78 @@
+"""A process that closes actions until the workflow is finished or it is killed. It prints a line after each close.
+
+Every close has a key of its own. A process that is started again begins with its first key, so that closes which were
+made but never acknowledged get their answer now.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+from trysquare.bots.plan import Plan
+from trysquare.bots.state import BotState, Change, Request, open_workflows
+from trysquare.bots.window import ProjectWindow
+from trysquare.bots.workflow import RunState, close
+from trysquare.core.errors import ErrorCode, ToolError
+
+BOT = "long_bot"
+
+
+def long_plan(closes: int) -> Plan:
+    """A plan that takes so many closes, in steps of ten."""
+    behaviors = tuple(f"b{number}" for number in range(closes // 10))
+    return Plan(bot=BOT, behaviors=behaviors, actions=tuple(f"a{number}" for number in range(10)))
+
+
+def long_state(project: Path, url: str | None, closes: int) -> BotState:
+    """The state of a long workflow."""
+    return BotState(plan=long_plan(closes), store=open_workflows(url, project), window=ProjectWindow(project, BOT))
+
+
+def close_once(state: BotState, key: str) -> str | None:
+    """Close whatever action is current, exactly once; None at the end of the workflow."""
+    request = Request(key=key, tool="close")
+
+    def change(before: RunState) -> Change:
+        if before.finished:
+            return Change(state=before)
+        closed = close(state.plan, before, at="now")
+        path = f"{closed.completed.behavior}.{closed.completed.action}"
+        return Change.closed(closed, {"line": f"{key} {closed.state.version} {path}"})
+
+    while True:
+        version = state.load().state.version
+        try:
+            moved = state.move(change, kind="close", principal="agent", expected_version=version, request=request)
+        except ToolError as error:
+            if error.code != ErrorCode.STATE_CONFLICT:
+                raise
+        else:
+            return moved.answer.get("line")
+
+
+def work(state: BotState, name: str, lock: threading.Lock) -> None:
+    """One agent: it closes and acknowledges."""
+    number = 0
+    while (line := close_once(state, f"{name}-{number}")) is not None:
+        with lock:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        number += 1
+
+
+def main(project: str, url: str, closes: str, name: str, agents: str) -> None:
+    """Let some agents work in this process."""
+    state = long_state(Path(project), url if url != "-" else None, int(closes))
+    lock = threading.Lock()
+    threads = [threading.Thread(target=work, args=(state, f"{name}.{each}", lock)) for each in range(int(agents))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

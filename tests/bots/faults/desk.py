@@ -1,0 +1,109 @@
+"""A small bot and a project, as the tests of its state use them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trysquare.bots.plan import Plan, Position
+from trysquare.bots.state import BotState, Change, Loaded, Moved, Request, open_workflows
+from trysquare.bots.window import NAME, ProjectWindow
+from trysquare.bots.workflow import Approval, close, open_action
+from trysquare.store.workflow import WorkflowStore
+
+BOT = "story_bot"
+PLAN = Plan(
+    bot=BOT,
+    behaviors=("shape", "discovery"),
+    actions=("initialize_project", "gather_context", "validate_rules"),
+    independent=frozenset({"correct_bot"}),
+)
+AT = "2026-11-15T12:00:00.000Z"
+
+
+def at(path: str) -> Position:
+    """`behavior.action` as a position."""
+    behavior, action = path.split(".")
+    return Position(behavior=behavior, action=action)
+
+
+@dataclass
+class Desk:
+    """One bot's state in one project, with the calls that tools make of it."""
+
+    project: Path
+    state: BotState
+
+    @property
+    def file(self) -> Path:
+        return self.project / NAME
+
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.file.read_text(encoding="utf-8"))
+
+    def edit(self, **fields: Any) -> None:
+        """Change fields of the file by hand; a field that becomes None is taken out."""
+        document = {**self.document(), **fields}
+        kept = {name: value for name, value in document.items() if value is not None}
+        self.file.write_text(json.dumps(kept), encoding="utf-8")
+
+    def completed(self) -> list[str]:
+        """The history as the file shows it; a reopened action with a mark."""
+        return [
+            each["action_state"].removeprefix(f"{BOT}.") + ("*" if each.get("reopened") else "")
+            for each in self.document()["completed_actions"]
+        ]
+
+    def load(self, run: str = "main") -> Loaded:
+        return self.state.load(run)
+
+    def current(self, run: str = "main") -> str:
+        position = self.state.load(run).state.current
+        return f"{position.behavior}.{position.action}"
+
+    def open(self, path: str, run: str = "main") -> Moved:
+        return self.state.move(
+            lambda before: Change.opened(open_action(PLAN, before, at(path), at=AT)),
+            kind="open",
+            principal="agent",
+            run=run,
+        )
+
+    def close(
+        self,
+        *,
+        run: str = "main",
+        key: str | None = None,
+        arguments: dict[str, Any] | None = None,
+        expected: str | None = None,
+        version: int | None = None,
+        approval: Approval = "claimed",
+    ) -> Moved:
+        return self.state.move(
+            lambda before: Change.closed(
+                closed := close(PLAN, before, at=AT, approval=approval), {"completed_action": closed.completed.action}
+            ),
+            kind="close",
+            principal="agent",
+            run=run,
+            expected_action=expected,
+            expected_version=version,
+            request=None if key is None else Request(key=key, tool="close", arguments=arguments or {}),
+        )
+
+
+def desk(
+    project: Path, *, store: WorkflowStore | None = None, url: str | None = None, legacy: Path | None = None
+) -> Desk:
+    """Open the bot's state in a project, as a server process does at its start."""
+    project.mkdir(parents=True, exist_ok=True)
+    window = ProjectWindow(project, BOT, legacy=legacy)
+    state = BotState(plan=PLAN, store=store or open_workflows(url, project), window=window)
+    OPENED.append(state)
+    return Desk(project, state)
+
+
+OPENED: list[BotState] = []
+"""What the tests opened; a fixture closes it after each of them."""

@@ -1,0 +1,627 @@
+"""Loading a bot's folder: what becomes of it, and an error for each thing that can be wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bots.bot_folders import MINIMAL, write_bot
+from tests.support import size
+from trysquare.bots.definition import Gate
+from trysquare.bots.loading import load_bot
+from trysquare.bots.plan import Position
+from trysquare.bots.rules import CommandScanner, PythonScanner, RegexScanner, SchemaScanner, Target
+from trysquare.core.errors import ConfigurationError
+
+SHAPE = "behaviors/1_shape"
+KNOWLEDGE = f"{SHAPE}/2_content/1_knowledge_graph"
+RENDER = f"{SHAPE}/2_content/2_render"
+RENDER_FILE = {"name": "map", "path": "docs", "input": "graph.json", "template": "map.md", "output": "map.md"}
+PLACES = (
+    "bot_config.json",
+    "instructions.json",
+    "trigger_words.json",
+    "base_actions/2_gather_context/action_config.json",
+    f"{SHAPE}/gather_context/action_config.json",
+    f"{SHAPE}/1_guardrails/1_required_context/key_questions.json",
+    f"{SHAPE}/1_guardrails/2_planning/decision_criteria/depth.json",
+    f"{KNOWLEDGE}/build_graph.json",
+    f"{RENDER}/render_map.json",
+    f"{SHAPE}/3_rules/exact.json",
+)
+KEYS = (
+    *("name", "behaviors", "gates", "jumps", "ahead", "proof", "budget_tokens", "policy", "order", "next_action"),
+    *("workflow", "questions", "question", "options", "template", "output", "path", "input", "builder"),
+    *("description", "scanner", "kind", "pattern", "applies_to", "schema", "callable", "do", "dont", "examples"),
+)
+RULE: dict[str, Any] = {"description": "Be exact.", "do": {"examples": ["a"]}, "dont": {"examples": ["b"]}}
+
+
+def ruled(**scanner: Any) -> dict[str, Any]:
+    """A rule of the shape behavior with a scanner."""
+    return {f"{SHAPE}/3_rules/exact.json": {**RULE, "scanner": scanner}}
+
+
+def refused(root: Path, changes: dict[str, Any]) -> ConfigurationError:
+    """The error that a spoilt bot gives, with its place relative to the folder."""
+    with pytest.raises(ConfigurationError) as caught:
+        load_bot(write_bot(root, changes))
+    error = caught.value
+    assert error.where is not None
+    assert error.where.startswith(str(root))
+    error.where = error.where[len(str(root)) :].lstrip("/")
+    return error
+
+
+def test_a_folder_becomes_a_plan_in_the_order_of_its_numbers(tmp_path: Path) -> None:
+    plan = load_bot(write_bot(tmp_path)).plan()
+    assert plan.bot == "mini"
+    assert plan.behaviors == ("shape", "code")
+    assert plan.actions == ("initialize_project", "gather_context", "build_knowledge")
+    assert plan.independent == {"correct_bot"}
+    assert plan.first == Position(behavior="shape", action="initialize_project")
+
+
+def test_numbers_order_as_numbers(tmp_path: Path) -> None:
+    changes = {"bot_config.json": {"name": "mini"}, "behaviors/10_last/instructions.json": {}}
+    assert [each.name for each in load_bot(write_bot(tmp_path, changes)).behaviors] == ["shape", "code", "last"]
+
+
+def test_behaviors_without_numbers_come_as_they_are_listed(tmp_path: Path) -> None:
+    changes = {
+        "bot_config.json": {"behaviors": ["second", "first"], "name": "mini"},
+        "behaviors/first/instructions.json": {},
+        "behaviors/second/instructions.json": {},
+    }
+    definition = load_bot(write_bot(tmp_path, changes))
+    assert [each.name for each in definition.behaviors] == ["second", "first"]
+    assert definition.warnings == (
+        "behaviors/1_shape: this behavior is not listed in bot_config.json and is left out.",
+        "behaviors/2_code: this behavior is not listed in bot_config.json and is left out.",
+    )
+
+
+def test_actions_without_numbers_come_by_their_order_key(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {path: None for path in MINIMAL if path.startswith("base_actions")}
+    changes["base_actions/b/action_config.json"] = {"order": 1, "next_action": "a"}
+    changes["base_actions/a/action_config.json"] = {"order": 2, "next_action": None}
+    assert load_bot(write_bot(tmp_path, changes)).plan().actions == ("b", "a")
+
+
+def test_the_configuration_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    changes = {"bot_config.json": None, "config/bot_config.json": {"name": "other"}}
+    assert load_bot(write_bot(tmp_path, changes)).name == "other"
+
+
+def test_a_bot_without_a_name_is_called_like_its_folder(tmp_path: Path) -> None:
+    assert load_bot(write_bot(tmp_path / "note_bot", {"bot_config.json": {}})).name == "note_bot"
+
+
+def test_an_empty_behavior_folder_is_a_behavior_whose_parts_are_missing(tmp_path: Path) -> None:
+    write_bot(tmp_path, {"behaviors/1_shape/instructions.json": None})
+    (tmp_path / "behaviors" / "1_shape").mkdir()
+    assert load_bot(tmp_path).behavior("shape").missing == (
+        "behaviors/1_shape/instructions.json",
+        "behaviors/1_shape/trigger_words.json",
+        "behaviors/1_shape/guardrails",
+        "behaviors/1_shape/content",
+        "behaviors/1_shape/rules",
+    )
+
+
+def test_missing_parts_deep_inside_are_named_too(tmp_path: Path) -> None:
+    changes = {
+        f"{SHAPE}/1_guardrails/1_required_context/key_questions.json": {"questions": ["Who?"]},
+        f"{RENDER}/instructions.json": {"instructions": "Render."},
+    }
+    missing = load_bot(write_bot(tmp_path, changes)).behavior("shape").missing
+    assert f"{SHAPE}/1_guardrails/1_required_context/evidence.json" in missing
+    assert f"{SHAPE}/1_guardrails/planning" in missing
+    assert f"{RENDER}/render_*.json" in missing
+    assert f"{SHAPE}/1_guardrails/1_required_context/key_questions.json" not in missing
+
+
+def test_trigger_words_are_read_at_every_level_and_under_both_keys(tmp_path: Path) -> None:
+    changes = {
+        "trigger_words.json": {"trigger_patterns": ["go on"]},
+        f"{SHAPE}/trigger_words.json": {"patterns": ["map it"], "trigger_patterns": ["shape it", "map it"]},
+        f"{SHAPE}/gather_context/trigger_words.json": {"trigger_patterns": ["ask about the shape"]},
+        "base_actions/2_gather_context/trigger_words.json": {"patterns": ["ask"]},
+    }
+    definition = load_bot(write_bot(tmp_path, changes))
+    assert definition.trigger_patterns == ("go on",)
+    assert definition.behavior("shape").trigger_patterns == ("shape it", "map it")
+    assert definition.triggers_of("shape", "gather_context") == ("ask about the shape", "ask")
+    assert definition.triggers_of("code", "gather_context") == ("ask",)
+
+
+def test_guardrails_content_and_rules_are_read_with_and_without_numbers(tmp_path: Path) -> None:
+    changes = {
+        f"{SHAPE}/1_guardrails/1_required_context/key_questions.json": {"questions": ["Who?"]},
+        f"{SHAPE}/1_guardrails/2_planning/decision_criteria/1_depth.json": {
+            "question": "How deep?",
+            "options": ["shallow", {"name": "deep", "outcome": "More stories."}],
+        },
+        "behaviors/2_code/guardrails/required_context/key_questions.json": {"questions": "Where?"},
+        f"{KNOWLEDGE}/build_graph.json": {"name": "graph", "path": "docs", "template": "t.json", "output": "g.json"},
+        f"{KNOWLEDGE}/t.json": {"epics": []},
+        f"{RENDER}/render_map.json": RENDER_FILE,
+        f"{RENDER}/templates/map.md": "# Map\n",
+        f"{SHAPE}/2_content/3_synchronize/synchronize_map.json": {"name": "map", "render": "map"},
+        f"{SHAPE}/3_rules/2_later.json": {**RULE, "priority": 2},
+        f"{SHAPE}/3_rules/1_first.json": {**RULE, "priority": 1},
+        "rules/common.json": {**RULE, "priority": 9},
+    }
+    definition = load_bot(write_bot(tmp_path, changes))
+    shape = definition.behavior("shape")
+    assert shape.guardrails.key_questions == ("Who?",)
+    assert [option.name for option in shape.guardrails.decision_criteria[0].options] == ["shallow", "deep"]
+    assert definition.behavior("code").guardrails.key_questions == ("Where?",)
+    assert (shape.content.knowledge[0].output, shape.content.knowledge[0].template_text) == (
+        "docs/g.json",
+        '{\n  "epics": []\n}',
+    )
+    assert (shape.content.renders[0].output, shape.content.renders[0].template_text) == ("docs/map.md", "# Map\n")
+    sync = shape.content.synchronizations[0]
+    assert (sync.input, sync.output) == ("docs/map.md", "docs/graph.json")
+    assert [rule.name for rule in definition.rules_of("shape")] == ["first", "later", "common"]
+
+
+@pytest.mark.parametrize(
+    ("scanner", "loaded"),
+    [
+        (
+            {"kind": "regex", "pattern": "a+", "message": "No a.", "applies_to": "story.name"},
+            RegexScanner(pattern="a+", message="No a.", target=Target(kind="story", field="name")),
+        ),
+        (
+            {"kind": "schema", "schema": {"type": "object"}, "applies_to": "story"},
+            SchemaScanner(schema={"type": "object"}, message="Be exact.", target=Target(kind="story")),
+        ),
+        (
+            {"kind": "python", "callable": "json.decoder:scanstring", "applies_to": "graph"},
+            PythonScanner(callable="json.decoder:scanstring", message="Be exact.", target=Target(kind="graph")),
+        ),
+        (
+            {"kind": "command", "argv": ["ruff", "check", "{files}"], "files": "*.py"},
+            CommandScanner(
+                argv=("ruff", "check", "{files}"), message="Be exact.", target=Target(kind="file"), files=("*.py",)
+            ),
+        ),
+    ],
+)
+def test_scanners_of_each_kind_are_loaded(tmp_path: Path, scanner: dict[str, Any], loaded: object) -> None:
+    changes = {f"{SHAPE}/3_rules/exact.json": {**RULE, "scanner": scanner}}
+    assert load_bot(write_bot(tmp_path, changes)).rules_of("shape")[0].scanner == loaded
+
+
+def test_finding_a_python_scanner_runs_none_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "library" / "scanners_that_explode"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit\n", encoding="utf-8")
+    (package / "names.py").write_text("raise SystemExit\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(package.parent)
+    scanner = {"kind": "python", "callable": "scanners_that_explode.names:vague", "applies_to": "story.name"}
+    bot = write_bot(tmp_path / "bot", {f"{SHAPE}/3_rules/exact.json": {**RULE, "scanner": scanner}})
+    assert load_bot(bot).rules_of("shape")[0].scanner is not None
+
+
+def test_a_scanner_without_examples_is_reported_since_it_cannot_be_tested(tmp_path: Path) -> None:
+    scanner = {"kind": "regex", "pattern": "a", "applies_to": "story.name"}
+    changes = {f"{SHAPE}/3_rules/exact.json": {"description": "Be exact.", "scanner": scanner}}
+    missing = load_bot(write_bot(tmp_path, changes)).missing
+    assert f"{SHAPE}/3_rules/exact.json: do.examples" in missing
+    assert f"{SHAPE}/3_rules/exact.json: dont.examples" in missing
+
+
+def test_initialize_project_closes_itself_and_the_other_actions_wait_for_a_person(tmp_path: Path) -> None:
+    definition = load_bot(write_bot(tmp_path))
+    assert definition.gate("shape", "initialize_project").policy == "auto"
+    assert definition.gate("shape", "gather_context") == Gate(policy="manual", budget_tokens=6_000)
+
+
+def test_gates_are_set_from_the_general_to_the_particular(tmp_path: Path) -> None:
+    changes = {
+        "bot_config.json": {
+            "name": "mini",
+            "proof": True,
+            "budget_tokens": 4_000,
+            "jumps": {"ahead": "confirm"},
+            "gates": {"gather_context": {"policy": "skip"}, "code.gather_context": {"policy": "manual"}},
+        },
+        "base_actions/2_gather_context/action_config.json": {"policy": "auto", "proof": False},
+        f"{SHAPE}/gather_context/action_config.json": {"budget_tokens": 900, "requires_clean": True},
+    }
+    definition = load_bot(write_bot(tmp_path, changes))
+    assert definition.gate("shape", "gather_context") == Gate(policy="skip", requires_clean=True, budget_tokens=900)
+    assert definition.gate("code", "gather_context") == Gate(policy="manual", budget_tokens=4_000)
+    assert definition.gate("code", "build_knowledge").proof
+    plan = definition.plan()
+    assert plan.jump_policy("ahead") == "confirm"
+    assert plan.jump_policy("reopened") == "allow"
+    assert plan.after(plan.first) == Position(behavior="shape", action="build_knowledge")
+
+
+def test_keys_and_parts_that_mean_nothing_are_warned_of(tmp_path: Path) -> None:
+    changes = {
+        f"{SHAPE}/instructions.json": {"goal": "A map.", "gaol": "A map."},
+        f"{SHAPE}/3_rule/exact.json": RULE,
+        f"{SHAPE}/trigger_word.json": {"patterns": ["x"]},
+    }
+    assert load_bot(write_bot(tmp_path, changes)).warnings == (
+        f"{SHAPE}/3_rule: nothing uses this folder. Did you mean `rules`?",
+        f"{SHAPE}/trigger_word.json: nothing uses this file. Did you mean `trigger_words`?",
+        f"{SHAPE}/instructions.json: nothing uses the key `gaol`.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "said"),
+    [
+        pytest.param(
+            {"behaviors/3_shape/instructions.json": {}},
+            "behaviors",
+            "`1_shape` and `3_shape` have the same name `shape`: numbers only order. Rename or remove one of them.",
+            id="two behaviors of one name",
+        ),
+        pytest.param(
+            {"base_actions/4_gather_context/action_config.json": {}},
+            "base_actions",
+            "`2_gather_context` and `4_gather_context` have the same name `gather_context`",
+            id="two actions of one name",
+        ),
+        pytest.param(
+            {f"{SHAPE}/2_content/x.json": {}, f"{SHAPE}/content/x.json": {}},
+            SHAPE,
+            "`2_content` and `content` have the same name `content`",
+            id="two parts of one name",
+        ),
+        pytest.param(
+            {f"{SHAPE}/3_rules/1_exact.json": RULE, f"{SHAPE}/3_rules/2_exact.json": RULE},
+            f"{SHAPE}/3_rules",
+            "`1_exact` and `2_exact` have the same name `exact`",
+            id="two rules of one name",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "behaviors": ["shape", "coed"]}},
+            "bot_config.json",
+            "there is no folder of that name. Did you mean `code`? Or add behaviors/2_coed.",
+            id="a behavior without a folder",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "behaviors": ["shape", "shape"]}},
+            "bot_config.json",
+            "`behaviors` lists `shape` twice. Keep one of the two.",
+            id="a behavior twice",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "behaviors": ["code", "shape"]}},
+            "bot_config.json",
+            "`behaviors` lists the behaviors in another order than their numbers. By number the order is shape, code.",
+            id="a list in another order",
+        ),
+        pytest.param(
+            {f"{RENDER}/render_map.json": RENDER_FILE},
+            f"{RENDER}/render_map.json",
+            f"There is no template `map.md`. Put it at {RENDER}/map.md or {RENDER}/templates/map.md",
+            id="a template that is not there",
+        ),
+        pytest.param(
+            {f"{KNOWLEDGE}/build_graph.json": {"name": "graph", "template": "t.json", "output": "g.json"}},
+            f"{KNOWLEDGE}/build_graph.json",
+            "There is no template `t.json`.",
+            id="a knowledge template that is not there",
+        ),
+        pytest.param(
+            {
+                f"{KNOWLEDGE}/build_graph.json": {"name": "graph", "template": "t.json", "output": "g.json"},
+                f"{KNOWLEDGE}/t.json": '{\n  "epics": [\n}',
+            },
+            f"{KNOWLEDGE}/t.json:3",
+            "This is not JSON",
+            id="a knowledge template that is no JSON",
+        ),
+        pytest.param(
+            {f"{RENDER}/render_map.json": {**RENDER_FILE, "builder": "story_map_html"}},
+            f"{RENDER}/render_map.json",
+            "give either a `template` or a `builder`",
+            id="a template and a builder",
+        ),
+        pytest.param(
+            {f"{RENDER}/render_map.json": {**RENDER_FILE, "output": "../map.md"}},
+            f"{RENDER}/render_map.json:6",
+            "`output`: `../map.md` leads outside the project; give a relative path without `..`.",
+            id="an output outside the project",
+        ),
+        pytest.param(
+            {f"{SHAPE}/2_content/3_synchronize/synchronize_map.json": {"name": "map", "render": "map"}},
+            f"{SHAPE}/2_content/3_synchronize/synchronize_map.json",
+            "There is no render config named `map` in this behavior. Add one, or remove this file.",
+            id="a synchronization of nothing",
+        ),
+        pytest.param(
+            {
+                f"{RENDER}/render_map.json": RENDER_FILE,
+                f"{RENDER}/render_other.json": RENDER_FILE,
+                f"{RENDER}/map.md": "",
+            },
+            f"{RENDER}/render_other.json",
+            f"The name `map` is taken by {RENDER}/render_map.json.",
+            id="two render configs of one name",
+        ),
+        pytest.param(
+            {"base_actions/1_initialize_project/action_config.json": {"next_action": "gather"}},
+            "base_actions/1_initialize_project/action_config.json",
+            "`next_action` is `gather`, and there is no workflow action of that name. Did you mean `gather_context`?",
+            id="an unknown next action",
+        ),
+        pytest.param(
+            {"base_actions/1_initialize_project/action_config.json": {"next_action": "build_knowledge"}},
+            "base_actions/1_initialize_project/action_config.json",
+            "but by their numbers `gather_context` comes after `initialize_project`.",
+            id="a next action against the numbers",
+        ),
+        pytest.param(
+            {
+                "base_actions/1_initialize_project/action_config.json": {"order": 2},
+                "base_actions/2_gather_context/action_config.json": {"order": 1},
+            },
+            "base_actions/2_gather_context/action_config.json",
+            "By `order` this action comes where `1_initialize_project` stands by its number.",
+            id="an order against the numbers",
+        ),
+        pytest.param(
+            {"base_actions/2_gather_context/action_config.json": {"name": "gather"}},
+            "base_actions/2_gather_context/action_config.json",
+            "but the folder is called `2_gather_context`. Write `gather_context`, or rename the folder.",
+            id="an action of another name",
+        ),
+        pytest.param(
+            {"base_actions/4_extra/instructions.json": {}},
+            "base_actions/4_extra",
+            "An action needs an `action_config.json`, and this folder has none.",
+            id="an action without configuration",
+        ),
+        pytest.param(
+            {"base_actions/correct_bot/action_config.json": {"workflow": False, "policy": "auto"}},
+            "base_actions/correct_bot/action_config.json",
+            "An independent action is never closed and has nothing after it.",
+            id="a policy of an independent action",
+        ),
+        pytest.param(
+            ruled(kind="python", callable="no.such:it", applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "The scanner `no.such:it` cannot be found: there is no module `no.such`. Correct the name, or install",
+            id="a scanner that cannot be found",
+        ),
+        pytest.param(
+            ruled(kind="regex", pattern="(", applies_to="story.name"),
+            f"{SHAPE}/3_rules/exact.json:",
+            "this is no regular expression",
+            id="a scanner that is no regular expression",
+        ),
+        pytest.param(
+            ruled(kind="regex", pattern="a", applies_to="tale"),
+            f"{SHAPE}/3_rules/exact.json:",
+            "`tale` is not one of graph, epic, sub_epic, story",
+            id="a scanner of nothing known",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "gates": {"gather": {"proof": True}}}},
+            "bot_config.json",
+            "`gates` names `gather`, which is no action and no behavior.action. Did you mean",
+            id="a gate of nothing",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "prof": True}},
+            "bot_config.json:3",
+            "`prof` is no key of this file. Did you mean `proof`?",
+            id="an unknown key of the configuration",
+        ),
+        pytest.param(
+            {"base_actions/2_gather_context/action_config.json": {"policy": "sometimes"}},
+            "base_actions/2_gather_context/action_config.json:2",
+            "`policy`: Input should be 'manual', 'auto', 'skip' or 'combine_next'.",
+            id="an unknown policy",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "mini", "gates": {"build_knowledge": {"policy": "combine_next"}}}},
+            "bot_config.json",
+            "The last action of `shape` has the policy combine_next, and nothing comes after it.",
+            id="a last action that goes with the next",
+        ),
+        pytest.param(
+            {
+                "bot_config.json": {
+                    "name": "mini",
+                    "gates": {
+                        f"shape.{action}": {"policy": "skip"}
+                        for action in ("initialize_project", "gather_context", "build_knowledge")
+                    },
+                }
+            },
+            "bot_config.json",
+            "Every action of `shape` is skipped. Leave the behavior out of `behaviors`",
+            id="a behavior that is skipped",
+        ),
+        pytest.param(
+            {f"{SHAPE}/instructions.json": '{\n  "goal": "A map."\n  "description": "x"\n}'},
+            f"{SHAPE}/instructions.json:3",
+            "This is not JSON: Expecting ',' delimiter (column 3). Look at this line and the one before it.",
+            id="no JSON",
+        ),
+        pytest.param(
+            {f"{SHAPE}/instructions.json": '{\n  "goal": "A",\n  "goal": "B"\n}'},
+            f"{SHAPE}/instructions.json:3",
+            "The key `goal` stands twice in one object.",
+            id="a key twice",
+        ),
+        pytest.param(
+            {f"{SHAPE}/instructions.json": '{"goal": NaN}'},
+            f"{SHAPE}/instructions.json",
+            "NaN is no JSON value",
+            id="not a number",
+        ),
+        pytest.param(
+            {f"{SHAPE}/instructions.json": "[" * 100_000},
+            f"{SHAPE}/instructions.json",
+            "This is not JSON",
+            id="endless depth",
+        ),
+        pytest.param(
+            {f"{SHAPE}/instructions.json": {"goal": 3}},
+            f"{SHAPE}/instructions.json:2",
+            "`goal`: Input should be a valid string.",
+            id="a value of another type",
+        ),
+        pytest.param(
+            {"bot_config.json": None}, "", "There is no `bot_config.json`, so this is no bot.", id="no configuration"
+        ),
+        pytest.param(
+            {"config/bot_config.json": {}},
+            "bot_config.json",
+            "There is a `config/bot_config.json` too. Keep one of the two.",
+            id="two configurations",
+        ),
+        pytest.param(
+            {"bot_config.json": {"name": "My Bot"}},
+            "bot_config.json",
+            "`My Bot` cannot be the name of a bot. Set `name` to small letters",
+            id="a name that is none",
+        ),
+        pytest.param(
+            {path: None for path in MINIMAL if path.startswith("behaviors")} | {"bot_config.json": {"name": "mini"}},
+            "behaviors",
+            "The bot has no behavior. Add a folder such as behaviors/1_shape.",
+            id="no behavior",
+        ),
+        pytest.param(
+            {path: None for path in MINIMAL if path.startswith("base_actions")},
+            "base_actions",
+            "The bot has no workflow action.",
+            id="no action",
+        ),
+        pytest.param(
+            {"behaviors/3_Big-Thing/instructions.json": {}},
+            "behaviors/3_Big-Thing",
+            "`Big-Thing` cannot be the name of a behavior.",
+            id="a behavior whose name is none",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_is_an_error_that_names_the_file_and_says_what_to_do(
+    tmp_path: Path, changes: dict[str, Any], where: str, said: str
+) -> None:
+    error = refused(tmp_path, changes)
+    assert error.where is not None
+    assert error.where.startswith(where)
+    assert said in str(error)
+
+
+@pytest.mark.parametrize("word", ["tool", "close", "restart", "find", "do", "close_current_action", "restart_server"])
+@pytest.mark.parametrize("kind", ["behaviors", "base_actions"])
+def test_a_reserved_word_is_no_name(tmp_path: Path, word: str, kind: str) -> None:
+    error = refused(tmp_path, {f"{kind}/9_{word}/action_config.json": {}})
+    assert error.where == f"{kind}/9_{word}"
+    assert f"`{word}` is a reserved word" in str(error)
+    assert "Choose another name." in str(error)
+
+
+def test_a_tool_name_over_64_characters_is_refused_with_its_folder(tmp_path: Path) -> None:
+    name = "a_behavior_with_a_name_that_goes_on_and_on_and_on"
+    error = refused(tmp_path, {"bot_config.json": {"name": "mini"}, f"behaviors/3_{name}/instructions.json": {}})
+    assert error.where == f"behaviors/3_{name}"
+    assert f"`mini_{name}_initialize_project` has 73 characters; clients accept 64. Shorten" in str(error)
+
+
+def test_two_ways_to_one_tool_name_are_refused(tmp_path: Path) -> None:
+    changes = {
+        "bot_config.json": {"name": "mini"},
+        "behaviors/3_code_gather/instructions.json": {},
+        "base_actions/4_context/action_config.json": {},
+    }
+    error = refused(tmp_path, changes)
+    assert "Two tools would be called `mini_code_gather_context`" in str(error)
+    assert "behavior code with action gather_context and behavior code_gather with action context" in str(error)
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    write_bot(tmp_path)
+    (tmp_path / "behaviors" / "1_shape" / "instructions.json").write_bytes(b'{"goal": "\xff"}')
+    error = refused(tmp_path, {f"{SHAPE}/instructions.json": None})
+    assert error.where == f"{SHAPE}/instructions.json"
+    assert "This is not UTF-8 text (byte 10)." in str(error)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="There is no such folder"):
+        load_bot(tmp_path / "none")
+
+
+def test_a_link_that_leaves_the_folder_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"goal": "outside"}', encoding="utf-8")
+    bot = write_bot(tmp_path / "bot", {f"{SHAPE}/instructions.json": None, f"{SHAPE}/trigger_words.json": {}})
+    os.symlink(secret, bot / SHAPE / "instructions.json")
+    definition = load_bot(bot)
+    assert definition.behavior("shape").goal == ""
+    assert f"{SHAPE}/instructions.json" in definition.missing
+
+
+def test_loading_changes_nothing_in_the_folder(tmp_path: Path) -> None:
+    write_bot(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))}
+    load_bot(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))} == before
+
+
+def test_a_command_that_is_not_installed_is_reported_and_not_refused(tmp_path: Path) -> None:
+    changes = ruled(kind="command", argv=["no-such-program-anywhere"])
+    assert (
+        f"{SHAPE}/3_rules/exact.json: the program `no-such-program-anywhere`"
+        in load_bot(write_bot(tmp_path, changes)).missing
+    )
+
+
+def test_a_render_config_whose_input_nothing_builds_is_warned_of(tmp_path: Path) -> None:
+    changes = {f"{RENDER}/render_map.json": {**RENDER_FILE, "template": "./map.md"}, f"{RENDER}/map.md": "# Map\n"}
+    assert load_bot(write_bot(tmp_path, changes)).warnings == (
+        f"{RENDER}/render_map.json: no behavior builds its input `docs/graph.json`.",
+    )
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.sampled_from(["shape", "story.name", "regex", "skip"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=size(60, 800), deadline=None)
+@given(st.dictionaries(st.sampled_from(PLACES), JSON.map(json.dumps) | st.text(max_size=20), min_size=1, max_size=3))
+def test_whatever_stands_in_the_files_a_bot_is_loaded_or_refused_with_its_place(files: dict[str, str]) -> None:
+    with TemporaryDirectory() as folder:
+        place = place_of_fault(write_bot(Path(folder), files))
+        assert place is None or place.startswith(folder)
+
+
+def place_of_fault(root: Path) -> str | None:
+    """Where a bot is wrong, or None if it can begin to work."""
+    try:
+        plan = load_bot(root).plan()
+    except ConfigurationError as error:
+        return str(error.where)
+    return None if plan.knows(plan.first) else "a plan that cannot begin"

@@ -1,0 +1,237 @@
+"""Moves on a bot's state: one transaction each, the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+
+from tests.bots.faults.desk import AT, BOT, OPENED, PLAN, Desk, at, desk
+from trysquare.bots.plan import Plan
+from trysquare.bots.state import BotState, Change, open_workflows
+from trysquare.bots.workflow import RunState, close
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str | None:
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def here(url: str | None, tmp_path: Path) -> Desk:
+    return desk(tmp_path / "project", url=url)
+
+
+def code_of(call: pytest.ExceptionInfo[ToolError]) -> ErrorCode:
+    return call.value.code
+
+
+def test_another_process_goes_on_where_one_left_off(here: Desk, url: str | None) -> None:
+    here.open("shape.initialize_project")
+    here.close()
+    again = desk(here.project, url=url)
+    assert again.load().state == here.load().state
+    assert again.close().answer == {"completed_action": "gather_context"}
+    assert here.current() == "shape.validate_rules"
+
+
+def test_a_close_that_expects_another_action_changes_nothing(here: Desk) -> None:
+    here.close()
+    with pytest.raises(ToolError, match="is not the current action") as refused:
+        here.close(expected="shape.initialize_project")
+    assert code_of(refused) == ErrorCode.STATE_CONFLICT
+    assert refused.value.fields == {"current_action": f"{BOT}.shape.gather_context", "version": 1}
+    assert len(here.state.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "expected", ["initialize_project", "shape.initialize_project", f"{BOT}.shape.initialize_project"]
+)
+def test_the_expected_action_may_be_named_in_short_or_in_full(here: Desk, expected: str) -> None:
+    assert here.close(expected=expected).state.current.action == "gather_context"
+
+
+@pytest.mark.parametrize("expected", ["discovery.initialize_project", "other.shape.initialize_project", "", "a.b.c.d"])
+def test_an_action_of_another_behavior_or_bot_is_not_the_expected_one(here: Desk, expected: str) -> None:
+    with pytest.raises(ToolError, match="Nothing was changed"):
+        here.close(expected=expected)
+
+
+def test_a_close_of_a_version_that_is_past_changes_nothing(here: Desk) -> None:
+    here.close(version=0)
+    with pytest.raises(ToolError, match="has version 1, not 0") as refused:
+        here.close(version=0)
+    assert code_of(refused) == ErrorCode.STATE_CONFLICT
+
+
+def test_a_call_that_is_sent_again_gets_its_first_answer_and_moves_nothing(here: Desk, url: str | None) -> None:
+    first = here.close(key="k")
+    here.close()
+    again = desk(here.project, url=url).close(key="k")
+    assert (again.answer, again.replayed) == (first.answer, True)
+    assert len(here.state.history()) == 2
+
+
+def test_a_request_key_with_other_arguments_is_a_conflict(here: Desk) -> None:
+    here.close(key="k", arguments={"reason": "a"})
+    with pytest.raises(ToolError, match="with other arguments") as refused:
+        here.close(key="k", arguments={"reason": "b"})
+    assert code_of(refused) == ErrorCode.STATE_CONFLICT
+    assert len(here.state.history()) == 1
+
+
+def test_a_refused_move_leaves_nothing_behind_and_its_key_free(here: Desk) -> None:
+    with pytest.raises(ToolError):
+        here.close(key="k", expected="validate_rules")
+    assert here.close(key="k").replayed is False
+
+
+def test_a_change_that_raises_writes_nothing(here: Desk) -> None:
+    here.close()
+
+    def refuse(state: RunState) -> Change:
+        raise ToolError("not now")
+
+    with pytest.raises(ToolError, match="not now"):
+        here.state.move(refuse, kind="close", principal="agent")
+    assert here.load().state.version == 1
+    assert here.state.verify().rows == 1
+
+
+def test_a_change_that_does_not_count_the_version_on_is_a_mistake(here: Desk) -> None:
+    with pytest.raises(ValueError, match="version"):
+        here.state.move(lambda state: Change(state=replace(state, delivered=True)), kind="x", principal="agent")
+
+
+def test_what_changes_nothing_writes_no_version(here: Desk) -> None:
+    here.open("shape.initialize_project")
+    assert here.open("shape.initialize_project").state.version == 1
+    assert [event.version for event in here.state.events()] == [1]
+
+
+def test_an_independent_action_is_in_the_audit_and_moves_nothing(here: Desk) -> None:
+    here.close()
+    before = here.load().state
+    here.state.record("correct_bot", "agent", {"behavior": "shape"})
+    assert here.load().state == before
+    assert here.state.verify().rows == 2
+    assert len(here.state.history()) == 1
+
+
+def test_notes_are_kept_with_the_move_that_wrote_them(here: Desk) -> None:
+    def noted(state: RunState) -> Change:
+        return Change(state=close(PLAN, state, at=AT).state, notes={"digests": {"a": "1"}})
+
+    here.state.move(noted, kind="close", principal="agent")
+    assert here.state.notes() == {"digests": {"a": "1"}}
+    assert here.state.notes("other") == {}
+
+
+def test_runs_do_not_mix(here: Desk) -> None:
+    here.close()
+    here.close(run="story-12")
+    here.close(run="story-12")
+    assert here.current() == "shape.gather_context"
+    assert here.current("story-12") == "shape.validate_rules"
+    assert [(run.name, run.state.version) for run in here.state.runs()] == [("main", 1), ("story-12", 2)]
+    assert here.document()["runs"]["story-12"]["current_action"] == f"{BOT}.shape.validate_rules"
+
+
+def test_a_run_can_be_begun_once(here: Desk) -> None:
+    here.state.create_run("story-12", principal="agent")
+    with pytest.raises(ToolError, match="There is a run `story-12` already") as refused:
+        here.state.create_run("story-12", principal="agent")
+    assert code_of(refused) == ErrorCode.STATE_CONFLICT
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 65, ".hidden", "a\n"])
+def test_a_name_that_no_run_can_have_is_refused(here: Desk, name: str) -> None:
+    with pytest.raises(ToolError, match="cannot be the name of a run"):
+        here.close(run=name)
+
+
+def test_a_fork_takes_the_history_along_and_goes_its_own_way(here: Desk) -> None:
+    for _ in range(3):
+        here.close()
+    here.state.fork("main", "earlier", at_version=2, principal="agent")
+    here.state.fork("main", "now", principal="agent")
+    assert here.current("earlier") == "shape.validate_rules"
+    assert len(here.state.history("earlier")) == 2
+    assert here.load("now").state == here.load().state
+    here.close(run="earlier")
+    assert len(here.state.history()) == 3
+    assert [run.origin for run in here.state.runs()] == ["main@2", "", "main@3"]
+
+
+def test_a_fork_onto_a_run_or_of_no_run_is_refused(here: Desk) -> None:
+    here.close()
+    with pytest.raises(ToolError, match="There is a run `main` already"):
+        here.state.fork("main", "main", principal="agent")
+    with pytest.raises(NotFound, match=r"There is no run `none`\. The runs are: `main`"):
+        here.state.fork("none", "x", principal="agent")
+
+
+def test_a_rewind_is_a_new_change_that_deletes_nothing(here: Desk) -> None:
+    for _ in range(4):
+        here.close()
+    there = here.state.rewind("main", 1, principal="ada", reason="wrong questions").state
+    assert (there.current, there.version) == (at("shape.gather_context"), 5)
+    history = [(line.entry.position.action, line.entry.kind) for line in here.state.history()]
+    assert history[:4] == [(action, "completed") for action in (*PLAN.actions, "initialize_project")]
+    assert sorted(history[4:]) == [(a, "reopened") for a in ("gather_context", "initialize_project", "validate_rules")]
+    assert here.state.history(after=4)[0].entry.reason == "wrong questions"
+    again = here.state.rewind("main", 4, principal="ada").state
+    assert (again.current, len([p for p in again.latest if again.is_completed(p)])) == (
+        at("discovery.gather_context"),
+        4,
+    )
+
+
+def test_a_version_that_never_was_cannot_be_rewound_to(here: Desk) -> None:
+    here.close()
+    for version in (-1, 2):
+        with pytest.raises(ToolError, match="has versions 0 to 1"):
+            here.state.rewind("main", version, principal="agent")
+
+
+def test_history_and_events_come_in_pages(here: Desk) -> None:
+    for _ in range(5):
+        here.close()
+    assert [line.seq for line in here.state.history(after=1, limit=2)] == [2, 3]
+    assert [event.version for event in here.state.events(after=3)] == [4, 5]
+
+
+def test_a_plan_that_lost_the_current_action_goes_on_from_what_was_completed(here: Desk, url: str | None) -> None:
+    here.close()
+    here.close()
+    smaller = Plan(bot=BOT, behaviors=PLAN.behaviors, actions=PLAN.actions[:2])
+    state = BotState(plan=smaller, store=open_workflows(url, here.project), window=None)
+    OPENED.append(state)
+    assert state.load().state.current == at("shape.gather_context")
+
+
+def test_of_many_closers_of_one_action_one_wins(here: Desk, url: str | None) -> None:
+    here.open("shape.initialize_project")
+    count = 8
+    ready, outcomes = Barrier(count), list[str]()
+
+    def work() -> None:
+        mine = desk(here.project, url=url)
+        ready.wait(timeout=60)
+        try:
+            mine.close(expected="shape.initialize_project")
+            outcomes.append("closed")
+        except ToolError as error:
+            outcomes.append(error.code)
+
+    threads = [Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == sorted(["closed", *["STATE_CONFLICT"] * (count - 1)])
+    assert len(here.state.history()) == 1
+    assert here.state.verify().sound

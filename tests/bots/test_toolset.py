@@ -1,0 +1,106 @@
+"""The toolset of a bot: what a reload changes, and what restart does about the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.bots.bot_folders import write_bot
+from trysquare.bots.config import BotConfig
+from trysquare.bots.state import open_workflows
+from trysquare.bots.toolset import BotToolset, bot_toolset
+from trysquare.core.call import call_tool
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, left: list[str] | None = None) -> AsyncGenerator[BotToolset]:
+    """The minimal bot, which nobody watches."""
+    project = tmp_path / "project"
+    project.mkdir()
+    config = BotConfig(folder=write_bot(tmp_path / "bot"), project=project, project_named=True, watch=False)
+    ended = left if left is not None else []
+    async with bot_toolset(
+        config, open_store=lambda root: open_workflows(None, root), approvals=None, leave=lambda: ended.append("left")
+    ) as toolset:
+        yield toolset
+
+
+def change_goal(folder: Path) -> None:
+    """Give a behavior another goal."""
+    (folder / "behaviors/1_shape/instructions.json").write_text(json.dumps({"goal": "Another."}), encoding="utf-8")
+
+
+def add_behavior(folder: Path) -> None:
+    """Give the bot one more behavior."""
+    added = folder / "behaviors/3_ship"
+    added.mkdir()
+    (added / "instructions.json").write_text(json.dumps({"goal": "It is out."}), encoding="utf-8")
+    config = {"name": "mini", "behaviors": ["shape", "code", "ship"]}
+    (folder / "bot_config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+async def test_restart_names_the_parts_and_files_that_changed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as toolset:
+        change_goal(tmp_path / "bot")
+        told = await call_tool(toolset, "mini_restart_server")
+    assert told.fields["changed"] == ["behavior shape"]
+    assert told.fields["files"]["changed"] == ["behaviors/1_shape/instructions.json"]
+
+
+async def test_a_new_behavior_brings_its_tools_and_the_listeners_hear_of_it(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with opened(tmp_path) as toolset:
+        toolset.subscribe(heard.append)
+        before = len(toolset.tools())
+        add_behavior(tmp_path / "bot")
+        await call_tool(toolset, "mini_restart_server")
+        assert len(toolset.tools()) == before + 1 + 4
+        assert (await call_tool(toolset, "mini_ship_tool")).fields["behavior"] == "ship"
+    assert heard == ["tools"]
+
+
+async def test_a_restart_that_finds_nothing_new_tells_nobody(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with opened(tmp_path) as toolset:
+        toolset.subscribe(heard.append)
+        told = await call_tool(toolset, "mini_restart_server")
+    assert (told.fields["changed"], heard) == ([], [])
+
+
+async def test_the_process_ends_only_when_that_was_asked_for_and_the_answer_is_out(tmp_path: Path) -> None:
+    import asyncio
+
+    left: list[str] = []
+    async with opened(tmp_path, left) as toolset:
+        await asyncio.create_task(call_tool(toolset, "mini_restart_server"))
+        assert left == []
+        answering = asyncio.create_task(call_tool(toolset, "mini_restart_server", {"parameters": {"hard": True}}))
+        told = await answering
+        await asyncio.sleep(0)
+    assert (told.fields["status"], left) == ("restarting", ["left"])
+
+
+async def test_unknown_folders_and_wrong_parameters_are_refused_in_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as toolset:
+        for parameters, word in (
+            ({"project": "nowhere"}, "nowhere"),
+            ({"run": 7}, "`run` is a text"),
+            ({"run": "../x"}, "cannot be the name of a run"),
+            ({"scope": {"stry": ["x"]}}, "`stry`"),
+            ({"confirm": 3}, "`confirm`"),
+            ({"answers": ["x"]}, "`answers` is an object"),
+        ):
+            told = await call_tool(toolset, "mini_shape_gather_context", {"parameters": parameters})
+            assert not told.success
+            assert word in (told.error or "")
+
+
+async def test_parameters_may_stand_beside_their_object_or_in_a_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as toolset:
+        for arguments in ({"run": "one"}, {"parameters": '{"run": "one"}'}, {"parameters": {"run": "one"}}):
+            told = await call_tool(toolset, "mini_shape_gather_context", arguments)
+            assert told.fields["run"] == "one"
+        twice = await call_tool(toolset, "mini_tool", {"run": "one", "parameters": {"run": "two"}})
+        assert "two values" in (twice.error or "")
