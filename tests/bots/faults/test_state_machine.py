@@ -263,8 +263,9 @@ class Workflow(RuleBasedStateMachine):
             self.settled()
             self.agrees(before)
         else:
-            self.faults.disarm()
-            self.touched = None
+            # A full disk may keep a spoilt file from being mended. The call stands, and the next one mends the file.
+            still_spoilt = self.faults.disarm() and self.touched == "garbage"
+            self.touched = "garbage" if still_spoilt else None
             self.agrees(after)
             return True
         return False
