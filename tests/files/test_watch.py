@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import itertools
 import shutil
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import missing_component
 from trysquare.files import watch
 from trysquare.files.watch import changes_below
 
@@ -23,8 +25,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setattr(watch, "_system_watch", lambda: None)
     elif request.param == "watching fails":
         monkeypatch.setattr(watch, "_system_watch", lambda: _no_watches_left)
-    else:
-        pytest.importorskip("watchfiles")
+    elif importlib.util.find_spec("watchfiles") is None:
+        missing_component("watchfiles", "run `make test`, which installs it")
     return str(request.param)
 
 
