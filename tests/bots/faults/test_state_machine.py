@@ -88,6 +88,7 @@ class Workflow(RuleBasedStateMachine):
         self.desks = [self.opened(), self.opened()]
         self.books: Runs = {}
         self.touched: str | None = None
+        self.garbage = b""
         self.copies: list[bytes] = []
         self.rows: dict[tuple[Any, ...], str] = {}
         self.answers: dict[str, tuple[str, str, dict[str, Any]]] = {}
@@ -139,7 +140,7 @@ class Workflow(RuleBasedStateMachine):
     @rule(garbage=GARBAGE)
     def spoil(self, garbage: bytes) -> None:
         self.desks[0].file.write_bytes(garbage)
-        self.touched = "garbage"
+        self.touched, self.garbage = "garbage", garbage
 
     @precondition(file_there)
     @rule()
@@ -264,11 +265,16 @@ class Workflow(RuleBasedStateMachine):
             self.agrees(before)
         else:
             # A full disk may keep a spoilt file from being mended. The call stands, and the next one mends the file.
-            still_spoilt = self.faults.disarm() and self.touched == "garbage"
+            still_spoilt = self.faults.disarm() and self.touched == "garbage" and self.is_as_spoilt()
             self.touched = "garbage" if still_spoilt else None
             self.agrees(after)
             return True
         return False
+
+    def is_as_spoilt(self) -> bool:
+        """Whether the very bytes that somebody spoilt the file with still lie there."""
+        file = self.desks[0].file
+        return file.exists() and file.read_bytes() == self.garbage
 
     def reopened(self) -> None:
         self.desks = [self.opened(), self.opened()]
