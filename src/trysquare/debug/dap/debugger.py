@@ -1,0 +1,336 @@
+"""DapDebugger: any adapter of the Debug Adapter Protocol as a `Debugger`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, cast
+
+from trysquare.core.types import JsonObject
+from trysquare.debug.dap.client import ConnectionLost, DapClient, RequestFailed
+from trysquare.debug.debugger import (
+    Abilities,
+    Bound,
+    BreakpointMoved,
+    BreakpointSpec,
+    ChildStarted,
+    DataBreakpoint,
+    EvaluateFor,
+    ExceptionInfo,
+    Exited,
+    Frame,
+    FunctionBreakpoint,
+    Listener,
+    Lost,
+    Output,
+    OutputStream,
+    Resumed,
+    Scope,
+    StepKind,
+    Stopped,
+    Thread,
+    Variable,
+)
+
+_STEPS: dict[StepKind, str] = {"over": "next", "into": "stepIn", "out": "stepOut", "back": "stepBack"}
+_STREAMS: dict[str, OutputStream] = {"stdout": "stdout", "stderr": "stderr"}
+_CLIENT = {
+    "clientID": "trysquare",
+    "clientName": "Trysquare",
+    "linesStartAt1": True,
+    "columnsStartAt1": True,
+    "pathFormat": "path",
+    "supportsVariableType": True,
+    "supportsVariablePaging": True,
+    "supportsRunInTerminalRequest": False,
+    "supportsStartDebuggingRequest": True,
+    "supportsInvalidatedEvent": True,
+}
+
+
+class DapDebugger:
+    """A debugger behind the Debug Adapter Protocol. Make it, connect its `client`, then `initialize` and `begin`."""
+
+    def __init__(self, listener: Listener, *, adapter_id: str) -> None:
+        self._listener = listener
+        self._adapter_id = adapter_id
+        self._ready = asyncio.get_running_loop().create_future()
+        self._begun: asyncio.Future[JsonObject] | None = None
+        self._ended = False
+        self._capabilities: JsonObject = {}
+        self.client = DapClient(on_event=self._hear, on_lost=self._lose, on_request=self._serve)
+
+    @property
+    def abilities(self) -> Abilities:
+        known = self._capabilities
+        return Abilities(
+            conditions=bool(known.get("supportsConditionalBreakpoints")),
+            hit_conditions=bool(known.get("supportsHitConditionalBreakpoints")),
+            log_points=bool(known.get("supportsLogPoints")),
+            function_breakpoints=bool(known.get("supportsFunctionBreakpoints")),
+            data_breakpoints=bool(known.get("supportsDataBreakpoints")),
+            exception_filters=tuple(str(each["filter"]) for each in known.get("exceptionBreakpointFilters") or ()),
+            set_variable=bool(known.get("supportsSetVariable")),
+            set_expression=bool(known.get("supportsSetExpression")),
+            goto=bool(known.get("supportsGotoTargetsRequest")),
+            step_back=bool(known.get("supportsStepBack")),
+            terminate=bool(known.get("supportsTerminateRequest")),
+            exception_info=bool(known.get("supportsExceptionInfoRequest")),
+            restart_frame=bool(known.get("supportsRestartFrame")),
+        )
+
+    async def initialize(self, *, timeout: float = 20.0) -> None:
+        """Say who we are and learn what the adapter can do."""
+        await asyncio.wait_for(asyncio.shield(self.client.connected), timeout)
+        arguments = {**_CLIENT, "adapterID": self._adapter_id}
+        self._capabilities = await self.client.request("initialize", arguments, timeout=timeout)
+
+    async def begin(
+        self, command: Literal["launch", "attach"], arguments: JsonObject, *, timeout: float = 30.0
+    ) -> None:
+        """Launch or attach, up to the point where breakpoints can be set; `start` lets the program run."""
+        _, self._begun = self.client.send(command, arguments)
+        # Some adapters answer now, some only after `configurationDone`; a refusal must be heard at once.
+        await asyncio.wait({self._ready, self._begun}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if self._begun.done():
+            self._begun.result()
+        async with asyncio.timeout(timeout):
+            await asyncio.shield(self._ready)
+
+    async def start(self) -> None:
+        if self._capabilities.get("supportsConfigurationDoneRequest"):
+            await self.client.request("configurationDone", {})
+        if self._begun is not None:
+            async with asyncio.timeout(30):
+                await self._begun
+
+    async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
+        wanted = [_spec_to_dap(spec) for spec in specs]
+        body = await self.client.request(
+            "setBreakpoints", {"source": {"path": file}, "breakpoints": wanted, "sourceModified": False}
+        )
+        return _bound_all(body)
+
+    async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
+        breakpoints = [
+            _given(name=each.name, condition=each.condition, hitCondition=each.hit_condition) for each in wanted
+        ]
+        return _bound_all(await self.client.request("setFunctionBreakpoints", {"breakpoints": breakpoints}))
+
+    async def set_data_breakpoints(self, wanted: Sequence[DataBreakpoint]) -> list[Bound]:
+        breakpoints = [_given(dataId=each.data_id, accessType=each.access, condition=each.condition) for each in wanted]
+        return _bound_all(await self.client.request("setDataBreakpoints", {"breakpoints": breakpoints}))
+
+    async def data_id(self, name: str, *, reference: int, frame: int | None) -> str | None:
+        wanted = _given(name=name, variablesReference=reference or None, frameId=frame)
+        body = await self.client.request("dataBreakpointInfo", wanted)
+        found = body.get("dataId")
+        return None if found is None else str(found)
+
+    async def set_exception_breakpoints(self, filters: Sequence[str]) -> None:
+        await self.client.request("setExceptionBreakpoints", {"filters": list(filters)})
+
+    async def resume(self, thread: int) -> None:
+        await self.client.request("continue", {"threadId": thread})
+
+    async def step(self, kind: StepKind, thread: int) -> None:
+        await self.client.request(_STEPS[kind], {"threadId": thread})
+
+    async def pause(self, thread: int) -> None:
+        await self.client.request("pause", {"threadId": thread})
+
+    async def goto(self, file: str, line: int, thread: int) -> None:
+        found = await self.client.request("gotoTargets", {"source": {"path": file}, "line": line})
+        targets = cast(list[JsonObject], found.get("targets") or [])
+        if not targets:
+            raise RequestFailed("goto", f"The program cannot go on at {file}:{line}.", {})
+        await self.client.request("goto", {"threadId": thread, "targetId": targets[0]["id"]})
+
+    async def threads(self) -> list[Thread]:
+        body = await self.client.request("threads")
+        found = cast(list[JsonObject], body.get("threads") or [])
+        return [Thread(id=int(each["id"]), name=str(each.get("name", ""))) for each in found]
+
+    async def stack(self, thread: int, *, start: int = 0, count: int = 0) -> tuple[list[Frame], int]:
+        body = await self.client.request("stackTrace", {"threadId": thread, "startFrame": start, "levels": count})
+        frames = [_frame(each) for each in cast(list[JsonObject], body.get("stackFrames") or [])]
+        shown = frames[:count] if count else frames
+        return shown, max(int(body.get("totalFrames") or 0), start + len(frames))
+
+    async def scopes(self, frame: int) -> list[Scope]:
+        body = await self.client.request("scopes", {"frameId": frame})
+        return [_scope(each) for each in cast(list[JsonObject], body.get("scopes") or [])]
+
+    async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
+        wanted = _given(variablesReference=reference, start=start or None, count=count or None)
+        body = await self.client.request("variables", wanted)
+        return [_variable(each) for each in cast(list[JsonObject], body.get("variables") or [])]
+
+    async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
+        body = await self.client.request("evaluate", _given(expression=expression, frameId=frame, context=purpose))
+        return _variable({"name": expression, "evaluateName": expression, **body, "value": body.get("result", "")})
+
+    async def assign(self, expression: str, value: str, frame: int) -> Variable:
+        wanted = {"expression": expression, "value": value, "frameId": frame}
+        body = await self.client.request("setExpression", wanted)
+        return _variable({"name": expression, "evaluateName": expression, **body})
+
+    async def exception(self, thread: int) -> ExceptionInfo | None:
+        if not self.abilities.exception_info:
+            return None
+        body = await self.client.request("exceptionInfo", {"threadId": thread})
+        details = cast(JsonObject, body.get("details") or {})
+        return ExceptionInfo(
+            type=str(details.get("typeName") or body.get("exceptionId") or "exception"),
+            message=str(details.get("message") or body.get("description") or ""),
+            stack=str(details.get("stackTrace") or ""),
+        )
+
+    async def source(self, file: str) -> str | None:
+        return None
+
+    async def disconnect(self, *, kill: bool) -> None:
+        try:
+            await self.client.request("disconnect", {"terminateDebuggee": kill}, timeout=3.0)
+        except (RequestFailed, ConnectionLost, TimeoutError):
+            # The debugger may be gone before its answer is; the process itself is looked after elsewhere.
+            pass
+        finally:
+            self.client.close()
+
+    def _hear(self, event: str, body: JsonObject) -> None:
+        hear = _HEARD.get(event)
+        if hear is not None:
+            hear(self, body)
+
+    def _hear_initialized(self, body: JsonObject) -> None:
+        if not self._ready.done():
+            self._ready.set_result(None)
+
+    def _hear_stopped(self, body: JsonObject) -> None:
+        self._listener(_stopped(body))
+
+    def _hear_continued(self, body: JsonObject) -> None:
+        self._listener(Resumed(thread=body.get("threadId")))
+
+    def _hear_exited(self, body: JsonObject) -> None:
+        self._end(Exited(code=_exit_code(body)))
+
+    def _hear_breakpoint(self, body: JsonObject) -> None:
+        self._listener(BreakpointMoved(bound=_bound(cast(JsonObject, body.get("breakpoint") or {}))))
+
+    def _hear_capabilities(self, body: JsonObject) -> None:
+        self._capabilities = {**self._capabilities, **cast(JsonObject, body.get("capabilities") or {})}
+
+    def _hear_child(self, body: JsonObject) -> None:
+        self._listener(ChildStarted(arguments=dict(body)))
+
+    def _hear_output(self, body: JsonObject) -> None:
+        category = str(body.get("category") or "console")
+        if category != "telemetry":
+            self._listener(Output(stream=_STREAMS.get(category, "console"), text=str(body.get("output", ""))))
+
+    def _end(self, ended: Exited) -> None:
+        # `exited` tells the code and `terminated` only the end; adapters send one of them, or both in either order.
+        if not self._ended or ended.code is not None:
+            self._ended = True
+            self._listener(ended)
+
+    def _serve(self, command: str, arguments: JsonObject) -> JsonObject | None:
+        if command != "startDebugging":
+            return None
+        self._listener(ChildStarted(arguments=dict(arguments)))
+        return {}
+
+    def _lose(self, reason: str) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(ConnectionLost(reason))
+            self._ready.exception()
+        if not self._ended:
+            self._listener(Lost(reason=reason))
+
+
+_HEARD: dict[str, Callable[[DapDebugger, JsonObject], None]] = {
+    "initialized": DapDebugger._hear_initialized,
+    "stopped": DapDebugger._hear_stopped,
+    "continued": DapDebugger._hear_continued,
+    "output": DapDebugger._hear_output,
+    "exited": DapDebugger._hear_exited,
+    "terminated": DapDebugger._hear_exited,
+    "breakpoint": DapDebugger._hear_breakpoint,
+    "capabilities": DapDebugger._hear_capabilities,
+    "debugpyAttach": DapDebugger._hear_child,
+    "pydevdSubprocess": DapDebugger._hear_child,
+}
+
+
+def _spec_to_dap(spec: BreakpointSpec) -> JsonObject:
+    return _given(
+        line=spec.line,
+        column=spec.column,
+        condition=spec.condition,
+        hitCondition=spec.hit_condition,
+        logMessage=spec.log_message,
+    )
+
+
+def _given(**arguments: Any) -> JsonObject:
+    """Only what is set: some adapters take null for a wrong type."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _bound_all(body: JsonObject) -> list[Bound]:
+    return [_bound(each) for each in cast(list[JsonObject], body.get("breakpoints") or [])]
+
+
+def _bound(each: JsonObject) -> Bound:
+    return Bound(
+        verified=bool(each.get("verified")), id=each.get("id"), line=each.get("line"), message=each.get("message")
+    )
+
+
+def _frame(each: JsonObject) -> Frame:
+    source = cast(JsonObject, each.get("source") or {})
+    return Frame(
+        id=int(each["id"]),
+        name=str(each.get("name", "")),
+        file=source.get("path") or source.get("name"),
+        line=int(each.get("line") or 0),
+        column=int(each.get("column") or 0),
+        is_library=each.get("presentationHint") == "subtle" or source.get("presentationHint") == "deemphasize",
+    )
+
+
+def _scope(each: JsonObject) -> Scope:
+    name = str(each.get("name", ""))
+    hint = f"{each.get('presentationHint') or ''} {name}".lower()
+    kind = "locals" if "local" in hint or "argument" in hint else "globals" if "global" in hint else "other"
+    reference = int(each.get("variablesReference") or 0)
+    return Scope(name=name, kind=kind, reference=reference, expensive=bool(each.get("expensive")))
+
+
+def _variable(each: JsonObject) -> Variable:
+    return Variable(
+        name=str(each.get("name", "")),
+        value=str(each.get("value", "")),
+        type=each.get("type"),
+        reference=int(each.get("variablesReference") or 0),
+        path=each.get("evaluateName"),
+        indexed=int(each.get("indexedVariables") or 0),
+        named=int(each.get("namedVariables") or 0),
+    )
+
+
+def _stopped(body: JsonObject) -> Stopped:
+    return Stopped(
+        reason=str(body.get("reason", "")),
+        thread=int(body.get("threadId") or 0),
+        text=str(body.get("text") or body.get("description") or ""),
+        hit=tuple(cast(list[int], body.get("hitBreakpointIds") or [])),
+        all_threads=bool(body.get("allThreadsStopped", True)),
+    )
+
+
+def _exit_code(body: JsonObject) -> int | None:
+    code = body.get("exitCode")
+    return code if isinstance(code, int) else None
