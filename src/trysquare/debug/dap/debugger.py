@@ -58,6 +58,18 @@ class DapDebugger:
         self._begun: asyncio.Future[JsonObject] | None = None
         self._ended = False
         self._capabilities: JsonObject = {}
+        self._heard: dict[str, Callable[[JsonObject], None]] = {
+            "initialized": self._hear_initialized,
+            "stopped": self._hear_stopped,
+            "continued": self._hear_continued,
+            "output": self._hear_output,
+            "exited": self._hear_exited,
+            "terminated": self._hear_exited,
+            "breakpoint": self._hear_breakpoint,
+            "capabilities": self._hear_capabilities,
+            "debugpyAttach": self._hear_child,
+            "pydevdSubprocess": self._hear_child,
+        }
         self.client = DapClient(on_event=self._hear, on_lost=self._lose, on_request=self._serve)
 
     @property
@@ -199,9 +211,9 @@ class DapDebugger:
             self.client.close()
 
     def _hear(self, event: str, body: JsonObject) -> None:
-        hear = _HEARD.get(event)
+        hear = self._heard.get(event)
         if hear is not None:
-            hear(self, body)
+            hear(body)
 
     def _hear_initialized(self, body: JsonObject) -> None:
         if not self._ready.done():
@@ -248,20 +260,6 @@ class DapDebugger:
             self._ready.exception()
         if not self._ended:
             self._listener(Lost(reason=reason))
-
-
-_HEARD: dict[str, Callable[[DapDebugger, JsonObject], None]] = {
-    "initialized": DapDebugger._hear_initialized,
-    "stopped": DapDebugger._hear_stopped,
-    "continued": DapDebugger._hear_continued,
-    "output": DapDebugger._hear_output,
-    "exited": DapDebugger._hear_exited,
-    "terminated": DapDebugger._hear_exited,
-    "breakpoint": DapDebugger._hear_breakpoint,
-    "capabilities": DapDebugger._hear_capabilities,
-    "debugpyAttach": DapDebugger._hear_child,
-    "pydevdSubprocess": DapDebugger._hear_child,
-}
 
 
 def _spec_to_dap(spec: BreakpointSpec) -> JsonObject:
