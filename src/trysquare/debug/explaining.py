@@ -1,0 +1,174 @@
+"""Explaining: the report of a recorded failure as a few lines that say why, and where to look."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trysquare.core.types import JsonObject
+from trysquare.debug.origins import Origin, Spot, origins_of, returned_by
+from trysquare.debug.sources import Sources
+from trysquare.debug.suspicion import Scene, Suspect, calls_in, missing_name, suspects
+
+LONGEST = 2000
+_LINES = 14
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explanation:
+    """Why something failed: the error, where it broke, the value to blame with its way back, and the lines that ran."""
+
+    error: str
+    place: str
+    code: str
+    function: str
+    chain: tuple[str, ...] = ()
+    blamed: Suspect | None = None
+    origins: tuple[Origin, ...] = ()
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_text(self, root: str = "", *, longest: int = LONGEST) -> str:
+        """The explanation as lines, what matters first, within a length."""
+        lines = [self.error, f"at {shorter(self.place, root)} in {self.function}: {self.code}"]
+        lines.extend(self._cause(root))
+        lines.extend(shorter(link, root) for link in self.chain)
+        lines.extend(self.notes)
+        if self.steps:
+            lines.append(f"Lines of {self.function} that ran, with what each changed:")
+            lines.extend(self.steps)
+        return _within(lines, longest)
+
+    def _cause(self, root: str) -> list[str]:
+        if self.blamed is None:
+            return []
+        head = f"because {self.blamed.expression} is {self.blamed.value}"
+        back = [f"{shorter(f'{each.file}:{each.line}', root)} `{each.code}` ({each.what})" for each in self.origins]
+        return [f"{head}: {back[0]}" if back else head, *(f"  from {each}" for each in back[1:])]
+
+
+def explain(failure: JsonObject, sources: Sources | None = None) -> Explanation:
+    """Explain one recorded failure."""
+    known = sources or Sources()
+    frames = _own_frames(failure)
+    error_type, message = str(failure["type"]), str(failure["message"])
+    first = message.strip().splitlines()[0] if message.strip() else ""
+    error = f"{error_type}: {first}" if first else error_type
+    chain = tuple(f"{each['link']}: {each['type']}: {each['message']} at {each['where']}" for each in failure["chain"])
+    if not frames:
+        return Explanation(error=error, place="?", code="", function="?", chain=chain)
+    *callers, frame = frames
+    spot = Spot(frame=frame, callers=callers)
+    blamed, origins = _blamed(spot, error_type, message, known)
+    file, line = str(frame["file"]), int(frame["line"])
+    return Explanation(
+        error=error,
+        place=f"{file}:{line}",
+        code=str(frame["code"]) or known.line(file, line),
+        function=str(frame["function"]),
+        chain=chain,
+        blamed=blamed,
+        origins=tuple(origins),
+        steps=tuple(steps_of(spot.record, known)),
+    )
+
+
+def _own_frames(failure: JsonObject) -> list[JsonObject]:
+    """The user's frames, of the exception that came first: one that was raised from it only passes it on."""
+    for frames in (failure.get("context_frames"), failure["frames"]):
+        own = [frame for frame in cast(list[JsonObject], frames or []) if frame["own"]]
+        if own:
+            return own
+    return []
+
+
+def _blamed(spot: Spot, error_type: str, message: str, sources: Sources) -> tuple[Suspect | None, Sequence[Origin]]:
+    frame = spot.frame
+    statement = _statement(frame, sources)
+    if (name := missing_name(error_type, message)) is not None:
+        return Suspect(expression=name, value="not defined here"), ()
+    values = {**_attributes(spot.record), **cast(dict[str, str], frame.get("locals") or {})}
+    scene = Scene(statement=statement, values=values, types=cast(dict[str, str], frame.get("types") or {}))
+    if (returned := _returned_on(frame, statement)) is not None and isinstance(statement, ast.Assert):
+        return _of_call(returned, sources)
+    for suspect in suspects(scene, error_type, message):
+        if suspect.value.startswith(("<function", "<class", "<module")):
+            continue
+        return suspect, origins_of(suspect.expression, suspect.value, spot, sources)
+    return _of_call(returned, sources) if returned is not None else (None, ())
+
+
+def _of_call(callee: JsonObject, sources: Sources) -> tuple[Suspect, Sequence[Origin]]:
+    """A call on the failing line gave what is wrong: the way back goes through it."""
+
+    function = str(callee["function"]).rpartition(".")[2]
+    value = str(callee.get("returned"))
+    return Suspect(expression=f"{function}(…)", value=value), returned_by(callee, sources)
+
+
+def _returned_on(frame: JsonObject, statement: ast.AST | None) -> JsonObject | None:
+    """The last call that the failing line made and that came back."""
+    record = cast(JsonObject, frame.get("record") or {})
+    names = calls_in(statement)
+    for callee in reversed(cast(list[JsonObject], record.get("callees") or [])):
+        if callee.get("at") == frame["line"] and str(callee["function"]).rpartition(".")[2] in names:
+            return callee
+    return None
+
+
+def _statement(frame: JsonObject, sources: Sources) -> ast.AST | None:
+    """The failing statement, or the very part of it, where the interpreter told its columns."""
+    return sources.statement(str(frame["file"]), int(frame["line"]))
+
+
+def _attributes(record: JsonObject) -> dict[str, str]:
+    """The last known values of attributes such as `self.total`."""
+    values: dict[str, str] = {}
+    changes = [cast(dict[str, str], record.get("arguments") or {})]
+    changes += [step[1] for step in cast(list[list[Any]], record.get("steps") or []) if len(step) > 1]
+    for change in changes:
+        values.update({name: text for name, text in change.items() if "." in name})
+    return values
+
+
+def steps_of(record: JsonObject, sources: Sources, *, limit: int = _LINES) -> list[str]:
+    """The lines that ran in a frame, each with what it changed, loops folded: its first rounds and its last."""
+    if not record:
+        return []
+    file = str(record["file"])
+    steps = cast(list[list[Any]], record["steps"])
+    given = ", ".join(f"{name}={text}" for name, text in cast(dict[str, str], record["arguments"]).items())
+    lines = [f"  {given}"] if given else []
+    shown = steps if len(steps) <= limit else [*steps[: limit // 3], None, *steps[-(limit - limit // 3) :]]
+    for step in shown:
+        lines.append(
+            f"  … {len(steps) - limit + int(record['dropped'])} more" if step is None else _step(step, file, sources)
+        )
+    return lines
+
+
+def _step(step: list[Any], file: str, sources: Sources) -> str:
+    changes = ", ".join(f"{name} = {text}" for name, text in step[1].items()) if len(step) > 1 else ""
+    code = sources.line(file, int(step[0]))
+    return f"  {step[0]}: {code}" + (f"   # {changes}" if changes else "")
+
+
+def shorter(place: str, root: str) -> str:
+    """A place relative to the workspace, where it lies in it."""
+    return place.replace(root.rstrip(os.sep) + os.sep, "") if root else place
+
+
+def _within(lines: list[str], longest: int) -> str:
+    kept: list[str] = []
+    size = 0
+    for line in lines:
+        line = line if len(line) <= 240 else line[:239] + "…"
+        if size + len(line.encode()) + 1 > longest - 2:
+            kept.append("…")
+            break
+        kept.append(line)
+        size += len(line.encode()) + 1
+    return "\n".join(kept)

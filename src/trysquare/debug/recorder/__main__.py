@@ -1,0 +1,41 @@
+"""Runs a program while recording it, and writes what happened to a file: `python <this folder> REPORT OPTIONS -- …`.
+
+It runs in the interpreter of the program under test, which need not have Trysquare: only this folder is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import types
+from typing import Any
+
+
+def _borrow_package() -> tuple[Any, Any, Any]:
+    """Import our own modules without running, or leaving behind, the packages above them."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    names = ["trysquare", "trysquare.debug", "trysquare.debug.recorder"]
+    for name, path in zip(names, (None, None, folder), strict=True):
+        module = types.ModuleType(name)
+        module.__path__ = [path] if path else []
+        sys.modules[name] = module
+    from trysquare.debug.recorder import recording, report, running
+
+    # The program may be, or use, Trysquare itself: it must find the real one.
+    for name in [name for name in sys.modules if name == "trysquare" or name.startswith("trysquare.")]:
+        del sys.modules[name]
+    return recording, report, running
+
+
+def main() -> None:
+    report_file, options_text, *target = sys.argv[1:]
+    recording, report, running = _borrow_package()
+    sys.path.pop(0)
+    options = json.loads(options_text)
+    running.run(report_file, options, target, recording, report, runpy)
+
+
+if __name__ == "__main__":
+    main()

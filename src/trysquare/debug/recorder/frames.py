@@ -1,0 +1,127 @@
+"""FrameRecord: what happened in one frame while it lived: its arguments, the lines it ran, what each changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from types import CodeType, FrameType
+from typing import Any
+
+from trysquare.debug.recorder.shown import getattr_static, show
+
+FIRST_LINES = 40
+LAST_LINES = 120
+CALLEES = 8
+_ATTRIBUTES = 24
+_NAMES = 60
+
+
+class Step:
+    """One line that ran, and what had changed when the next one began."""
+
+    __slots__ = ("changes", "line")
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.changes: dict[str, str] = {}
+
+    def to_json(self) -> list[Any]:
+        return [self.line, self.changes] if self.changes else [self.line]
+
+
+class FrameRecord:
+    """The life of one frame, bounded: its first and its last lines are kept, those between are counted."""
+
+    __slots__ = (
+        "arguments", "callees", "code", "dropped", "ended", "first", "last", "line", "returned", "seen"
+    )  # fmt: skip
+
+    def __init__(self, frame: FrameType) -> None:
+        self.code: CodeType = frame.f_code
+        self.line = frame.f_lineno
+        self.first: list[Step] = []
+        self.last: deque[Step] = deque(maxlen=LAST_LINES)
+        self.dropped = 0
+        self.callees: deque[dict[str, Any]] = deque(maxlen=CALLEES)
+        self.ended = ""
+        self.returned: str | None = None
+        self.seen: dict[str, tuple[Any, str]] = {}
+        self.arguments = self._changes_of(frame)
+
+    def step(self, frame: FrameType) -> None:
+        """A line is about to run: what the line before changed is known now."""
+        self.settle(frame)
+        self.line = frame.f_lineno
+        new = Step(self.line)
+        if len(self.first) < FIRST_LINES:
+            self.first.append(new)
+            return
+        if len(self.last) == LAST_LINES:
+            self.dropped += 1
+        self.last.append(new)
+
+    def settle(self, frame: FrameType) -> None:
+        """Note what the last line has changed."""
+        latest = self.last[-1] if self.last else self.first[-1] if self.first else None
+        if latest is not None:
+            latest.changes.update(self._changes_of(frame))
+
+    def add_callee(self, record: FrameRecord) -> None:
+        """Remember a call that came back: what it got, what it gave, and by which lines."""
+        told = record.to_json(short=True)
+        told["at"] = self.line
+        self.callees.append(told)
+
+    def to_json(self, *, short: bool = False) -> dict[str, Any]:
+        steps = [*self.first, *self.last]
+        told: dict[str, Any] = {
+            "file": self.code.co_filename,
+            "function": self.code.co_qualname if hasattr(self.code, "co_qualname") else self.code.co_name,
+            "first_line": self.code.co_firstlineno,
+            "arguments": self.arguments,
+            "steps": [step.to_json() for step in (steps[-20:] if short else steps)],
+            "split": len(self.first) if self.dropped else None,
+            "dropped": self.dropped,
+            "ended": self.ended,
+            "returned": self.returned,
+            "last_line": self.line,
+        }
+        if not short or len(self.callees):
+            told["callees"] = [_without_callees(callee) if short else callee for callee in self.callees]
+        return told
+
+    def _changes_of(self, frame: FrameType) -> dict[str, str]:
+        changes: dict[str, str] = {}
+        names = frame.f_locals
+        for index, (name, value) in enumerate(names.items()):
+            if index == _NAMES:
+                break
+            self._note(name, value, changes)
+            if name in ("self", "cls", "this"):
+                self._note_attributes(name, value, changes)
+        return changes
+
+    def _note(self, name: str, value: Any, changes: dict[str, str]) -> None:
+        known = self.seen.get(name)
+        if known is not None and known[0] is value and isinstance(value, _UNCHANGING):
+            return
+        text = show(value, name=name)
+        if known is None or known[1] != text:
+            changes[name] = text
+        self.seen[name] = (value if isinstance(value, _UNCHANGING) else None, text)
+
+    def _note_attributes(self, name: str, value: Any, changes: dict[str, str]) -> None:
+        own = getattr_static(value, "__dict__")
+        if not isinstance(own, dict):
+            return
+        for index, (attribute, part) in enumerate(list(own.items())):
+            if index == _ATTRIBUTES:
+                break
+            self._note(f"{name}.{attribute}", part, changes)
+
+
+_UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
+"""Values that are the same for as long as they are the same object, so that they need no second look."""
+
+
+def _without_callees(callee: dict[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in callee.items() if key != "callees"}

@@ -1,0 +1,131 @@
+"""Running the program under test: a file, a module, or tests of pytest or unittest."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from trysquare.debug.recorder import recording as recording_module
+from trysquare.debug.recorder import report as report_module
+
+
+def run(report_file: str, options: dict[str, Any], target: list[str], recording: Any, report: Any, runpy: Any) -> None:
+    """Run what is asked for, record it, write the report, and end as the program would have ended."""
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    kept = recording_module.Recording(options["roots"], skip=own, lines=options.get("lines", recording_module.LINES))
+    found: dict[str, Any] = {"outcome": "passed", "failures": []}
+    begun = time.perf_counter()
+    code = 0
+    try:
+        code = _RUNNERS[options["kind"]](options, target, kept, found, runpy)
+    finally:
+        recording_module.stop()
+        found.update(exit_code=code, seconds=round(time.perf_counter() - begun, 3), lines=kept.lines, full=kept.is_full)
+        _write(report_file, found)
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _write(file: str, found: dict[str, Any]) -> None:
+    with open(file + ".part", "w", encoding="utf-8", errors="replace") as out:
+        json.dump(found, out, default=str)
+    os.replace(file + ".part", file)
+
+
+def _run_program(options: dict[str, Any], target: list[str], kept: Any, found: dict[str, Any], runpy: Any) -> int:
+    """A file or a module, as `python FILE …` and `python -m MODULE …` run it."""
+    is_module = options["kind"] == "module"
+    sys.argv = list(target)
+    sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(target[0])))
+    recording_module.record(kept)
+    try:
+        if is_module:
+            runpy.run_module(target[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(target[0], run_name="__main__")
+    except SystemExit as ended:
+        return _exit_code(ended, found)
+    except BaseException as error:  # noqa: BLE001 - whatever ends the program is what we are here to tell
+        recording_module.stop()
+        _note_failure(error, kept, found, name=target[0])
+        sys.__excepthook__(type(error), error, _outside_runner(error))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _outside_runner(error: BaseException) -> Any:
+    """The traceback from the program's own first frame on."""
+    trace = error.__traceback__
+    while trace is not None and (
+        trace.tb_frame.f_code.co_filename.startswith(os.path.dirname(__file__))
+        or "runpy" in trace.tb_frame.f_code.co_filename
+    ):
+        trace = trace.tb_next
+    return trace
+
+
+def _exit_code(ended: SystemExit, found: dict[str, Any]) -> int:
+    if ended.code is None or isinstance(ended.code, int):
+        code = int(ended.code or 0)
+    else:
+        sys.stderr.write(f"{ended.code}\n")
+        code = 1
+    if code and found["outcome"] == "passed":
+        found["outcome"] = "exited"
+    return code
+
+
+def _note_failure(error: BaseException, kept: Any, found: dict[str, Any], *, name: str) -> None:
+    found["outcome"] = "failed"
+    if len(found["failures"]) < 3:
+        found["failures"].append({"name": name, **report_module.failure(error, kept)})
+
+
+def _run_pytest(options: dict[str, Any], target: list[str], kept: Any, found: dict[str, Any], runpy: Any) -> int:
+    """Tests of pytest, in this process, so that what fails can be looked at before it is gone."""
+    sys.path.insert(0, os.getcwd())
+    import pytest
+
+    class Catcher:
+        """Takes each failing test's exception while its frames still live."""
+
+        @pytest.hookimpl(hookwrapper=True)
+        def pytest_runtest_protocol(self, item: Any) -> Any:
+            recording_module.record(kept)
+            yield
+            recording_module.stop()
+
+        def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
+            name = getattr(node, "nodeid", str(node))
+            _note_failure(call.excinfo.value, kept, found, name=name)
+
+    plugins = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    return int(pytest.main([*plugins, "-q", "--no-header", *target], plugins=[Catcher()]))
+
+
+def _run_unittest(options: dict[str, Any], target: list[str], kept: Any, found: dict[str, Any], runpy: Any) -> int:
+    """Tests of unittest, by name."""
+    sys.path.insert(0, os.getcwd())
+    import unittest
+
+    class Catching(unittest.TextTestResult):
+        """Takes each failing test's exception while its frames still live."""
+
+        def addError(self, test: Any, err: Any) -> None:
+            _note_failure(err[1], kept, found, name=str(test))
+            super().addError(test, err)
+
+        def addFailure(self, test: Any, err: Any) -> None:
+            _note_failure(err[1], kept, found, name=str(test))
+            super().addFailure(test, err)
+
+    suite = unittest.defaultTestLoader.loadTestsFromNames(target)
+    recording_module.record(kept)
+    result = unittest.TextTestRunner(resultclass=Catching).run(suite)
+    return 0 if result.wasSuccessful() else 1
+
+
+_RUNNERS = {"program": _run_program, "module": _run_program, "pytest": _run_pytest, "unittest": _run_unittest}

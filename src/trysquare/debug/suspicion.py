@@ -1,0 +1,128 @@
+"""Suspicion: which value of a failing line is to blame, told from the exception's kind and words."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_QUOTED = re.compile(r"'([A-Za-z_][\w.]*)'")
+_MISSING_NAME = re.compile(r"(?:name|variable) '(\w+)'")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspect:
+    """An expression of the failing line, and the text of its value."""
+
+    expression: str
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """A line that failed: its statement, and what was known in its frame."""
+
+    statement: ast.AST | None
+    values: Mapping[str, str]
+    """Names, and attributes such as `self.total`, with the texts of their values."""
+    types: Mapping[str, str]
+
+
+def suspects(scene: Scene, error_type: str, message: str) -> list[Suspect]:
+    """The values that may be to blame, the likeliest first."""
+    named = list(dict.fromkeys(expressions(scene.statement)))
+    known = [Suspect(expression=name, value=scene.values[name]) for name in named if name in scene.values]
+    ranked = sorted(enumerate(known), key=lambda pair: (-_blame(pair[1], scene, error_type, message), pair[0]))
+    return [suspect for _, suspect in ranked]
+
+
+def missing_name(error_type: str, message: str) -> str | None:
+    """The name that does not exist, where that is what went wrong."""
+    if error_type in ("NameError", "UnboundLocalError") and (found := _MISSING_NAME.search(message)):
+        return found.group(1)
+    return None
+
+
+def expressions(node: ast.AST | None) -> Iterator[str]:
+    """The names, attributes of names and subscripts of names that a statement reads, outermost first."""
+    if node is None:
+        return
+    for part in ast.walk(_evaluated(node)):
+        if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Store):
+            text = ast.unparse(part)
+            if len(text) <= 60:
+                yield text
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            yield part.id
+
+
+def _evaluated(node: ast.AST) -> ast.AST:
+    """The part of a statement that its own line runs: of a loop or condition only its head."""
+    if isinstance(node, ast.If | ast.While):
+        return node.test
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return ast.Tuple(elts=[item.context_expr for item in node.items], ctx=ast.Load())
+    return node
+
+
+def _blame(suspect: Suspect, scene: Scene, error_type: str, message: str) -> int:
+    rules = (
+        8 * _is_none_to_blame(suspect, message),
+        6 * _is_divisor(suspect, scene.statement, error_type),
+        6 * _is_key(suspect, scene.statement, error_type, message),
+        4 * _has_named_type(suspect, scene.types, message),
+        3 * _is_quoted(suspect, message),
+        1 * (suspect.value in ("None", "[]", "{}", "''", "nan", "0", "set()", "()")),
+    )
+    return sum(rules)
+
+
+def _is_none_to_blame(suspect: Suspect, message: str) -> bool:
+    return suspect.value == "None" and "NoneType" in message
+
+
+def _is_divisor(suspect: Suspect, statement: ast.AST | None, error_type: str) -> bool:
+    if error_type != "ZeroDivisionError" or statement is None:
+        return False
+    divisions = (part for part in ast.walk(statement) if isinstance(part, ast.BinOp | ast.AugAssign))
+    rights = (
+        part.right if isinstance(part, ast.BinOp) else part.value
+        for part in divisions
+        if isinstance(part.op, ast.Div | ast.FloorDiv | ast.Mod)
+    )
+    return any(suspect.expression in expressions(right) for right in rights)
+
+
+def _is_key(suspect: Suspect, statement: ast.AST | None, error_type: str, message: str) -> bool:
+    if error_type not in ("KeyError", "IndexError") or statement is None:
+        return False
+    keys = [part.slice for part in ast.walk(statement) if isinstance(part, ast.Subscript)]
+    is_in_key = any(suspect.expression in expressions(key) for key in keys)
+    return is_in_key and (error_type == "IndexError" or suspect.value == message)
+
+
+def _has_named_type(suspect: Suspect, types: Mapping[str, str], message: str) -> bool:
+    return types.get(suspect.expression, "\0") in _QUOTED.findall(message)
+
+
+def _is_quoted(suspect: Suspect, message: str) -> bool:
+    return len(suspect.value) > 2 and suspect.value in message
+
+
+def sides_of_comparison(statement: ast.AST | None) -> Sequence[str]:
+    """The two sides of what an `assert` compares, as texts."""
+    if not isinstance(statement, ast.Assert) or not isinstance(statement.test, ast.Compare):
+        return ()
+    return ast.unparse(statement.test.left), ast.unparse(statement.test.comparators[0])
+
+
+def calls_in(statement: ast.AST | None) -> Sequence[str]:
+    """The functions that a statement calls, by the last part of their names."""
+    if statement is None:
+        return ()
+    found = [part.func for part in ast.walk(_evaluated(statement)) if isinstance(part, ast.Call)]
+    names = [part.attr if isinstance(part, ast.Attribute) else ast.unparse(part) for part in found]
+    return tuple(dict.fromkeys(names))
