@@ -42,12 +42,17 @@ class ServerConfig:
     tool_name: str
     """`mcp_<server>`, as the model sees it."""
     transport: Transport
-    place: Place
+    place: Place = field(compare=False)
+    """Left out of comparisons: a server that only moved within its file is the same server."""
+    shown: str = ""
+    """How it is started or reached, as the file writes it: variables not filled in, secrets masked."""
+    launch_digest: str = ""
+    """Changes with whatever decides what is started or reached, as the file writes it."""
     command: str = ""
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
-    url: str = ""
+    url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuthClient | None = None
     description: str = ""
