@@ -5,3 +5,4 @@ common="--universal --python-version 3.11 --generate-hashes --no-header --no-ann
 .venv/bin/python -m pip install --quiet uv
 .venv/bin/uv pip compile pyproject.toml --group build --extra guide $common -o constraints/runtime.txt
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
+.venv/bin/uv pip compile --group node $common -o constraints/node.txt

@@ -19,7 +19,7 @@ from mcp_types import (
 )
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
-from trysquare.serve.pipes import Inlet, LineSplitter, Outlet
+from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
 
 MAX_LINE = 64 * 1024 * 1024
 _PAUSE_ABOVE = 32 * 1024 * 1024

@@ -1,6 +1,7 @@
 """Pipes: lines in and bytes out of file descriptors, on the event loop, without a thread a line.
 
-Neither end is switched to non-blocking mode, because that would change it for every process that shares it.
+Neither end is switched to non-blocking mode, because that would change it for every process that shares it. Whoever
+owns an end alone may have done so before; then a write takes no question to the kernel first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 
 _CHUNK = 64 * 1024
+_LARGEST_CHUNK = 1024 * 1024
 _PIPE_ROOM = 4096
 """What a pipe takes without blocking whenever it says that it takes anything (one page)."""
 _HIGH_WATER = 1024 * 1024
@@ -62,6 +64,7 @@ class Inlet:
         self._loop = asyncio.get_running_loop()
         self._polled = True
         self._ended = False
+        self._chunk = _CHUNK
 
     def start(self) -> None:
         """Begin to read. An empty chunk means that the input has ended."""
@@ -89,13 +92,15 @@ class Inlet:
 
     def _ready(self) -> None:
         try:
-            chunk = os.read(self._descriptor, _CHUNK)
+            chunk = os.read(self._descriptor, self._chunk)
         except BlockingIOError:
             return
         except OSError:
             chunk = b""
         if not chunk:
             self.stop()
+        # A side that fills every chunk has much to say, and is read in larger ones as long as it does.
+        self._chunk = min(2 * self._chunk, _LARGEST_CHUNK) if len(chunk) == self._chunk else _CHUNK
         self._hear(chunk)
 
     def _read_all(self) -> None:
@@ -185,6 +190,8 @@ def _writing(descriptor: int) -> Callable[[memoryview], int]:
     """How to write without blocking: a function that returns the bytes taken, 0 for none now."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return lambda data: os.write(descriptor, data)
+    if not os.get_blocking(descriptor):
+        return lambda data: _written_at_once(descriptor, data)
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
 
@@ -194,6 +201,13 @@ def _writing(descriptor: int) -> Callable[[memoryview], int]:
         return os.write(descriptor, data[:_PIPE_ROOM])
 
     return write
+
+
+def _written_at_once(descriptor: int, data: memoryview) -> int:
+    try:
+        return os.write(descriptor, data)
+    except BlockingIOError:
+        return 0
 
 
 def _socket_at(descriptor: int) -> socket.socket | None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from trysquare.cli.clients_text import TextError
+from trysquare.settings.text_edits import TextError
 
 _SPACE = " \t\r\n"
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
@@ -17,12 +17,13 @@ _MOST_LEVELS = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """A value and where it stands in the text. `members` is set for objects only."""
+    """A value and where it stands in the text. `members` is set for objects only, `items` for arrays only."""
 
     start: int
     end: int
     value: Any
     members: tuple[Member, ...] | None = None
+    items: tuple[Item, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +32,14 @@ class Member:
 
     start: int
     name: str
+    node: Node
+    comma: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """A value in an array, and the comma after it, if there is one."""
+
     node: Node
     comma: int | None
 
@@ -115,7 +124,11 @@ class _Reader:
         found = _SCALAR.match(self._text, place)
         if found is None:
             raise TextError(self._text, place, f"a value was expected, not {self._shown(place)}")
-        return Node(start=place, end=found.end(), value=json.loads(found.group()))
+        try:
+            value = json.loads(found.group())
+        except ValueError:
+            raise TextError(self._text, place, "this number has more digits than can be read") from None
+        return Node(start=place, end=found.end(), value=value)
 
     def _string(self, place: int) -> Node:
         found = _STRING.match(self._text, place)
@@ -124,13 +137,13 @@ class _Reader:
         return Node(start=place, end=found.end(), value=json.loads(found.group()))
 
     def _array(self, start: int, level: int) -> Node:
-        values: list[Any] = []
+        items: list[Item] = []
         place = self.skip(start + 1)
         while not self._text.startswith("]", place):
             node = self.value(place, level + 1)
-            values.append(node.value)
-            place, _ = self._after_value(node.end, "]")
-        return Node(start=start, end=place + 1, value=values)
+            place, comma = self._after_value(node.end, "]")
+            items.append(Item(node=node, comma=comma))
+        return Node(start=start, end=place + 1, value=[item.node.value for item in items], items=tuple(items))
 
     def _object(self, start: int, level: int) -> Node:
         members: list[Member] = []

@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from trysquare.cli.clients_jsonc_tree import Member, Node, end_of_trivia, find, read_tree
-from trysquare.cli.clients_text import Edit, TextError, apply_edits, indent_at, line_break
 from trysquare.core.types import JsonObject
+from trysquare.settings.jsonc_tree import Member, Node, end_of_trivia, find, read_tree
+from trysquare.settings.text_edits import Edit, TextError, apply_edits, indent_at, line_break
 
 
 def read_entry(text: str, path: Sequence[str]) -> Any | None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.serve.pipes import Inlet, LineSplitter, Outlet
+from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 20), max_size=40))

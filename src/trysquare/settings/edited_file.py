@@ -1,4 +1,4 @@
-"""Change a client's configuration file so that nothing can be lost: read whole, backed up, replaced in one step."""
+"""Change a configuration file so that nothing can be lost: read whole, backed up, replaced in one step."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from trysquare.cli.clients_text import TextError
 from trysquare.core.errors import ConfigurationError
+from trysquare.settings.text_edits import TextError
 
 T = TypeVar("T")
 

@@ -1,0 +1,71 @@
+"""What a list says of the servers. The same bytes for the same configuration and catalogue, so that caches hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trysquare.catalog.tokens import count_tokens
+from trysquare.core.shortening import short
+from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
+from trysquare.gateway.signatures import one_line
+
+_PURPOSE = 80
+"""Characters of what a person wrote about a server."""
+_TOLD_TOKENS = 40
+"""Tokens of purpose and tool names in one server's description: with the names a model can often do without `list`."""
+_GATEWAY_TOKENS = 230
+_REASON = 160
+
+
+def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
+    """What a server is: its name, its transport, what it is for, and what the actions do."""
+    if isinstance(server, BrokenServer):
+        reason = short(one_line(server.reason), _REASON)
+        return f"MCP server '{_shown(server.name)}' cannot be used: {reason} ({server.place})."
+    return f"{_heading(server, tools)}\nlist shows its tools, execute runs one, read pages a large result."
+
+
+def gateway_description(servers: Iterable[ServerEntry]) -> str:
+    """What the one tool over all servers is, with as many of the servers as there is room for."""
+    lines = ["MCP servers behind one gateway: list names their tools (or finds some by query), execute runs one."]
+    known = list(servers)
+    room = _GATEWAY_TOKENS
+    for position, server in enumerate(known):
+        line = f"- {_line(server)}"
+        room -= count_tokens(line) + 1
+        if room < 0:
+            lines.append(f"- and {len(known) - position} more")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _heading(server: ServerConfig, tools: Sequence[str]) -> str:
+    purpose = short(one_line(server.description), _PURPOSE)
+    names = names_within(tools, _TOLD_TOKENS - count_tokens(purpose))
+    told = ": ".join(part for part in (purpose, names) if part)
+    return f"MCP server '{_shown(server.name)}' ({server.transport}): {told or 'not asked yet what it offers'}."
+
+
+def _line(server: ServerEntry) -> str:
+    if isinstance(server, BrokenServer):
+        return f"{_shown(server.name)}: cannot be used"
+    purpose = short(one_line(server.description), _PURPOSE)
+    return f"{_shown(server.name)} ({server.transport})" + (f": {purpose}" if purpose else "")
+
+
+def names_within(names: Sequence[str], tokens: int) -> str:
+    """As many names as fit into some tokens, and how many more there are."""
+    kept: list[str] = []
+    for name in names:
+        tokens -= count_tokens(f", {name}")
+        if tokens < 0:
+            more = len(names) - len(kept)
+            return ", ".join([*kept, f"… {more} more"]) if kept else f"{more}"
+        kept.append(_shown(name))
+    return ", ".join(kept)
+
+
+def _shown(name: str) -> str:
+    return short(" ".join(cleaned_text(name).split()), 64)
