@@ -28,26 +28,50 @@ class Explanation:
     chain: tuple[str, ...] = ()
     blamed: Suspect | None = None
     origins: tuple[Origin, ...] = ()
+    deciding: tuple[Origin, ...] = ()
+    """The loops and conditions that decided whether the value's line ran."""
+    deciding_first: bool = False
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def to_text(self, root: str = "", *, longest: int = LONGEST) -> str:
         """The explanation as lines, what matters first, within a length."""
-        lines = [self.error, f"at {shorter(self.place, root)} in {self.function}: {self.code}"]
-        lines.extend(self._cause(root))
+        lines = [f"{self.error}  [{shorter(self.place, root)} in {self.function}: {self.code}]"]
+        lines.extend(self._advice(root))
+        lines.extend(self._way_back(root))
         lines.extend(shorter(link, root) for link in self.chain)
         lines.extend(self.notes)
         if self.steps:
-            lines.append(f"Lines of {self.function} that ran, with what each changed:")
+            lines.append("What ran, with what each line changed:")
             lines.extend(self.steps)
         return _within(lines, longest)
 
-    def _cause(self, root: str) -> list[str]:
+    def _advice(self, root: str) -> list[str]:
+        """Where to look, the likeliest first: the way back ends at the line that made the value."""
+        if not self.places:
+            return []
+        first, *others = (f"{shorter(f'{each.file}:{each.line}', root)} `{each.code}`" for each in self.places)
+        told = self.places[0].what
+        lines = [f"Look first at {first}" + (f": {told}" if told else "")]
+        return [*lines, f"then at {', '.join(others[:2])}"] if others else lines
+
+    def _way_back(self, root: str) -> list[str]:
         if self.blamed is None:
             return []
-        head = f"because {self.blamed.expression} is {self.blamed.value}"
-        back = [f"{shorter(f'{each.file}:{each.line}', root)} `{each.code}` ({each.what})" for each in self.origins]
-        return [f"{head}: {back[0]}" if back else head, *(f"  from {each}" for each in back[1:])]
+        lines = [f"Because {self.blamed.expression} is {self.blamed.value}"]
+        for each in self.origins:
+            lines.append(f"  {shorter(f'{each.file}:{each.line}', root)} `{each.code}` ({each.what})")
+        return lines
+
+    @property
+    def places(self) -> tuple[Origin, ...]:
+        """The lines that are likely to be wrong: where the value was made, what decided over it, what it came by."""
+        found = [*self.deciding, *reversed(self.origins)] if self.deciding_first else [*reversed(self.origins)]
+        if not self.deciding_first:
+            found[1:1] = self.deciding
+        by_line = {(each.file, each.line): each for each in reversed(found)}
+        ordered = dict.fromkeys((each.file, each.line) for each in found)
+        return tuple(by_line[key] for key in ordered)
 
 
 def explain(failure: JsonObject, sources: Sources | None = None) -> Explanation:
@@ -143,10 +167,8 @@ def steps_of(record: JsonObject, sources: Sources, *, limit: int = _LINES) -> li
     given = ", ".join(f"{name}={text}" for name, text in cast(dict[str, str], record["arguments"]).items())
     lines = [f"  {given}"] if given else []
     shown = steps if len(steps) <= limit else [*steps[: limit // 3], None, *steps[-(limit - limit // 3) :]]
-    for step in shown:
-        lines.append(
-            f"  … {len(steps) - limit + int(record['dropped'])} more" if step is None else _step(step, file, sources)
-        )
+    more = f"  … {len(steps) - limit + int(record['dropped'])} more"
+    lines.extend(more if step is None else _step(step, file, sources) for step in shown)
     return lines
 
 

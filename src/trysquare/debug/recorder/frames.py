@@ -6,7 +6,7 @@ from collections import deque
 from types import CodeType, FrameType
 from typing import Any
 
-from trysquare.debug.recorder.shown import getattr_static, show
+from trysquare.debug.recorder.shown import own_attributes, show
 
 FIRST_LINES = 40
 LAST_LINES = 120
@@ -95,6 +95,8 @@ class FrameRecord:
         for index, (name, value) in enumerate(names.items()):
             if index == _NAMES:
                 break
+            if name.startswith("@"):  # pytest's own, made when it rewrites an `assert`
+                continue
             self._note(name, value, changes)
             if name in ("self", "cls", "this"):
                 self._note_attributes(name, value, changes)
@@ -110,10 +112,7 @@ class FrameRecord:
         self.seen[name] = (value if isinstance(value, _UNCHANGING) else None, text)
 
     def _note_attributes(self, name: str, value: Any, changes: dict[str, str]) -> None:
-        own = getattr_static(value, "__dict__")
-        if not isinstance(own, dict):
-            return
-        for index, (attribute, part) in enumerate(list(own.items())):
+        for index, (attribute, part) in enumerate(own_attributes(value).items()):
             if index == _ATTRIBUTES:
                 break
             self._note(f"{name}.{attribute}", part, changes)

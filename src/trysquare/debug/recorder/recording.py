@@ -6,8 +6,9 @@ import dis
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 from trysquare.debug.recorder.frames import FrameRecord
 from trysquare.debug.recorder.shown import show
@@ -144,13 +145,21 @@ def record(recording: Recording) -> None:
 def stop() -> None:
     """Record no more."""
     if sys.version_info >= (3, 12):
-        monitoring = sys.monitoring
+        monitoring: Any = _monitoring()
         if monitoring.get_tool(_TOOL) is not None:
             monitoring.set_events(_TOOL, 0)
             monitoring.free_tool_id(_TOOL)
     else:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(cast(Any, None))
+
+
+current_frame: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B009 - the way to frames has no public name
+
+
+def _monitoring() -> Any:
+    """`sys.monitoring`, which Python 3.11 has not."""
+    return getattr(sys, "monitoring")  # noqa: B009 - checked against a Python that lacks it
 
 
 _TOOL = 4
@@ -186,32 +195,32 @@ def _trace(recording: Recording) -> None:
 
 def _monitor(recording: Recording) -> None:
     """The way of Python 3.12 and later: events only for the functions that we want, so that others cost nothing."""
-    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring: Any = _monitoring()
     events = monitoring.events
     local_events = events.LINE | events.PY_RETURN | events.PY_RESUME | events.PY_START
 
     def started(code: CodeType, offset: int) -> Any:
         if not recording.wants(code):
             return monitoring.DISABLE
-        recording.called(sys._getframe(1))
+        recording.called(current_frame(1))
         monitoring.set_local_events(_TOOL, code, local_events)
         return None
 
     def lined(code: CodeType, line: int) -> Any:
         if not recording.wants(code):
             return monitoring.DISABLE
-        recording.stepped(sys._getframe(1))
+        recording.stepped(current_frame(1))
         return None
 
     def returned(code: CodeType, offset: int, value: Any) -> Any:
         if not recording.wants(code):
             return monitoring.DISABLE
-        recording.left(sys._getframe(1), value, raised=False)
+        recording.left(current_frame(1), value, raised=False)
         return None
 
     def unwound(code: CodeType, offset: int, error: BaseException) -> None:
         if recording.wants(code):
-            recording.left(sys._getframe(1), None, raised=True)
+            recording.left(current_frame(1), None, raised=True)
 
     monitoring.use_tool_id(_TOOL, "trysquare")
     monitoring.register_callback(_TOOL, events.PY_START, started)

@@ -43,18 +43,22 @@ def _message(error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> list[dict[str, Any]]:
+    """What an exception came from, the nearest first. A chain may lead back to itself."""
     chain: list[dict[str, Any]] = []
     seen = {id(error)}
-    current: BaseException | None = error
-    while current is not None and len(chain) < _CHAIN:
-        link = "cause" if current.__cause__ is not None else "context"
-        above = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    while len(chain) < _CHAIN:
+        link = "cause" if error.__cause__ is not None else "context"
+        above = _above(error)
         if above is None or id(above) in seen:
             break
         seen.add(id(above))
         chain.append({**_told(above), "link": link, "where": _where(above)})
-        current = above
+        error = above
     return chain
+
+
+def _above(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _where(error: BaseException) -> str:
@@ -66,7 +70,7 @@ def _context_frames(error: BaseException, recording: Recording) -> list[dict[str
     """The frames of the exception that came first: where one is raised from another, the fault lies there."""
     first = error
     for _ in range(_CHAIN):
-        above = first.__cause__ or (None if first.__suppress_context__ else first.__context__)
+        above = _above(first)
         if above is None:
             break
         first = above

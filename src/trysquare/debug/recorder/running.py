@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from trysquare.debug.recorder import recording as recording_module
 from trysquare.debug.recorder import report as report_module
@@ -124,7 +124,7 @@ def _run_unittest(options: dict[str, Any], target: list[str], kept: Any, found: 
 
     suite = unittest.defaultTestLoader.loadTestsFromNames(target)
     recording_module.record(kept)
-    result = unittest.TextTestRunner(resultclass=Catching).run(suite)
+    result = unittest.TextTestRunner(resultclass=cast(Any, Catching)).run(suite)
     return 0 if result.wasSuccessful() else 1
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 LONGEST = 120
 _PARTS = 6
@@ -35,7 +34,7 @@ def show(value: Any, *, name: str = "", longest: int = LONGEST) -> str:
 
 
 def _show(value: Any, depth: int, longest: int, above: tuple[int, ...]) -> str:
-    kind: Any = type(value)
+    kind: Any = cast(Any, type(value))
     if kind in _PLAIN:
         return _number(value) if kind is int else repr(value)
     if kind is str or kind is bytes:
@@ -44,8 +43,8 @@ def _show(value: Any, depth: int, longest: int, above: tuple[int, ...]) -> str:
         return "<cycle>"
     if kind in (list, tuple, set, frozenset):
         return _sequence(value, kind, depth, longest, (*above, id(value)))
-    if isinstance(value, dict) and kind.__name__ in ("dict", "OrderedDict", "defaultdict", "Counter"):
-        return _mapping(value, depth, longest, (*above, id(value)))
+    if kind.__name__ in ("dict", "OrderedDict", "defaultdict", "Counter") and isinstance(value, dict):
+        return _mapping(cast(dict[Any, Any], value), depth, longest, (*above, id(cast(Any, value))))
     return _other(value, kind, depth, longest, (*above, id(value)))
 
 
@@ -76,11 +75,12 @@ def _sequence(value: Any, kind: Any, depth: int, longest: int, above: tuple[int,
     return f"{opening}{', '.join(shown)}{comma}{closing}"
 
 
-def _mapping(value: Mapping[Any, Any], depth: int, longest: int, above: tuple[int, ...]) -> str:
+def _mapping(value: dict[Any, Any], depth: int, longest: int, above: tuple[int, ...]) -> str:
     if depth == 0:
         return f"{{{len(value)} keys}}" if value else "{}"
     shown: list[str] = []
-    for index, (key, part) in enumerate(dict.items(value)):  # type: ignore[arg-type]
+    # The class's own `items` is not called: it may be anything.
+    for index, (key, part) in enumerate(dict[Any, Any].items(value)):
         if index == _PARTS:
             shown.append(f"… {len(value)} keys")
             break
@@ -123,9 +123,7 @@ def _is_builtin(kind: Any) -> bool:
 def _attributes(value: Any) -> dict[str, Any]:
     """A value's own attributes, read without running properties."""
     found: dict[str, Any] = {}
-    own = getattr_static(value, "__dict__")
-    if isinstance(own, dict):
-        found.update({name: part for name, part in own.items() if isinstance(name, str)})
+    found.update(own_attributes(value))
     for base in type(value).__mro__:
         slots = base.__dict__.get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:
@@ -138,12 +136,15 @@ def _attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-def getattr_static(value: Any, name: str) -> Any:
-    """An attribute as `object` itself would give it: no `__getattr__`, no override."""
+def own_attributes(value: Any) -> dict[str, Any]:
+    """What a value keeps in its `__dict__`, read as `object` itself would: no `__getattr__`, no override."""
     try:
-        return object.__getattribute__(value, name)
+        own = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return None
+        return {}
+    if not isinstance(own, dict):
+        return {}
+    return {name: part for name, part in cast(dict[Any, Any], own).items() if isinstance(name, str)}
 
 
 def _array(value: Any, kind: Any) -> str | None:

@@ -1,0 +1,17 @@
+"""A branch without a return."""
+
+
+def find_user(users, name):
+    for user in users:
+        if user["name"] == name:
+            return user  # FAULT
+
+
+def greeting(users, name):
+    user = find_user(users, name)
+    return "Hello " + user["name"]
+
+
+def test_greets_everybody():
+    users = [{"name": "Ada"}, {"name": "Grace"}]
+    assert greeting(users, "Linus") == "Hello Linus"
