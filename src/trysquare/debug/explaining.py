@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.core.types import JsonObject
-from trysquare.debug.origins import Origin, Spot, origins_of, returned_by
+from trysquare.debug.origins import Origin, Spot, deciding, origins_of, returned_by
 from trysquare.debug.sources import Sources
 from trysquare.debug.suspicion import Scene, Suspect, calls_in, missing_name, suspects
 
@@ -30,7 +30,6 @@ class Explanation:
     origins: tuple[Origin, ...] = ()
     deciding: tuple[Origin, ...] = ()
     """The loops and conditions that decided whether the value's line ran."""
-    deciding_first: bool = False
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -58,20 +57,18 @@ class Explanation:
     def _way_back(self, root: str) -> list[str]:
         if self.blamed is None:
             return []
-        lines = [f"Because {self.blamed.expression} is {self.blamed.value}"]
-        for each in self.origins:
-            lines.append(f"  {shorter(f'{each.file}:{each.line}', root)} `{each.code}` ({each.what})")
-        return lines
+        back = (f"  {shorter(f'{each.file}:{each.line}', root)} `{each.code}` ({each.what})" for each in self.origins)
+        return [f"Because {self.blamed.expression} is {self.blamed.value}", *back]
 
     @property
     def places(self) -> tuple[Origin, ...]:
         """The lines that are likely to be wrong: where the value was made, what decided over it, what it came by."""
-        found = [*self.deciding, *reversed(self.origins)] if self.deciding_first else [*reversed(self.origins)]
-        if not self.deciding_first:
-            found[1:1] = self.deciding
-        by_line = {(each.file, each.line): each for each in reversed(found)}
-        ordered = dict.fromkeys((each.file, each.line) for each in found)
-        return tuple(by_line[key] for key in ordered)
+        if not self.origins:
+            return ()
+        last, *before = reversed(self.origins)
+        found = {(each.file, each.line): each for each in [*reversed(before), *self.deciding, last]}
+        order = dict.fromkeys((each.file, each.line) for each in [last, *self.deciding, *before])
+        return tuple(found[place] for place in order)
 
 
 def explain(failure: JsonObject, sources: Sources | None = None) -> Explanation:
@@ -96,8 +93,16 @@ def explain(failure: JsonObject, sources: Sources | None = None) -> Explanation:
         chain=chain,
         blamed=blamed,
         origins=tuple(origins),
-        steps=tuple(steps_of(spot.record, known)),
+        deciding=tuple(deciding(origins[-1], known)) if origins else (),
+        steps=tuple(_lives(spot, origins, known)),
     )
+
+
+def _lives(spot: Spot, origins: Sequence[Origin], sources: Sources) -> list[str]:
+    """The lines that ran in the failing frame, and in the call that gave it the wrong value."""
+    lines = steps_of(spot.record, sources)
+    callee = next((each.record for each in reversed(origins) if each.record is not None), None)
+    return lines if callee is None else [*lines, f" in {callee['function']}:", *steps_of(callee, sources)]
 
 
 def _own_frames(failure: JsonObject) -> list[JsonObject]:
@@ -130,17 +135,16 @@ def _of_call(callee: JsonObject, sources: Sources) -> tuple[Suspect, Sequence[Or
 
     function = str(callee["function"]).rpartition(".")[2]
     value = str(callee.get("returned"))
-    return Suspect(expression=f"{function}(…)", value=value), returned_by(callee, sources)
+    return Suspect(expression=f"what {function} returned", value=value), returned_by(callee, sources)
 
 
 def _returned_on(frame: JsonObject, statement: ast.AST | None) -> JsonObject | None:
-    """The last call that the failing line made and that came back."""
+    """The last call that the failing line made and that came back; one by the name that the line uses goes first."""
     record = cast(JsonObject, frame.get("record") or {})
     names = calls_in(statement)
-    for callee in reversed(cast(list[JsonObject], record.get("callees") or [])):
-        if callee.get("at") == frame["line"] and str(callee["function"]).rpartition(".")[2] in names:
-            return callee
-    return None
+    callees = [each for each in cast(list[JsonObject], record.get("callees") or []) if each.get("at") == frame["line"]]
+    named = [each for each in callees if str(each["function"]).rpartition(".")[2] in names]
+    return (named or callees or [None])[-1]
 
 
 def _statement(frame: JsonObject, sources: Sources) -> ast.AST | None:

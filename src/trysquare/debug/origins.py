@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.core.types import JsonObject
 from trysquare.debug.sources import Sources
-from trysquare.debug.suspicion import Scene, calls_in, expressions, suspects
+from trysquare.debug.suspicion import calls_in, expressions
 
 _DEEPEST = 6
+_EMPTY = ("None", "[]", "{}", "''", "0", "0.0", "set()", "()", "nan")
+_COMMON = ("0", "1", "True", "False", "''")
+"""Values that two names hold by chance, so that one says nothing about the other."""
+_MUTABLE = (ast.List, ast.Dict, ast.Set)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,116 +26,230 @@ class Origin:
     line: int
     code: str
     what: str
+    name: str = ""
+    """The name that held the value there."""
+    record: JsonObject | None = None
+    """The frame that returned it, where it was a call's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spot:
-    """A frame in a chain of callers, with the line at which it stands and its record."""
+    """A frame with its record, and the user's frames above it, the nearest last."""
 
     frame: JsonObject
     callers: Sequence[JsonObject]
-    """The own frames above, the nearest last."""
 
     @property
     def record(self) -> JsonObject:
         return cast(JsonObject, self.frame.get("record") or {})
 
 
-def origins_of(expression: str, value: str, spot: Spot, sources: Sources, depth: int = _DEEPEST) -> list[Origin]:
-    """The way back of a value, the nearest step first. Empty where nothing of it was recorded."""
-    if depth == 0:
+class WayBack:
+    """The search for one value's origin."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def of(self, expression: str, value: str, spot: Spot, depth: int = _DEEPEST) -> list[Origin]:
+        """The steps back, the nearest first. Empty where nothing of it was recorded."""
+        if depth <= 0 or not spot.record:
+            return []
+        line = _last_write(expression, spot.record)
+        if line is not None:
+            return self._from_write(expression, value, line, spot, depth)
+        if _root(expression) in _arguments(spot.record):
+            return self._from_attribute(expression, value, spot, depth) or self._from_caller(
+                expression, value, spot, depth
+            )
         return []
-    written = _last_write(expression, spot.record)
-    if written is not None:
-        return _from_write(expression, value, written, spot, sources, depth)
-    if expression.split(".")[0].split("[")[0] in _arguments(spot.record):
-        return _from_caller(expression, value, spot, sources, depth)
-    return []
+
+    def of_return(self, callee: JsonObject, depth: int = _DEEPEST) -> list[Origin]:
+        """The steps back of what a call returned."""
+        value = str(callee.get("returned"))
+        file, line = str(callee["file"]), int(callee["last_line"])
+        statement = self._sources.statement(file, line)
+        here = self._origin(file, line, _told_return(callee, statement), record=callee)
+        spot = Spot(frame={"record": callee}, callers=())
+        shared = self._shared_default(callee)
+        if shared is not None:
+            return [here, shared]
+        if depth <= 0 or not isinstance(statement, ast.Return) or isinstance(statement.value, (*_MUTABLE, ast.Tuple)):
+            return [here]
+        inner = _callee_that_gave(value, line, statement, callee)
+        if inner is not None:
+            return [here, *self.of_return(inner, depth - 1)]
+        return [here, *self._from_names(statement, value, spot, line, depth - 1)]
+
+    def _from_write(self, expression: str, value: str, line: int, spot: Spot, depth: int) -> list[Origin]:
+        file = str(spot.record["file"])
+        statement = self._sources.statement(file, line)
+        here = self._origin(file, line, f"{expression} = {value}", name=expression)
+        callee = _callee_that_gave(value, line, statement, spot.record)
+        if callee is None and isinstance(statement, ast.For | ast.AsyncFor):
+            callee = _last_callee(line, statement, spot.record)
+        if callee is not None:
+            return [here, *self.of_return(callee, depth - 1)]
+        if not _assigns(statement, expression):
+            return [here, *self._from_making(expression, line, spot, depth - 1)]
+        return [here, *self._from_names(statement, value, spot, line, depth - 1, but=expression)]
+
+    def _from_making(self, expression: str, line: int, spot: Spot, depth: int) -> list[Origin]:
+        """The value was changed where it lies; where it was made may be what is wrong with it."""
+        file = str(spot.record["file"])
+        for made in reversed(_lines_that_wrote(expression, spot.record)):
+            statement = self._sources.statement(file, made)
+            if made != line and _assigns(statement, expression):
+                callee = _last_callee(made, statement, spot.record)
+                return [] if callee is None else self.of_return(callee, depth)
+        return []
+
+    def _from_names(
+        self, statement: ast.AST | None, value: str, spot: Spot, line: int, depth: int, but: str = ""
+    ) -> list[Origin]:
+        """`a = b`: the value came from `b`, if that held the same, or was as empty."""
+        known = _values_before(spot.record, line)
+        named = [name for name in expressions(statement) if name != but and name in known]
+        same = [name for name in named if known[name] == value and value not in _COMMON]
+        empty = [name for name in named if value in _EMPTY and known[name] in _EMPTY]
+        for name in [*same, *empty]:
+            return self.of(name, known[name], spot, depth)
+        return []
+
+    def _from_attribute(self, expression: str, value: str, spot: Spot, depth: int) -> list[Origin]:
+        """An attribute was written by a method that ran before: look among the calls of the frames above."""
+        if not expression.startswith(("self.", "cls.")):
+            return []
+        for caller in reversed(spot.callers):
+            record = cast(JsonObject, caller.get("record") or {})
+            for callee in reversed(cast(list[JsonObject], record.get("callees") or [])):
+                line = _last_write(expression, callee)
+                if line is not None and _last_text(expression, callee) == value:
+                    return [self._origin(str(callee["file"]), line, f"{expression} = {value}", record=callee)]
+        return []
+
+    def _from_caller(self, expression: str, value: str, spot: Spot, depth: int) -> list[Origin]:
+        if not spot.callers:
+            return []
+        *above, caller = spot.callers
+        file, line = str(caller["file"]), int(caller["line"])
+        here = self._origin(file, line, f"passed {expression} = {value}", name=expression)
+        outer = Spot(frame=caller, callers=above)
+        statement = self._sources.statement(file, line)
+        known = {**_values_before(outer.record, line), **cast(dict[str, str], caller.get("locals") or {})}
+        for name in expressions(statement):
+            if known.get(name) == value:
+                return [here, *self.of(name, value, outer, depth - 1)]
+        callee = _callee_that_gave(value, line, statement, outer.record)
+        return [here] if callee is None else [here, *self.of_return(callee, depth - 1)]
+
+    def _shared_default(self, callee: JsonObject) -> Origin | None:
+        """A default value that an earlier call has changed: all calls share it."""
+        file = str(callee["file"])
+        function = self._sources.function(file, int(callee["first_line"]))
+        if function is None:
+            return None
+        positional = [*function.args.posonlyargs, *function.args.args]
+        pairs = [
+            *zip(reversed(positional), reversed(function.args.defaults), strict=False),
+            *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=False),
+        ]
+        for argument, default in pairs:
+            text = _arguments(callee).get(argument.arg)
+            if isinstance(default, _MUTABLE) and text is not None and text != ast.unparse(default):
+                what = f"the default value of {argument.arg} is shared by all calls; it held {text} already"
+                return self._origin(file, function.lineno, what, name=argument.arg)
+        return None
+
+    def _origin(self, file: str, line: int, what: str, *, name: str = "", record: JsonObject | None = None) -> Origin:
+        return Origin(file=file, line=line, code=self._sources.line(file, line), what=what, name=name, record=record)
 
 
-def _last_write(expression: str, record: JsonObject) -> int | None:
-    """The line that last changed a name; a subscript changes with what it is taken from."""
-    names = (expression, expression.split("[")[0])
-    for step in reversed(cast(list[list[Any]], record.get("steps") or [])):
-        if len(step) > 1 and any(name in step[1] for name in names):
-            return int(step[0])
-    return None
-
-
-def _from_write(expression: str, value: str, line: int, spot: Spot, sources: Sources, depth: int) -> list[Origin]:
-    file = str(spot.record["file"])
-    here = Origin(file=file, line=line, code=sources.line(file, line), what=f"{expression} = {value}")
-    statement = sources.statement(file, line)
-    callee = _callee_that_gave(value, line, calls_in(statement), spot.record)
-    if callee is not None:
-        return [here, *_from_return(callee, value, sources, depth - 1)]
-    deeper = _same_value_on_line(expression, value, statement, spot, sources, depth - 1, line)
-    return [here, *deeper]
-
-
-def _same_value_on_line(
-    expression: str, value: str, statement: ast.AST | None, spot: Spot, sources: Sources, depth: int, line: int
-) -> list[Origin]:
-    """`a = b`: the value came from `b`, if that held the same."""
-    known = _values_before(spot.record, line)
-    for name in expressions(statement):
-        if name != expression and known.get(name) == value and value not in ("0", "1", "True", "False", "''"):
-            return origins_of(name, value, spot, sources, depth)
-    return []
+def origins_of(expression: str, value: str, spot: Spot, sources: Sources) -> list[Origin]:
+    """The way back of a value, the nearest step first."""
+    return WayBack(sources).of(expression, value, spot)
 
 
 def returned_by(callee: JsonObject, sources: Sources) -> list[Origin]:
     """The way back of what a call returned."""
-    return _from_return(callee, str(callee.get("returned")), sources, _DEEPEST)
+    return WayBack(sources).of_return(callee)
 
 
-def _from_return(callee: JsonObject, value: str, sources: Sources, depth: int) -> list[Origin]:
-    file, line = str(callee["file"]), int(callee["last_line"])
-    function = str(callee["function"]).rpartition(".")[2]
-    statement = sources.statement(file, line)
-    given = ", ".join(f"{name}={text}" for name, text in _arguments(callee).items() if name not in ("self", "cls"))
-    fell = "" if isinstance(statement, ast.Return) else " by reaching its end without a return"
-    here = Origin(
-        file=file, line=line, code=sources.line(file, line), what=f"{function}({given}) returned {value}{fell}"
+def deciding(origin: Origin, sources: Sources) -> Iterator[Origin]:
+    """The loops and conditions that decided whether an origin's line ran, or that look at its name."""
+    heads = sources.heads_around(origin.file, origin.line)
+    function = sources.function_around(origin.file, origin.line)
+    others = (
+        []
+        if function is None or not origin.name
+        else [
+            node
+            for node in ast.walk(function)
+            if isinstance(node, ast.If | ast.While) and origin.name in expressions(node)
+        ]
     )
-    if depth <= 0 or not isinstance(statement, ast.Return):
-        return [here]
-    spot = Spot(frame={"record": callee}, callers=())
-    values = _values_before(callee, line)
-    scene = Scene(statement=statement, values=values, types={})
-    for suspect in suspects(scene, "", ""):
-        if suspect.value == value or len(values) == 1:
-            return [here, *origins_of(suspect.expression, suspect.value, spot, sources, depth - 1)]
-    inner = _callee_that_gave(value, line, calls_in(statement), callee)
-    if inner is not None:
-        return [here, *_from_return(inner, value, sources, depth - 1)]
-    blamed = next(iter(suspects(scene, "", "")), None)
-    return [here] if blamed is None else [here, *origins_of(blamed.expression, blamed.value, spot, sources, depth - 1)]
+    for head in dict.fromkeys([*heads, *others]):
+        code = sources.line(origin.file, head.lineno)
+        yield Origin(file=origin.file, line=head.lineno, code=code, what="decided whether it ran")
 
 
-def _from_caller(expression: str, value: str, spot: Spot, sources: Sources, depth: int) -> list[Origin]:
-    if not spot.callers:
-        return []
-    *above, caller = spot.callers
-    file, line = str(caller["file"]), int(caller["line"])
-    here = Origin(file=file, line=line, code=sources.line(file, line), what=f"passed {expression} = {value}")
-    record = cast(JsonObject, caller.get("record") or {})
-    values = _values_before(record, line) | cast(dict[str, str], caller.get("locals") or {})
-    outer = Spot(frame=caller, callers=above)
-    for name in expressions(sources.statement(file, line)):
-        if values.get(name) == value:
-            return [here, *origins_of(name, value, outer, sources, depth - 1)]
-    callee = _callee_that_gave(value, line, calls_in(sources.statement(file, line)), record)
-    return [here] if callee is None else [here, *_from_return(callee, value, sources, depth - 1)]
+def _told_return(callee: JsonObject, statement: ast.AST | None) -> str:
+    function = str(callee["function"]).rpartition(".")[2]
+    given = ", ".join(f"{name}={text}" for name, text in _arguments(callee).items() if name not in ("self", "cls"))
+    fell = "" if isinstance(statement, ast.Return) or function == "<lambda>" else ", for it has no return there"
+    return f"{function}({given}) returned {callee.get('returned')}{fell}"
 
 
-def _callee_that_gave(value: str, line: int, names: Sequence[str], record: JsonObject) -> JsonObject | None:
-    """The last call from a line that returned this value."""
-    for callee in reversed(cast(list[JsonObject], record.get("callees") or [])):
-        function = str(callee["function"]).rpartition(".")[2]
-        if callee.get("at") == line and function in names and callee.get("returned") == value:
-            return callee
+def _root(expression: str) -> str:
+    return expression.split(".")[0].split("[")[0]
+
+
+def _names_for(expression: str) -> tuple[str, ...]:
+    """What to look for among changes: a subscript changes with what it is taken from."""
+    return (expression, expression.split("[")[0])
+
+
+def _lines_that_wrote(expression: str, record: JsonObject) -> list[int]:
+    names = _names_for(expression)
+    steps = cast(list[list[Any]], record.get("steps") or [])
+    return [int(step[0]) for step in steps if len(step) > 1 and any(name in step[1] for name in names)]
+
+
+def _last_write(expression: str, record: JsonObject) -> int | None:
+    lines = _lines_that_wrote(expression, record)
+    return lines[-1] if lines else None
+
+
+def _last_text(expression: str, record: JsonObject) -> str | None:
+    for step in reversed(cast(list[list[Any]], record.get("steps") or [])):
+        if len(step) > 1 and expression in step[1]:
+            return str(step[1][expression])
     return None
+
+
+def _assigns(statement: ast.AST | None, expression: str) -> bool:
+    """Whether a statement gives the name a new value, and does not only change the one it has."""
+    if isinstance(statement, ast.For | ast.AsyncFor):
+        return _root(expression) in {part.id for part in ast.walk(statement.target) if isinstance(part, ast.Name)}
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(expression in {ast.unparse(part) for part in ast.walk(target)} for target in targets)
+
+
+def _calls_from(line: int, record: JsonObject) -> list[JsonObject]:
+    return [each for each in cast(list[JsonObject], record.get("callees") or []) if each.get("at") == line]
+
+
+def _last_callee(line: int, statement: ast.AST | None, record: JsonObject) -> JsonObject | None:
+    names = calls_in(statement)
+    named = [each for each in _calls_from(line, record) if str(each["function"]).rpartition(".")[2] in names]
+    return named[-1] if named else None
+
+
+def _callee_that_gave(value: str, line: int, statement: ast.AST | None, record: JsonObject) -> JsonObject | None:
+    """The last call from a line that returned this value."""
+    callee = _last_callee(line, statement, record)
+    return callee if callee is not None and callee.get("returned") == value else None
 
 
 def _arguments(record: JsonObject) -> dict[str, str]:

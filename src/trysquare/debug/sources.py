@@ -38,15 +38,25 @@ class Sources:
                     return node
         return None
 
-    def loops_around(self, file: str, line: int) -> list[int]:
-        """The lines of the loops that a line lies in, innermost first."""
+    def heads_around(self, file: str, line: int) -> list[ast.stmt]:
+        """The loops and conditions that a line lies in, innermost first."""
         found = [
-            node.lineno
+            node
             for node in self._statements(file)
-            if isinstance(node, ast.For | ast.While | ast.AsyncFor)
+            if isinstance(node, ast.For | ast.While | ast.AsyncFor | ast.If)
             and node.lineno < line <= (node.end_lineno or node.lineno)
         ]
-        return sorted(found, reverse=True)
+        return sorted(found, key=lambda node: -node.lineno)
+
+    def function_around(self, file: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost function that a line lies in."""
+        found = [
+            node
+            for node in self._statements(file)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        return max(found, key=lambda node: node.lineno, default=None)
 
     def _statements(self, file: str) -> Iterator[ast.stmt]:
         if file not in self._trees:

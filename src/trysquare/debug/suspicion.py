@@ -75,6 +75,7 @@ def _blame(suspect: Suspect, scene: Scene, error_type: str, message: str) -> int
         6 * _is_key(suspect, scene.statement, error_type, message),
         4 * _has_named_type(suspect, scene.types, message),
         3 * _is_quoted(suspect, message),
+        2 * _is_odd_operand(suspect, scene.types, message),
         1 * (suspect.value in ("None", "[]", "{}", "''", "nan", "0", "set()", "()")),
     )
     return sum(rules)
@@ -106,6 +107,11 @@ def _is_key(suspect: Suspect, statement: ast.AST | None, error_type: str, messag
 
 def _has_named_type(suspect: Suspect, types: Mapping[str, str], message: str) -> bool:
     return types.get(suspect.expression, "\0") in _QUOTED.findall(message)
+
+
+def _is_odd_operand(suspect: Suspect, types: Mapping[str, str], message: str) -> bool:
+    """Of a number and a text that do not go together, the text is the one that was forgotten to convert."""
+    return "operand type" in message and types.get(suspect.expression) in ("str", "NoneType", "bytes")
 
 
 def _is_quoted(suspect: Suspect, message: str) -> bool:

@@ -2,9 +2,9 @@
 
 
 def find_user(users, name):
-    for user in users:
+    for user in users:  # FAULT
         if user["name"] == name:
-            return user  # FAULT
+            return user
 
 
 def greeting(users, name):
