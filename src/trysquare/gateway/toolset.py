@@ -32,9 +32,7 @@ class GatewayToolset(ChangingToolset):
         """Go on with these servers, and tell the listeners if that makes other tools."""
         same = {name for name, entry in entries.items() if self.servers.entries.get(name) == entry}
         self.servers.use(entries)
-        self._told = {
-            name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()
-        }
+        self._told = {name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()}
         self.rebuild()
 
     def take_over(self, server: str) -> None:
