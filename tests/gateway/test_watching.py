@@ -74,15 +74,18 @@ class Mending(logging.Handler):
         write(self.path, "b")
 
 
+def spoil(path: Path, text: str | None) -> None:
+    path.unlink()
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("text", ["", "{ half", '{"theme": 1}', None])
 async def test_a_file_that_is_wrong_or_gone_changes_nothing_until_it_is_right_again(
     path: Path, text: str | None
 ) -> None:
     found, mending = changes(path), Mending(path)
-    os.unlink(path)
-    if text is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+    spoil(path, text)
     logger = logging.getLogger("trysquare.gateway")
     logger.addHandler(mending)
     try:
