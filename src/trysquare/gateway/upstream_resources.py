@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from functools import partial
 
 from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.content import ResourceContents
@@ -61,7 +61,7 @@ class UpstreamOffers:
             description=optional_text(entry, "description"),
             mime_type=optional_text(entry, "mimeType"),
             size=size if isinstance(size, int) else None,
-            follow=lambda: self._fleet.follow(server.name, uri),
+            follow=partial(self._fleet.follow, server.name, uri),
         )
 
     def _prompt(self, server: ServerConfig, name: str, entry: JsonObject) -> Prompt:
@@ -87,6 +87,7 @@ class UpstreamOffers:
             description=optional_text(entry, "description"),
             mime_type=optional_text(entry, "mimeType"),
             complete=self._completing(server.name, {"type": "ref/resource", "uri": form}),
+            follow=partial(self._fleet.follow, server.name),
         )
 
     def _reading(self, server: str) -> Read:
