@@ -314,7 +314,8 @@ async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[
     # These two profiles show each tool of the servers, so those that are not known yet are asked beside.
     discover = _profiles(settings, origins).of_room("gateway") in ("full", "search")
     with guide_states() as states:
-        async with gateway_toolset(settings.gateway, state=states.of_user(), discover=discover) as toolset:
+        door = gateway_toolset(settings.gateway, state=states.of_user(), folder=user_state().parent, discover=discover)
+        async with door as toolset:
             yield toolset
 
 

@@ -43,10 +43,11 @@ async def execute(
     mended = checked(definition, await resolve(inputs, servers.results, context))
     if mended.problems:
         raise refusal(definition, mended, call=partial(front.execute, tool))
+    await servers.require_trust(server)
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
-    servers.warm(server.name)
+    servers.warm(server)
     return await present(
         sent.answer,
         server=server,
@@ -56,6 +57,7 @@ async def execute(
         notes=mended.notes,
         outcome=sent.outcome,
         read_call=front.read,
+        replayed=sent.replayed,
     )
 
 

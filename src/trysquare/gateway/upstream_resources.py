@@ -13,10 +13,9 @@ from trysquare.core.errors import DeclarationError
 from trysquare.core.prompt import Complete, Prompt, PromptArgument, PromptMessage
 from trysquare.core.resource import Read, Resource, ResourceTemplate
 from trysquare.core.types import JsonObject
-from trysquare.gateway.catalogue import Catalogue
-from trysquare.gateway.fleet import Fleet
 from trysquare.gateway.naming import space_of, upstream_name
 from trysquare.gateway.server import ServerConfig
+from trysquare.gateway.servers import Servers
 from trysquare.gateway.upstream_content import contents_of, messages_of, optional_text
 
 logger = logging.getLogger("trysquare.gateway")
@@ -25,9 +24,9 @@ logger = logging.getLogger("trysquare.gateway")
 class UpstreamOffers:
     """What servers offer beside tools, by what the catalogue knows of it."""
 
-    def __init__(self, catalogue: Catalogue, fleet: Fleet) -> None:
-        self._catalogue = catalogue
-        self._fleet = fleet
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._catalogue = servers.catalogue
 
     def prompts(self, server: ServerConfig) -> Iterator[Prompt]:
         """The prompts of a server, named as its tools are."""
@@ -56,18 +55,27 @@ class UpstreamOffers:
         return Resource(
             uri=uri,
             name=optional_text(entry, "name") or uri,
-            read=self._reading(server.name),
+            read=self._reading(server),
             title=optional_text(entry, "title"),
             description=optional_text(entry, "description"),
             mime_type=optional_text(entry, "mimeType"),
             size=size if isinstance(size, int) else None,
-            follow=partial(self._fleet.follow, server.name, uri),
+            follow=partial(self._servers.follow, server, uri),
         )
+
+    def by_form(self, uri: str, servers: Sequence[ServerConfig]) -> Resource | None:
+        """A resource of whichever server has a template that begins alike: it may write forms that we cannot read."""
+        for server in servers:
+            for entry in self._catalogue.offer(server.name, "templates"):
+                start = (optional_text(entry, "uriTemplate") or "").partition("{")[0]
+                if start and uri.startswith(start):
+                    return self.resource(server, uri, entry)
+        return None
 
     def _prompt(self, server: ServerConfig, name: str, entry: JsonObject) -> Prompt:
         async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
             params = {"name": name, "arguments": given}
-            return messages_of(await self._fleet.request(server.name, "prompts/get", params, context))
+            return messages_of(await self._servers.request(server, "prompts/get", params, context, about=name))
 
         return Prompt(
             name=upstream_name(space_of(server.tool_name), name),
@@ -75,33 +83,33 @@ class UpstreamOffers:
             description=optional_text(entry, "description") or "",
             arguments=tuple(_argument(as_object(each)) for each in as_list(entry.get("arguments"))),
             render=render,
-            complete=self._completing(server.name, {"type": "ref/prompt", "name": name}),
+            complete=self._completing(server, {"type": "ref/prompt", "name": name}),
         )
 
     def _template(self, server: ServerConfig, form: str, entry: JsonObject) -> ResourceTemplate:
         return ResourceTemplate(
             uri_template=form,
             name=optional_text(entry, "name") or form,
-            read=self._reading(server.name),
+            read=self._reading(server),
             title=optional_text(entry, "title"),
             description=optional_text(entry, "description"),
             mime_type=optional_text(entry, "mimeType"),
-            complete=self._completing(server.name, {"type": "ref/resource", "uri": form}),
-            follow=partial(self._fleet.follow, server.name),
+            complete=self._completing(server, {"type": "ref/resource", "uri": form}),
+            follow=partial(self._servers.follow, server),
         )
 
-    def _reading(self, server: str) -> Read:
+    def _reading(self, server: ServerConfig) -> Read:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-            return contents_of(await self._fleet.request(server, "resources/read", {"uri": uri}, context))
+            return contents_of(await self._servers.request(server, "resources/read", {"uri": uri}, context, about=uri))
 
         return read
 
-    def _completing(self, server: str, reference: JsonObject) -> Complete:
+    def _completing(self, server: ServerConfig, reference: JsonObject) -> Complete:
         async def complete(argument: str, typed: str, others: dict[str, str]) -> Sequence[str]:
             params: JsonObject = {"ref": reference, "argument": {"name": argument, "value": typed}}
             if others:
                 params["context"] = {"arguments": others}
-            answer = await self._fleet.request(server, "completion/complete", params)
+            answer = await self._servers.request(server, "completion/complete", params)
             values = as_list(as_object(answer.get("completion")).get("values"))
             return [value for value in values if isinstance(value, str)]
 
