@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
-from trysquare.gateway.drift import Change, compare
 from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.pinning import approved, described
 from trysquare.gateway.server import Definition, ServerEntry
 from trysquare.store.definitions import ServerRecord, StoredDefinitions
 from trysquare.store.lazy import Transactions
@@ -46,6 +46,12 @@ class Held:
             f" `trysquare gateway approve {self.server}` in their terminal.",
             fields={"outcome": "not_sent", "diff": self.diff},
         )
+
+    def plain(self) -> JsonObject:
+        """The change as it is kept."""
+        kept = asdict(self)
+        del kept["server"]
+        return {**kept, "reasons": list(self.reasons)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,11 +116,16 @@ class Catalogue:
 
     def take(self, server: str, definitions: Sequence[Definition]) -> Taken:
         """Take in what a server says of its tools now: pin what is new, let pass what is harmless, hold the rest."""
-        notes: list[str] = []
+        notes: tuple[str, ...] = ()
+
+        def change(record: ServerRecord) -> ServerRecord:
+            nonlocal notes
+            after, notes = described(record, definitions)
+            return after
+
         before = self._record(server).definitions
-        self._change(server, lambda record: _taken(record, server, definitions, notes))
-        known = self._record(server)
-        return Taken(changed=known.definitions != before, notes=tuple(notes), held=tuple(known.held.values()))
+        known = self._change(server, change)
+        return Taken(changed=known.definitions != before, notes=notes, held=tuple(known.held.values()))
 
     def take_offer(self, server: str, kind: OfferKind, entries: Sequence[JsonObject]) -> bool:
         """Take in a server's prompts, resources or templates, and say whether they changed."""
@@ -124,21 +135,27 @@ class Catalogue:
         self._change(server, lambda record: replace(record, offers={**record.offers, kind: cleaned}))
         return True
 
-    def approve(self, server: str, tool: str | None = None) -> tuple[Held, ...]:
-        """A person agrees with what is held of a server, or of one of its tools; returns what that was."""
-        held = [one for one in self.held(server) if tool is None or one.tool == tool]
-        names = {one.tool for one in held}
-        self._change(server, lambda record: _approved(record, names))
-        return tuple(held)
+    def approve(self, seen: Sequence[Held]) -> tuple[Held, ...]:
+        """A person agrees with changes of one server as they were shown; returns those that are held still.
+
+        A server that changed a tool once more, while the person read, has that change held again.
+        """
+        if not seen:
+            return ()
+        server = seen[0].server
+        agreed = [one.plain() for one in seen]
+        known = self._change(server, lambda record: approved(record, agreed))
+        return tuple(known.held.values())
 
     def forget(self, server: str) -> None:
         """Forget a server, as if it had never been seen."""
         self._stored.forget(self._files.get(server, ""), server)
         self._known.pop(server, None)
 
-    def _change(self, server: str, change: Callable[[ServerRecord], ServerRecord]) -> None:
+    def _change(self, server: str, change: Callable[[ServerRecord], ServerRecord]) -> _Known:
         record = self._stored.change(self._files.get(server, ""), server, change)
-        self._known[server] = _known(server, record)
+        self._known[server] = known = _known(server, record)
+        return known
 
     def _record(self, server: str) -> _Known:
         if self._clock() >= self._look_at:
@@ -180,48 +197,10 @@ def _held(server: str, held: JsonObject) -> Held:
     )
 
 
-def _taken(record: ServerRecord, server: str, definitions: Sequence[Definition], notes: list[str]) -> ServerRecord:
-    if record.tools is None:
-        return replace(record, tools=[asdict(one) for one in _unique(definitions)], held=[])
-    pinned = [Definition(**tool) for tool in record.tools]
-    shown = {one.name: one for one in pinned}
-    held: list[JsonObject] = []
-    for change in compare(pinned, _unique(definitions)):
-        if change.grade == "dangerous" and change.after is not None:
-            held.append(_held_change(change))
-        elif change.after is None:
-            shown.pop(change.tool, None)
-        else:
-            shown[change.tool] = change.after
-        notes.extend(f"{change.tool}: {reason}" for reason in change.reasons)
-    return replace(record, tools=[asdict(one) for one in shown.values()], held=held)
-
-
-def _held_change(change: Change) -> JsonObject:
-    return {
-        "tool": change.tool,
-        "reasons": list(change.reasons),
-        "diff": change.diff,
-        "before": None if change.before is None else asdict(change.before),
-        "after": None if change.after is None else asdict(change.after),
-    }
-
-
-def _approved(record: ServerRecord, names: set[str]) -> ServerRecord:
-    shown = {str(tool["name"]): tool for tool in record.tools or ()}
-    shown.update({one["tool"]: one["after"] for one in record.held if one["tool"] in names})
-    return replace(record, tools=list(shown.values()), held=[one for one in record.held if one["tool"] not in names])
-
-
-def _unique(definitions: Sequence[Definition]) -> list[Definition]:
-    """Each name once: of two tools that have the same name, a call could only mean the first."""
-    return list({one.name: one for one in reversed(definitions)}.values())[::-1]
-
-
 def _cleaned(value: Any) -> Any:
     """A JSON value without characters that cannot be seen."""
     if isinstance(value, str):
         return cleaned_text(value)
     if isinstance(value, dict):
-        return {cleaned_text(name): _cleaned(part) for name, part in value.items()}  # pyright: ignore
-    return [_cleaned(item) for item in value] if isinstance(value, list) else value  # pyright: ignore
+        return {cleaned_text(name): _cleaned(part) for name, part in cast(JsonObject, value).items()}
+    return [_cleaned(item) for item in cast(list[Any], value)] if isinstance(value, list) else value

@@ -16,10 +16,12 @@ _KEYS = 24
 _ITEMS = 20
 _KINDS = 3
 _NAMES: dict[type, str] = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
+"""In this order: a bool is an int as well."""
 
 
 def outline(value: Any, *, is_cut: bool = False) -> str:
     """The shape of a JSON value. `is_cut` says that only its beginning is known, so that counts are lower bounds."""
+    text = ""
     for depth in range(_DEPTH, 0, -1):
         text = _Outliner(is_cut=is_cut, depth=depth).shape(value)
         if len(text) <= MAX_CHARACTERS:
@@ -39,7 +41,7 @@ class _Outliner:
             return self._object(cast(JsonObject, value), depth)
         if isinstance(value, list):
             return self._list(cast(list[Any], value), depth)
-        return _NAMES.get(type(value), "any")
+        return next((name for kind, name in _NAMES.items() if isinstance(value, kind)), "any")
 
     def _object(self, value: JsonObject, depth: int) -> str:
         if not value or depth >= self._depth:

@@ -104,7 +104,7 @@ def _part(raw: msgspec.Raw) -> Part:
 def _string(raw: msgspec.Raw) -> memoryview:
     """The bytes of a JSON string, or none where it is something else."""
     view = memoryview(raw)
-    return view if view[:1] == b'"' else memoryview(b"")
+    return view if view[:1].tobytes() == b'"' else memoryview(b"")
 
 
 def string_of(token: memoryview) -> str:

@@ -62,8 +62,7 @@ class Sender:
     ) -> Sent:
         """Send a call whose inputs were checked. `arguments` is what the ledger keeps, where that is shorter."""
         body = to_json(inputs)
-        call = _call_key(server, definition, body, context)
-        begun = self._waiting.pop(call, None) or await self._ledger.begin(
+        begun = self._resumed(server, definition, body, context) or await self._ledger.begin(
             server,
             definition,
             inputs if arguments is None else arguments,
@@ -76,7 +75,7 @@ class Sender:
             answer, tries = await self._send(server, definition, body, begun, context)
         except InputRequired:
             # The server's question goes to the person. The call is still under way, and goes on when it comes again.
-            self._keep_waiting(call, begun)
+            self._keep_waiting(_call_key(server, definition, body, context), begun)
             raise
         except BaseException as error:
             await self._end_failed(begun, error)
@@ -105,6 +104,10 @@ class Sender:
         outcome = await asyncio.shield(asyncio.ensure_future(self._ledger.failed(entry, error)))
         if isinstance(error, ToolError) and "outcome" not in error.fields:
             error.fields = {**error.fields, "outcome": outcome}
+
+    def _resumed(self, server: ServerConfig, definition: Definition, body: bytes, context: CallContext) -> Entry | None:
+        """The entry of the same call, if it is under way and waited for a person's answer."""
+        return self._waiting.pop(_call_key(server, definition, body, context), None) if self._waiting else None
 
     def _keep_waiting(self, call: bytes, entry: Entry) -> None:
         self._waiting[call] = entry

@@ -24,6 +24,8 @@ class ServerRecord:
 
     tools: Sequence[JsonObject] | None = None
     held: Sequence[JsonObject] = ()
+    gone: Sequence[JsonObject] = ()
+    """Tools that the server has no more. One that comes back is compared with what it was."""
     offers: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict[str, Sequence[JsonObject]])
 
 
@@ -66,21 +68,25 @@ class StoredDefinitions:
 
 
 def _find(connection: sqlite3.Connection, file: str, server: str) -> ServerRecord:
-    query = "SELECT tools, held, offers FROM gateway_servers WHERE file = ? AND server = ?"
+    query = "SELECT tools, held, gone, offers FROM gateway_servers WHERE file = ? AND server = ?"
     row: Any = connection.execute(query, (file, server)).fetchone()
     if row is None:
         return ServerRecord()
-    tools, held, offers = row
+    tools, held, gone, offers = row
     return ServerRecord(
-        tools=None if tools is None else json.loads(tools), held=json.loads(held), offers=json.loads(offers)
+        tools=None if tools is None else json.loads(tools),
+        held=json.loads(held),
+        gone=json.loads(gone),
+        offers=json.loads(offers),
     )
 
 
 def _write(connection: sqlite3.Connection, file: str, server: str, record: ServerRecord) -> None:
     tools = None if record.tools is None else _text(record.tools)
     connection.execute(
-        "INSERT OR REPLACE INTO gateway_servers (file, server, tools, held, offers, updated) VALUES (?, ?, ?, ?, ?, ?)",
-        (file, server, tools, _text(record.held), _text(record.offers), utc_now()),
+        "INSERT OR REPLACE INTO gateway_servers (file, server, tools, held, gone, offers, updated)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (file, server, tools, _text(record.held), _text(record.gone), _text(record.offers), utc_now()),
     )
 
 

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.store.database import Database, open_database
@@ -306,5 +306,5 @@ def _parsed(raw: bytes) -> list[Any] | None:
     with suppress(ValueError):
         line: Any = json.loads(raw)
         if isinstance(line, list) and line:
-            return line
+            return cast(list[Any], line)
     return None

@@ -219,6 +219,7 @@ _GATEWAY = (
         server TEXT NOT NULL,
         tools TEXT,
         held TEXT NOT NULL,
+        gone TEXT NOT NULL,
         offers TEXT NOT NULL,
         updated TEXT NOT NULL,
         PRIMARY KEY (file, server)
