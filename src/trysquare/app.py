@@ -306,11 +306,24 @@ def guide_states() -> Generator[LazyStates]:
         states.close()
 
 
+@asynccontextmanager
+async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The tools of every server behind the gateway."""
+    from trysquare.gateway.toolset import gateway_toolset
+
+    # These two profiles show each tool of the servers, so those that are not known yet are asked beside.
+    discover = _profiles(settings, origins).of_room("gateway") in ("full", "search")
+    with guide_states() as states:
+        door = gateway_toolset(settings.gateway, state=states.of_user(), folder=user_state().parent, discover=discover)
+        async with door as toolset:
+            yield toolset
+
+
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools),
     Room(name="bots", key="bot", door=bot_tools),
-    Room(name="gateway", key="gateway"),
+    Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),
     Room(name="debug", key="debug"),

@@ -11,3 +11,5 @@ class Answer:
 
     body: bytes
     is_error: bool = False
+    notes: tuple[str, ...] = ()
+    """What whoever reads the answer should know of how it came about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from trysquare.core.context import CallContext
@@ -12,11 +13,10 @@ from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
 from trysquare.gateway.fronts import Front
 from trysquare.gateway.references import resolve
-from trysquare.gateway.repair import Checked, checked
+from trysquare.gateway.repair import checked, refusal
 from trysquare.gateway.results import present
-from trysquare.gateway.server import Definition, ServerConfig
+from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
-from trysquare.gateway.signatures import signature
 
 _NAMES = 40
 """Names in an error; a longer list is asked for with `list`."""
@@ -36,18 +36,18 @@ async def execute(
     if not tool:
         raise _unnamed(server, [one.name for one in await servers.definitions(server)], front)
     definition = await servers.find(server, tool)
-    if definition is None:
-        raise unknown_tool(servers, server, tool, inputs, front)
     if (held := servers.catalogue.held_tool(server.name, tool)) is not None:
         raise held.refusal()
-    filled = await resolve(inputs, servers.results, context)
-    mended = checked(definition, filled)
+    if definition is None:
+        raise unknown_tool(servers, server, tool, inputs, front)
+    mended = checked(definition, await resolve(inputs, servers.results, context))
     if mended.problems:
-        raise _unfit(definition, mended, front)
+        raise refusal(definition, mended, call=partial(front.execute, tool))
+    await servers.require_trust(server)
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
-    servers.warm(server.name)
+    servers.warm(server)
     return await present(
         sent.answer,
         server=server,
@@ -57,6 +57,7 @@ async def execute(
         notes=mended.notes,
         outcome=sent.outcome,
         read_call=front.read,
+        replayed=sent.replayed,
     )
 
 
@@ -98,13 +99,3 @@ def _there_are(names: Sequence[str]) -> str:
         return "It offers none."
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return f"There are {', '.join(f'`{name[:80]}`' for name in names[:_NAMES])}{more}."
-
-
-def _unfit(definition: Definition, mended: Checked, front: Front) -> InvalidArguments:
-    problems = " ".join(mended.problems)
-    return InvalidArguments(
-        f"{problems} Nothing was sent. The tool is {signature(definition)}",
-        instruction=None,
-        next=front.execute(definition.name, mended.corrected),
-        fields={"outcome": "not_sent"},
-    )

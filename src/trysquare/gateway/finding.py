@@ -50,7 +50,9 @@ class Finder:
         )
 
 
-def servers_listing(entries: Mapping[str, ServerEntry], names: Callable[[ServerConfig], list[str] | None]) -> Result[Any]:
+def servers_listing(
+    entries: Mapping[str, ServerEntry], names: Callable[[ServerConfig], list[str] | None]
+) -> Result[Any]:
     """Every server with the names of its tools, or with their number where that would be too long."""
     shown = [_server(entry, names) for entry in entries.values()]
     if len(dump_json(shown)) > MOST_CHARACTERS:

@@ -25,7 +25,7 @@ def shown_command(command: str, args: Sequence[str], env: Mapping[str, str], cwd
     line = shlex.join([command, *_masked_args(args)])
     folder = f" (in {cwd})" if cwd else ""
     names = f" (with {', '.join(sorted(env))})" if env else ""
-    return f"{line}{folder}{names}"
+    return _visible(f"{line}{folder}{names}")
 
 
 def shown_url(url: str) -> str:
@@ -38,7 +38,7 @@ def shown_url(url: str) -> str:
     names = [part.partition("=")[0] for part in parts.query.split("&") if part]
     query = "?" + "&".join(f"{name}={MASK}" for name in names) if names else ""
     base = f"{parts.scheme}://{host}" if parts.scheme else host
-    return f"{base}{masked_text(parts.path)}{query}"
+    return _visible(f"{base}{masked_text(parts.path)}{query}")
 
 
 def launch_digest(*written: object) -> str:
@@ -49,6 +49,11 @@ def launch_digest(*written: object) -> str:
 def masked_text(text: str) -> str:
     """A text with what looks like a token masked; variables stay."""
     return _TOKEN.sub(MASK, text)
+
+
+def _visible(text: str) -> str:
+    """A text in which nothing can hide: what does not show by itself is written as its code."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _masked_args(args: Sequence[str]) -> Iterator[str]:

@@ -73,6 +73,10 @@ class ServerConfig:
     redact: frozenset[str] = frozenset()
     """Arguments that audit and ledger must not hold."""
 
+    def offers(self, tool: str) -> bool:
+        """Whether the entry lets a tool of the server through."""
+        return tool not in self.exclude_tools and (self.include_tools is None or tool in self.include_tools)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrokenServer:

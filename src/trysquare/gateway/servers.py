@@ -6,39 +6,49 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from pydantic_core import from_json
+
+from trysquare.catalog.schema_parts import as_object
+from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.threads import run_in_thread
-from trysquare.gateway.catalogue import Catalogue
+from trysquare.core.types import JsonObject
+from trysquare.gateway.catalogue import Catalogue, OfferKind
 from trysquare.gateway.fleet import Fleet
 from trysquare.gateway.large import LargeResults
 from trysquare.gateway.sending import Sender
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
+from trysquare.gateway.trust import Trust
 
 logger = logging.getLogger("trysquare.gateway")
 
 ASK_AGAIN_SECONDS = 5.0
 """A name that is not known has the server asked again, but not by every call."""
+OFFERS: tuple[tuple[OfferKind, str, str], ...] = (
+    ("prompts", "prompts", "prompts"),
+    ("resources", "resources", "resources"),
+    ("templates", "resources/templates", "resources"),
+)
+"""What a server may offer beside tools: our word, the list that tells, and the capability that it declares."""
+
+Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 
 
 class Servers:
     """What the gateway's tools know and use: the configuration, the catalogue, and the servers that run."""
 
     def __init__(
-        self,
-        *,
-        catalogue: Catalogue,
-        fleet: Fleet,
-        sender: Sender,
-        results: LargeResults,
-        on_tools: Callable[[str], None] = lambda server: None,
+        self, *, catalogue: Catalogue, fleet: Fleet, sender: Sender, results: LargeResults, trust: Trust
     ) -> None:
-        """`on_tools` hears which server's tools are shown otherwise than before."""
         self.catalogue, self.fleet, self.sender, self.results = catalogue, fleet, sender, results
         self.entries: Mapping[str, ServerEntry] = {}
-        self._on_tools = on_tools
+        self.on_change: Callable[[str, Kind], None] = lambda server, kind: None
+        """Hears what is shown otherwise than before, and of which server."""
+        self._trust = trust
+        self._trusted: dict[str, str] = {}
         self._asked_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -63,7 +73,7 @@ class Servers:
     def known(self, server: ServerConfig) -> tuple[Definition, ...] | None:
         """The tools of a server as far as the catalogue has them; None if it was never asked."""
         definitions = self.catalogue.definitions(server.name)
-        return None if definitions is None else tuple(one for one in definitions if is_shown(server, one.name))
+        return None if definitions is None else tuple(one for one in definitions if server.offers(one.name))
 
     def names(self, server: ServerConfig) -> list[str] | None:
         """The names of a server's tools, as far as they are known."""
@@ -74,44 +84,63 @@ class Servers:
         """The tools of a server: at once where they are known, and then it is made ready beside."""
         known = self.known(server)
         if known is None:
-            await self.ask(server.name)
+            await self.ask(server)
             return self.known(server) or ()
-        self.warm(server.name)
+        self.warm(server)
         return known
 
     async def find(self, server: ServerConfig, tool: str) -> Definition | None:
         """One tool of a server. Where it is not known, the server is asked once more."""
-        if not is_shown(server, tool):
+        if not server.offers(tool):
             return None
         found = self.catalogue.find(server.name, tool)
         if found is None and self._may_ask(server.name):
-            await self.ask(server.name)
+            await self.ask(server)
             found = self.catalogue.find(server.name, tool)
         return found
 
-    def warm(self, name: str) -> None:
+    async def require_trust(self, server: ServerConfig) -> None:
+        """Refuse a server that is started or reached otherwise than when a person last agreed."""
+        if self._trusted.get(server.name) != server.launch_digest:
+            await run_in_thread(lambda: self._trust.check(server))
+            self._trusted[server.name] = server.launch_digest
+
+    def warm(self, server: ServerConfig) -> None:
         """Start a server beside the call, and see whether its tools are still those that are known."""
-        if name not in self._asked_at and name not in self._asking:
-            self._beside(self._ask_quietly(name))
+        if server.name not in self._asked_at and server.name not in self._asking:
+            self._beside(self._ask_quietly(server))
 
     def discover(self) -> None:
         """Ask every server that was never asked, beside everything else."""
         for name, entry in self.entries.items():
             if isinstance(entry, ServerConfig) and self.catalogue.definitions(name) is None:
-                self.warm(name)
+                self.warm(entry)
 
-    def changed(self, name: str) -> None:
-        """Take in that a server says its tools are others now."""
-        self._asked_at.pop(name, None)
-        self._beside(self._ask_quietly(name))
+    def hear(self, name: str) -> None:
+        """Take in that a server says it offers something else now."""
+        entry = self.entries.get(name)
+        if isinstance(entry, ServerConfig):
+            self._beside(self._ask_quietly(entry))
 
-    async def ask(self, name: str) -> None:
-        """Ask a server for its tools. Whoever asks meanwhile waits for the same answer."""
-        task = self._asking.get(name)
+    def follow(self, server: ServerConfig, uri: str) -> None:
+        """Have a server tell when one of its resources changes."""
+        self._beside(self._quietly(server.name, self._subscribe(server, uri)))
+
+    async def request(
+        self, server: ServerConfig, method: str, params: JsonObject, context: CallContext | None = None, about: str = ""
+    ) -> JsonObject:
+        """Ask a server something that is no call of a tool."""
+        await self.require_trust(server)
+        body = await self.fleet.request(server.name, method, params, context, about=about)
+        return as_object(from_json(body))
+
+    async def ask(self, server: ServerConfig) -> None:
+        """Ask a server what it offers. Whoever asks meanwhile waits for the same answer."""
+        task = self._asking.get(server.name)
         if task is None:
-            task = asyncio.create_task(self._ask(name))
-            self._asking[name] = task
-            task.add_done_callback(lambda _: self._asking.pop(name, None))
+            task = asyncio.create_task(self._ask(server))
+            self._asking[server.name] = task
+            task.add_done_callback(lambda _: self._asking.pop(server.name, None))
         await asyncio.shield(task)
 
     async def close(self) -> None:
@@ -125,27 +154,46 @@ class Servers:
         asked = self._asked_at.get(name)
         return asked is None or time.monotonic() - asked > ASK_AGAIN_SECONDS
 
-    async def _ask(self, name: str) -> None:
-        definitions = await self.fleet.definitions(name)
-        self._asked_at[name] = time.monotonic()
-        if await run_in_thread(lambda: bool(self.catalogue.take(name, definitions))):
-            self._on_tools(name)
+    async def _ask(self, server: ServerConfig) -> None:
+        await self.require_trust(server)
+        definitions = await self.fleet.definitions(server.name)
+        self._asked_at[server.name] = time.monotonic()
+        taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
+        for held in taken.held:
+            logger.warning("%s of %s is held: %s", held.tool, server.name, " ".join(held.reasons))
+        if taken:
+            self.on_change(server.name, "tools")
+        # Whoever asked for the tools need not wait for what stands beside them.
+        self._beside(self._quietly(server.name, self._ask_offers(server.name)))
 
-    async def _ask_quietly(self, name: str) -> None:
+    async def _subscribe(self, server: ServerConfig, uri: str) -> None:
+        await self.require_trust(server)
+        await self.fleet.subscribe(server.name, uri)
+
+    async def _ask_offers(self, name: str) -> None:
+        greeting = await self.fleet.greeting(name)
+        changed: set[Kind] = set()
+        for kind, listed, capability in OFFERS:
+            entries = await self.fleet.listed(name, listed) if greeting.offers(capability) else []
+            if await run_in_thread(lambda kind=kind, entries=entries: self.catalogue.take_offer(name, kind, entries)):
+                changed.add("prompts" if kind == "prompts" else "resources")
+        for kind in sorted(changed):
+            self.on_change(name, kind)
+
+    async def _ask_quietly(self, server: ServerConfig) -> None:
+        await self._quietly(server.name, self.ask(server))
+
+    async def _quietly(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Work that nobody waits for: what keeps it from being done is logged, and told to whoever calls next."""
         try:
-            await self.ask(name)
+            await work
         except ToolError as error:
-            logger.warning("%s cannot be asked for its tools: %s", name, error)
+            logger.warning("%s cannot be asked what it offers: %s", name, error)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
-
-
-def is_shown(server: ServerConfig, tool: str) -> bool:
-    """Whether the configuration lets a tool of a server be seen and used."""
-    return tool not in server.exclude_tools and (server.include_tools is None or tool in server.include_tools)
 
 
 def usable(entry: ServerEntry) -> ServerConfig:

@@ -26,18 +26,18 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 def signature(definition: Definition) -> str:
     """One line about a tool: how it is called, and what it is for."""
-    called = f"{_name(definition.name)}{inputs_text(definition)}"
+    called = f"{_name(definition.name)}({inputs_text(definition)})"
     purpose = one_line(definition.description or definition.title or "")
     return short(f"{called} - {purpose}" if purpose else called, LONGEST + _LINE)
 
 
 def inputs_text(definition: Definition) -> str:
-    """The inputs of a tool in brackets, required ones first: `(owner, labels?: str[] = [])`."""
+    """The inputs of a tool, required ones first: `owner, repo, labels?: str[] = []`."""
     whole = as_object(definition.input_schema)
     properties, required = properties_of(resolved(whole, whole)), set(required_of(resolved(whole, whole)))
     ordered = sorted(properties.items(), key=lambda item: item[0] not in required)
     parts = [_parameter(name, part, name in required, whole) for name, part in ordered]
-    return f"({_joined(parts, LONGEST)})"
+    return _joined(parts, LONGEST)
 
 
 def one_line(text: str) -> str:

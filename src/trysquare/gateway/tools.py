@@ -25,6 +25,7 @@ from trysquare.gateway.executing import execute, unknown_tool
 from trysquare.gateway.finding import Finder, servers_listing
 from trysquare.gateway.fronts import Front, gateway_front, server_front, upstream_front
 from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.large import ReadOn
 from trysquare.gateway.listing import listing, tool_listing
 from trysquare.gateway.naming import GATEWAY, READ, space_of, upstream_name
 from trysquare.gateway.reading import read_result
@@ -67,7 +68,7 @@ def read_tool(servers: Servers) -> Tool:
     """The tool that reads large results, for listings that have no tool with actions."""
 
     async def run(call: ReadCall, context: CallContext) -> Result[Any]:
-        return await _read(servers, call, context)
+        return await _read(servers, call, context, lambda reading: {"tool": READ, "arguments": reading})
 
     return _tool(READ, "Read a part of a large result of a server.", READ_ARGUMENTS, run, _FULL, read_only=True)
 
@@ -129,7 +130,7 @@ async def _do(
             servers, server, call.tool_name, call.tool_inputs, context, front=front, request_key=call.request_key
         )
     if call.action == "read":
-        return await _read(servers, _reading(call, front), context)
+        return await _read(servers, _reading(call, front), context, front.read)
     if call.tool_name:
         found = await servers.find(server, call.tool_name)
         if found is None:
@@ -140,7 +141,8 @@ async def _do(
 
 async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:
     if call.action == "read":
-        return await _read(servers, _reading(call, server_front(GATEWAY)), context)
+        front = server_front(GATEWAY)
+        return await _read(servers, _reading(call, front), context, front.read)
     if call.action == "execute":
         return await _by_tool_alone(servers, call, context)
     return finder.find(call.query) if call.query else servers_listing(servers.entries, servers.names)
@@ -173,7 +175,7 @@ def _reading(call: ServerCall, front: Front) -> ReadCall:
         ) from None
 
 
-async def _read(servers: Servers, call: ReadCall, context: CallContext) -> Result[Any]:
+async def _read(servers: Servers, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
     return await read_result(
         servers.results,
         call.handle,
@@ -182,6 +184,7 @@ async def _read(servers: Servers, call: ReadCall, context: CallContext) -> Resul
         offset=call.offset,
         length=call.length,
         context=context,
+        read_call=read_call,
     )
 
 

@@ -1,20 +1,40 @@
-"""The gateway's tools as one set, which follows the configuration, the catalogue and the servers."""
+"""The gateway's door: opens the servers of a configuration, follows its changes, and yields their tools."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
+from trysquare.core.resource import Resource
+from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset
+from trysquare.gateway.catalogue import Catalogue
+from trysquare.gateway.config import GatewayConfig, read_config
 from trysquare.gateway.finding import Finder, Offered
+from trysquare.gateway.fleet import open_fleet
+from trysquare.gateway.large import LargeResults
+from trysquare.gateway.ledger import Ledger
 from trysquare.gateway.naming import SEPARATOR, space_of
+from trysquare.gateway.sending import Sender
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
-from trysquare.gateway.servers import Servers
+from trysquare.gateway.servers import Kind, Servers
 from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool
+from trysquare.gateway.trust import Trust
+from trysquare.gateway.upstream_resources import UpstreamOffers
+from trysquare.gateway.watching import config_changes
+from trysquare.store.command_pins import CommandPins
+from trysquare.store.ledger import CallLedger
+from trysquare.store.lazy import Transactions
 
 logger = logging.getLogger("trysquare.gateway")
+
+T = TypeVar("T")
 
 
 class GatewayToolset(ChangingToolset):
@@ -23,36 +43,76 @@ class GatewayToolset(ChangingToolset):
     def __init__(self, servers: Servers) -> None:
         super().__init__()
         self.servers = servers
+        self._offers = UpstreamOffers(servers)
         self._finder = Finder(lambda: self._offered)
         self._offered: dict[str, Offered] = {}
         self._told: dict[str, tuple[str, ...]] = {}
         """The names of tools in each server's description."""
+        self._announced: set[str] = set()
+        """Servers that said themselves that their tools are others now."""
 
     def use(self, entries: Mapping[str, ServerEntry]) -> None:
         """Go on with these servers, and tell the listeners if that makes other tools."""
         same = {name for name, entry in entries.items() if self.servers.entries.get(name) == entry}
         self.servers.use(entries)
-        self._told = {
-            name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()
-        }
-        self.rebuild()
+        self._told = {name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()}
+        self.rebuild_tools()
+        self.rebuild_prompts()
+        self.rebuild_resources()
 
-    def take_over(self, server: str) -> None:
-        """A server says that its tools are others now: this is no doing of a call, so its description may change."""
-        if (entry := self.servers.entries.get(server)) is not None:
-            self._told[server] = self._names(entry)
-        self.rebuild()
+    def hear(self, server: str, change: str) -> None:
+        """What a server tells of itself: that a list of it is another one, or the address of a resource that changed."""
+        if change not in ("tools", "prompts", "resources"):
+            self.notify(change)
+            return
+        if change == "tools":
+            self._announced.add(server)
+        self.servers.hear(server)
 
-    def rebuild(self) -> None:
+    def take_over(self, server: str, kind: Kind) -> None:
+        """Show what is known now of a server."""
+        if kind == "prompts":
+            self.rebuild_prompts()
+        elif kind == "resources":
+            self.rebuild_resources()
+        else:
+            entry = self.servers.entries.get(server)
+            if server in self._announced and entry is not None:
+                self._told[server] = self._names(entry)
+            self._announced.discard(server)
+            self.rebuild_tools()
+
+    def rebuild_tools(self) -> None:
         """Make the tools anew from what is known, and tell the listeners if they are others."""
         known = {tool.name: tool for tool in self.tools()}
         made = [_kept(known.get(tool.name), tool) for tool in self._made()]
         if len(made) != len(known) or any(known.get(tool.name) is not tool for tool in made):
             self.replace(tools=made)
 
+    def rebuild_prompts(self) -> None:
+        """Make the prompts anew, and tell the listeners if there are any."""
+        found = first_of((one.name, one) for server in self._usable() for one in self._offers.prompts(server))
+        if found or self.prompts():
+            self.replace(prompts=found.values())
+
+    def rebuild_resources(self) -> None:
+        """Make resources and templates anew, and tell the listeners if there are any."""
+        servers = self._usable()
+        found = first_of((one.uri, one) for server in servers for one in self._offers.resources(server))
+        forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
+        if found or forms or self.resources() or self.templates():
+            self.replace(resources=found.values(), templates=forms.values())
+
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""
         return super().find(name) or self._late(name)
+
+    def find_resource(self, uri: str) -> Resource | None:
+        """A resource by its address; also one that only its server knows to be of a template's form."""
+        return super().find_resource(uri) or self._offers.by_form(uri, self._usable())
+
+    def _usable(self) -> list[ServerConfig]:
+        return [entry for entry in self.servers.entries.values() if isinstance(entry, ServerConfig)]
 
     def _names(self, entry: ServerEntry) -> tuple[str, ...]:
         return tuple(self.servers.names(entry) or ()) if isinstance(entry, ServerConfig) else ()
@@ -79,11 +139,20 @@ class GatewayToolset(ChangingToolset):
             yield Offered(tool=kept, server=entry, definition=definition)
 
     def _late(self, name: str) -> Tool | None:
-        for entry in self.servers.entries.values():
-            start = space_of(entry.tool_name) + SEPARATOR
-            if isinstance(entry, ServerConfig) and name.startswith(start) and self.servers.known(entry) is None:
-                return late_tool(self.servers, entry, name, name.removeprefix(start))
+        for server in self._usable():
+            start = space_of(server.tool_name) + SEPARATOR
+            if name.startswith(start) and self.servers.known(server) is None:
+                return late_tool(self.servers, server, name, name.removeprefix(start))
         return None
+
+
+def first_of(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """Things by name; of two that several servers call the same, the one that the configuration names first."""
+    found: dict[str, T] = {}
+    for name, thing in pairs:
+        if found.setdefault(name, thing) is not thing:
+            logger.warning("%s is offered by several servers; that of the first is used", name)
+    return found
 
 
 def _kept(known: Tool | None, made: Tool) -> Tool:
@@ -100,3 +169,62 @@ def _refused(name: str, group: list[Offered]) -> Tool:
     told = " and ".join(f"{tool} of {server.name}" for server, tool in owners)
     logger.warning("%s would all be %s; call them through the tools of their servers", told, name)
     return colliding_tool(name, owners)
+
+
+@asynccontextmanager
+async def gateway_toolset(
+    paths: Sequence[Path], *, state: Transactions, folder: Path, discover: bool = False, watch: bool = True
+) -> AsyncGenerator[GatewayToolset]:
+    """The tools of the servers that some files name. A file that cannot be read at all is found when the door opens.
+
+    `state` and `folder` are the user's: pins and catalogue, and what calls leave behind. `discover` asks the servers
+    that are not known yet, once the door is open.
+    """
+    config = await run_in_thread(lambda: read_config(*paths))
+    heard: list[GatewayToolset] = []
+
+    def hear(server: str, change: str) -> None:
+        for toolset in heard:
+            toolset.hear(server, change)
+
+    async with AsyncExitStack() as stack:
+        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear))
+        ledger = Ledger(CallLedger(folder / "ledger.db"))
+        stack.push_async_callback(ledger.close)
+        results = LargeResults(folder / "results")
+        stack.callback(results.close)
+        servers = Servers(
+            catalogue=Catalogue(state),
+            fleet=fleet,
+            sender=Sender(fleet, ledger),
+            results=results,
+            trust=Trust(CommandPins(state)),
+        )
+        stack.push_async_callback(servers.close)
+        toolset = GatewayToolset(servers)
+        servers.on_change = toolset.take_over
+        toolset.use(config.servers)
+        heard.append(toolset)
+        if discover:
+            servers.discover()
+        if watch:
+            stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
+        yield toolset
+
+
+def usable_servers(config: GatewayConfig) -> dict[str, ServerConfig]:
+    """The servers of a configuration that can be started or reached."""
+    return {name: entry for name, entry in config.servers.items() if isinstance(entry, ServerConfig)}
+
+
+async def _follow(toolset: GatewayToolset, config: GatewayConfig) -> None:
+    async for changed in config_changes(config):
+        await toolset.servers.fleet.replace(usable_servers(changed))
+        toolset.use(changed.servers)
+        logger.info("the configuration was read again; it names %s servers", len(changed.servers))
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

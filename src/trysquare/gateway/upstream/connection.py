@@ -133,6 +133,11 @@ class Connection:
         """Requests that have not been answered yet."""
         return len(self._exchanges)
 
+    @property
+    def next_id(self) -> RequestId:
+        """The id of the request that is sent next."""
+        return self._last_id + 1
+
     async def open(self) -> None:
         """Open the channel. Raises `Unreachable`."""
         await self.channel.open(self)

@@ -87,7 +87,7 @@ def decode_progress(params: msgspec.Raw) -> Progress | None:
         return None
 
 
-def decode_object(raw: msgspec.Raw) -> JsonObject:
+def decode_object(raw: msgspec.Raw | bytes) -> JsonObject:
     """A part of a message as values. What is missing is an empty object; raises `NotAFrame` for anything else."""
     try:
         return _object.decode(raw) if len(raw) else {}

@@ -1,0 +1,202 @@
+"""Call: one request of a caller on its way through a server, with the questions that come back before the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from trysquare.core.client_requests import ClientRequest
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ToolError
+from trysquare.core.types import JsonObject
+from trysquare.gateway import failures
+from trysquare.gateway.answer import Answer
+from trysquare.gateway.upstream import frames
+from trysquare.gateway.upstream.channel import Loss, Unreachable
+from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest
+from trysquare.gateway.upstream.frames import NotAFrame
+from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
+
+if TYPE_CHECKING:
+    from trysquare.gateway.upstream.session import Session
+
+MAX_ROUNDS = 16
+"""How often a server may ask back in one call."""
+_TIMED_OUT: Final = Loss(reason="The call ran out of time.")
+_PAUSE_SECONDS = 0.1
+
+
+class Call:
+    """One request of a caller. Left with a question open, it stays under way, and `finish` takes it up again."""
+
+    def __init__(self, session: Session, method: str, about: str, fields: bytes) -> None:
+        self.session = session
+        self.context: CallContext | None = None
+        """Whose call it is."""
+        self.notes: list[str] = []
+        self._method = method
+        self._about = about
+        self._fields = fields
+        """The parameters in JSON, without the brackets around them."""
+        self._resumption = b""
+        self._asked = 0
+        self._time_left = session.config.timeout
+        self._exchange: Exchange | None = None
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request under way."""
+        assert self._exchange is not None
+        return self._exchange
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the server has answered for now; if that was a question, any session may bring it what it needs."""
+        return self.exchange.outcome is not None
+
+    def begin(self, context: CallContext, on_sent: Callable[[], None]) -> None:
+        """Send it. Raises `Unreachable` where nothing was sent."""
+        self.context = context
+        on_sent()
+        self._send(context)
+
+    async def finish(self, context: CallContext) -> Answer:
+        """Wait for the answer, asking and telling the caller meanwhile.
+
+        A question that the client has to bring the answer to in a call of its own leaves this with `InputRequired`,
+        and then the call stays under way.
+        """
+        self.context = context
+        while True:
+            try:
+                await self._settled(context)
+            except (asyncio.CancelledError, ToolError):
+                self.abandon()
+                raise
+            answer = self._answer()
+            if answer is not None:
+                return answer
+            await self._ask_again(context)
+
+    def abandon(self) -> None:
+        """Take it back."""
+        self.session.end(self)
+
+    def ask(self, request: ServerRequest) -> None:
+        """Have the caller asked."""
+        self.exchange.questions.append(request)
+        self.exchange.wake()
+
+    def _send(self, context: CallContext) -> None:
+        self._exchange = self.session.begin(self, self._method, self._about, self._params(context))
+
+    def _params(self, context: CallContext) -> bytes:
+        meta = self.session.stamp_for(context)
+        if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
+            token = b'"progressToken":%d' % self.session.connection.next_id
+            meta = meta + b"," + token if meta else token
+        parts = [self._fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
+        return b"{" + b",".join([part for part in parts if part]) + b"}"
+
+    async def _settled(self, context: CallContext) -> None:
+        exchange = self.exchange
+        while exchange.outcome is None:
+            await self._stirred(exchange, context)
+            if exchange.progress is not None:
+                told, exchange.progress = exchange.progress, None
+                await context.progress(told.progress, told.total, told.message)
+            if exchange.questions and exchange.outcome is None:
+                await self._pass_on(exchange.questions[0], context)
+                exchange.questions.popleft()
+
+    async def _stirred(self, exchange: Exchange, context: CallContext) -> None:
+        """Wait for the server, within the time that this call still has. Time that a person takes does not count."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        rest = context.remaining()
+        seconds = self._time_left if rest is None else min(rest, self._time_left)
+        timer = loop.call_later(seconds, exchange.settle, _TIMED_OUT)
+        try:
+            await exchange.stir()
+        finally:
+            timer.cancel()
+            self._time_left -= loop.time() - began
+
+    async def _pass_on(self, request: ServerRequest, context: CallContext) -> None:
+        """Put a question of an earlier-era server to the client, and its answer to the server."""
+        server = self.session.config.name
+        try:
+            params = frames.decode_object(request.params)
+            question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
+            answers = await context.request(question)
+        except (CannotAsk, NotAFrame, ToolError) as error:
+            self.session.connection.refuse(request, frames.METHOD_NOT_FOUND, str(error))
+        else:
+            self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
+        self._asked += 1
+
+    def _answer(self) -> Answer | None:
+        """The answer, or None if it is a question of the modern era."""
+        config, last_words = self.session.config, self.session.connection.channel.last_words
+        if self.exchange.outcome is _TIMED_OUT:
+            self.session.suspect(self)
+            raise failures.timed_out(config.name, self._about, config.timeout)
+        self.session.end(self)
+        try:
+            result = self.exchange.result()
+            head = frames.decode_head(result)
+        except Lost as error:
+            raise failures.lost(config.name, error.loss, last_words=last_words()) from None
+        except Refused as error:
+            raise failures.refused(config.name, self._about, error.error) from None
+        except NotAFrame as error:
+            raise failures.unreadable(config.name, self._about, str(error)) from None
+        if head.result_type == "input_required":
+            return None
+        # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
+        body = bytes(result).replace(b"\n", b" ")
+        return Answer(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
+
+    async def _ask_again(self, context: CallContext) -> None:
+        """Bring a server of the modern era what it needs, and send the request again with it, as it wants."""
+        asked = frames.decode_object(self.exchange.result())
+        self._count_round()
+        responses = await self._responses(asked.get("inputRequests"), context)
+        parts = [b'"inputResponses":' + frames.encode(responses)] if responses else []
+        if asked.get("requestState") is not None:
+            parts.append(b'"requestState":' + frames.encode(asked["requestState"]))
+        self._resumption = b",".join(parts)
+        self._asked += 1
+        try:
+            self._send(context)
+        except Unreachable as error:
+            raise failures.not_sent(self.session.config.name, error.loss) from None
+
+    async def _responses(self, requests: Any, context: CallContext) -> JsonObject:
+        if not isinstance(requests, dict) or not requests:
+            # The server only wants to be asked again later.
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return {}
+        wanted = self._questions(cast(Mapping[str, Any], requests))
+        answers = await context.request(*wanted.values())
+        return {name: answer_to_wire(question, answers[question.key]) for name, question in wanted.items()}
+
+    def _questions(self, requests: Mapping[str, Any]) -> dict[str, ClientRequest]:
+        server = self.session.config.name
+        try:
+            return {
+                name: question_from_wire(
+                    str(request.get("method")), request.get("params") or {}, server=server, key=self._key(name)
+                )
+                for name, request in requests.items()
+            }
+        except (CannotAsk, AttributeError) as error:
+            raise failures.unreadable(server, self._about, f"it asks for what cannot be had: {error}") from None
+
+    def _key(self, name: str) -> str:
+        return f"{self.session.config.name}.{self._asked}.{name}"
+
+    def _count_round(self) -> None:
+        if self._asked >= MAX_ROUNDS:
+            raise failures.unreadable(self.session.config.name, self._about, f"it asked back {MAX_ROUNDS} times")
