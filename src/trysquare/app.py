@@ -296,6 +296,16 @@ def workflow_store(settings: Settings, states: LazyStates, project: Path) -> Wor
     return open_workflows(settings.database.get_secret_value(), project)
 
 
+@asynccontextmanager
+async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The debugger's tools. Programs run in the project's folder unless a call names another."""
+    from trysquare.debug.config import DebugConfig
+    from trysquare.debug.toolset import debug_toolset
+
+    async with debug_toolset(DebugConfig(root=settings.project.resolve())) as toolset:
+        yield toolset
+
+
 @contextmanager
 def guide_states() -> Generator[LazyStates]:
     """The state files of projects and of the user, closed at the end of the block."""
@@ -326,7 +336,7 @@ ROOMS = (
     Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),
-    Room(name="debug", key="debug"),
+    Room(name="debug", key="debug", door=debug_tools),
     Room(name="agents", key="agents"),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -93,6 +93,7 @@ class Session:
         self._numbers = 0
         self._place = _Place()
         self._stop_count = 0
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def debugger(self) -> Debugger:
@@ -151,6 +152,22 @@ class Session:
                 if self.on_child is not None:
                     self.on_child(event)
 
+    def has_started(self) -> None:
+        """The debugger has let the program go."""
+        if self._place.status is Status.STARTING:
+            self._move(Status.RUNNING)
+
+    def watch(self, work: Coroutine[None, None, None]) -> None:
+        """Keep a task for as long as the session lives."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def drop_tasks(self) -> None:
+        """End what `watch` was given."""
+        for task in self._tasks:
+            task.cancel()
+
     def require_stopped(self) -> Stopped:
         """The stop at which the program stands, or an error that says what it does instead."""
         if self._place.stop is not None:
@@ -178,6 +195,12 @@ class Session:
             if self._place.status is Status.RUNNING:
                 self._move(Status.PAUSED, stop=stop)
             raise
+        return await self.wait(timeout=timeout)
+
+    async def go(self, *, timeout: float) -> Outcome:
+        """Let the program begin, once its breakpoints are set, and wait for what comes of it."""
+        await self.debugger.start()
+        self.has_started()
         return await self.wait(timeout=timeout)
 
     async def wait(self, *, timeout: float) -> Outcome:

@@ -23,6 +23,8 @@ def run(report_file: str, options: dict[str, Any], target: list[str], recording:
         code = _RUNNERS[options["kind"]](options, target, kept, found, runpy)
     finally:
         recording_module.stop()
+        if code and found["outcome"] == "passed":
+            found["outcome"] = "exited"
         found.update(exit_code=code, seconds=round(time.perf_counter() - begun, 3), lines=kept.lines, full=kept.is_full)
         _write(report_file, found)
     sys.stdout.flush()
@@ -47,7 +49,7 @@ def _run_program(options: dict[str, Any], target: list[str], kept: Any, found: d
         else:
             runpy.run_path(target[0], run_name="__main__")
     except SystemExit as ended:
-        return _exit_code(ended, found)
+        return _exit_code(ended)
     except BaseException as error:  # noqa: BLE001 - whatever ends the program is what we are here to tell
         recording_module.stop()
         _note_failure(error, kept, found, name=target[0])
@@ -67,15 +69,11 @@ def _outside_runner(error: BaseException) -> Any:
     return trace
 
 
-def _exit_code(ended: SystemExit, found: dict[str, Any]) -> int:
+def _exit_code(ended: SystemExit) -> int:
     if ended.code is None or isinstance(ended.code, int):
-        code = int(ended.code or 0)
-    else:
-        sys.stderr.write(f"{ended.code}\n")
-        code = 1
-    if code and found["outcome"] == "passed":
-        found["outcome"] = "exited"
-    return code
+        return int(ended.code or 0)
+    sys.stderr.write(f"{ended.code}\n")
+    return 1
 
 
 def _note_failure(error: BaseException, kept: Any, found: dict[str, Any], *, name: str) -> None:

@@ -1,0 +1,47 @@
+"""`trysquare explain TARGET`: why a test or program fails, for a person."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from trysquare.cli.output import print_json
+from trysquare.core.errors import ConfigurationError
+from trysquare.debug.config import DebugConfig
+from trysquare.debug.explain import TIMEOUT, explain_failure
+from trysquare.debug.targets import read_target
+from trysquare.debug.tools.explain import told, workspace
+from trysquare.processes.nursery import open_nursery
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and options of `explain`."""
+    parser.add_argument(
+        "target", metavar="TARGET", nargs="+",
+        help="a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`",
+    )  # fmt: skip
+    parser.add_argument("--project", type=Path, default=Path("."), help="the folder to run in (default: this one)")
+    parser.add_argument("--python", metavar="PATH", help="the Python to use (default: that of the folder's .venv)")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds it may run (default: %(default)g)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain; 0 if there is an explanation or nothing failed, 1 if it could not be found out."""
+    return asyncio.run(_run(arguments))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.project.is_dir():
+        raise ConfigurationError(f"`{arguments.project}` is no folder.", where="--project")
+    root = workspace(None, DebugConfig(root=arguments.project))
+    target = read_target(" ".join(arguments.target), root, runtime=arguments.python)
+    async with open_nursery() as nursery:
+        explained = await explain_failure(target, root, nursery, timeout=arguments.timeout)
+    result = told(explained, root, str(target))
+    if arguments.json:
+        print_json(result.to_json())
+    else:
+        print(result.value)
+    return 0 if result.success else 1

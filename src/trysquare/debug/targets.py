@@ -1,0 +1,92 @@
+"""Targets: what a person or a model names to be run, told apart: tests, a Python program, or any other command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from trysquare.core.errors import ErrorCode, InvalidArguments
+
+Kind: TypeAlias = Literal["pytest", "unittest", "program", "module", "command"]
+_PYTHON = re.compile(r"(?:.*/)?(?:python(?:\d(?:\.\d+)?)?|pypy\d?)(?:\.exe)?")
+_TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test)\.py")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """What to run: its kind, its words, and the Python for it, where it is Python."""
+
+    kind: Kind
+    words: tuple[str, ...]
+    python: str = ""
+
+    @property
+    def is_python(self) -> bool:
+        return self.kind != "command"
+
+    def __str__(self) -> str:
+        head = {"pytest": ["pytest"], "unittest": ["python", "-m", "unittest"], "module": ["python", "-m"]}
+        return shlex.join([*head.get(self.kind, []), *self.words])
+
+
+def read_target(text: str, root: Path, *, runtime: str | None = None) -> Target:
+    """What a text names: a pytest node id, a test file, a Python file, or a command line."""
+    words = _words(text)
+    python = runtime or python_of(root)
+    first, *rest = words
+    if _PYTHON.fullmatch(first):
+        return _of_python(rest, python=runtime or (first if "/" in first else python), text=text)
+    if first in ("pytest", "py.test"):
+        return Target(kind="pytest", words=tuple(rest), python=python)
+    if "::" in first or (_TEST_FILE.fullmatch(Path(first).name) and not rest):
+        return Target(kind="pytest", words=tuple(words), python=python)
+    if first.endswith(".py"):
+        return Target(kind="program", words=tuple(words), python=python)
+    return Target(kind="command", words=tuple(words))
+
+
+def python_of(root: Path, environment: Mapping[str, str] | None = None) -> str:
+    """The Python of a workspace: that of its own environment, of the active one, or the one that runs us."""
+    known = os.environ if environment is None else environment
+    folders = [root / ".venv", root / "venv", *([Path(known["VIRTUAL_ENV"])] if known.get("VIRTUAL_ENV") else [])]
+    for folder in folders:
+        if (found := folder / "bin" / "python").exists():
+            return str(found)
+    return sys.executable
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InvalidArguments(f"`target` cannot be read as a command: {error}.") from None
+    if not words:
+        raise InvalidArguments(
+            "`target` is empty.",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+            instruction="Name a failing test, such as tests/test_x.py::test_y, or a command.",
+        )
+    return words
+
+
+def _of_python(rest: list[str], *, python: str, text: str) -> Target:
+    match rest:
+        case ["-m", "pytest", *words]:
+            return Target(kind="pytest", words=tuple(words), python=python)
+        case ["-m", "unittest", *words] if words:
+            return Target(kind="unittest", words=tuple(words), python=python)
+        case ["-m", module, *words]:
+            return Target(kind="module", words=(module, *words), python=python)
+        case [first, *words] if not first.startswith("-"):
+            return Target(kind="program", words=(first, *words), python=python)
+        case _:
+            raise InvalidArguments(
+                f"`{text}` is no program that can be recorded.",
+                instruction="Name a file, `python -m MODULE`, or a test; options of Python itself are not passed on.",
+            )

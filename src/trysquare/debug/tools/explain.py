@@ -1,0 +1,96 @@
+"""debug_explain: why a test or program fails, in one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from trysquare.core.arguments import ToolArguments
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.metadata import Example
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool, tool
+from trysquare.debug.config import DebugConfig
+from trysquare.debug.explain import Explained, explain_failure
+from trysquare.debug.targets import read_target
+from trysquare.processes.nursery import Nursery
+
+
+class Explain(ToolArguments):
+    """Arguments of explain."""
+
+    target: Annotated[str, Field(description="A failing pytest node id, or a command such as `python app.py`")]
+    workspace_root: Annotated[str | None, Field(description="Folder to run in")] = None
+    timeout: Annotated[float, Field(description="Seconds it may run", gt=0, le=600)] = 60.0
+    runtime_path: Annotated[str | None, Field(description="The Python to use")] = None
+
+
+def explain_tool(config: DebugConfig, nursery: Nursery) -> Tool:
+    """The tool that explains a failure."""
+
+    async def explain(args: Explain, context: CallContext) -> Result[Any]:
+        """Run a failing test or program once and say why it fails."""
+        root = workspace(args.workspace_root, config)
+        target = read_target(args.target, root, runtime=args.runtime_path)
+        if not target.is_python:
+            raise ToolError(
+                f"`{target.words[0]}` is no Python program, and only those can be explained.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Start it with session_start and look where it stops.",
+            )
+        explained = await explain_failure(target, root, nursery, timeout=args.timeout)
+        return told(explained, root, str(target))
+
+    return tool(
+        explain,
+        room="debug",
+        category="debug",
+        requirement="required",
+        use_when="a test or program fails and you want to know why; it answers in one call",
+        avoid_when="the program does not fail: start a session and look into it",
+        limits="runs the program once, recorded; it takes a few times longer than by itself",
+        read_only=False,
+        result_limit=None,
+        examples=(
+            Example(
+                arguments={"target": "tests/test_cart.py::test_total"},
+                explanation="Why that test fails: the value to blame, the line that made it, what ran.",
+            ),
+        ),
+    )
+
+
+def workspace(given: str | None, config: DebugConfig) -> Path:
+    """The folder to work in, or an error that names what is wrong with it."""
+    root = (config.root / (given or "")).expanduser().resolve()
+    if root.is_dir():
+        return root
+    raise InvalidArguments(
+        f"workspace_root `{given}` is no folder.",
+        instruction="Give the path of the project's folder.",
+    )
+
+
+def told(explained: Explained, root: Path, target: str) -> Result[Any]:
+    """What is answered: each failure's explanation, or that there was none to explain."""
+    data = {"outcome": explained.outcome, "exit_code": explained.exit_code, "seconds": explained.seconds}
+    if not explained.failures:
+        return _nothing_failed(explained, target, data)
+    share = 1900 // len(explained.failures)
+    texts = [explanation.to_text(str(root), longest=share) for _, explanation in explained.failures]
+    notes = ("The recording reached its limit of lines; what came later is not known.",) if explained.full else ()
+    return Result.ok("\n\n".join(texts), warnings=notes, fields=data)
+
+
+def _nothing_failed(explained: Explained, target: str, data: dict[str, Any]) -> Result[Any]:
+    if explained.outcome == "passed":
+        return Result.ok(f"`{target}` did not fail: it ended with exit code {explained.exit_code}.", fields=data)
+    raise ToolError(
+        f"`{target}` ended ({explained.outcome}, exit code {explained.exit_code}) without an exception to explain.",
+        code=ErrorCode.EXECUTION_FAILED,
+        instruction="Read the output. Where no test ran, check the name.",
+        fields={**data, "output": explained.output[-1000:]},
+    )
