@@ -121,7 +121,7 @@ def _without_report(status: int | None, output: str, *, finished: bool, timeout:
         raise ToolError(
             f"The program still ran after {timeout:g} s and was stopped.",
             code=ErrorCode.EXECUTION_TIMEOUT,
-            instruction="Give a longer timeout, or a smaller test. To see where it hangs, start a session and pause it.",
+            instruction="Give a longer timeout, or a smaller test. To see where it hangs, pause it in a session.",
             fields={"output": output[-_TAIL // 2 :]},
         )
     if status is not None and status < 0:
