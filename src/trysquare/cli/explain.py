@@ -8,10 +8,9 @@ from pathlib import Path
 
 from trysquare.cli.output import print_json
 from trysquare.core.errors import ConfigurationError
-from trysquare.debug.config import DebugConfig
 from trysquare.debug.explain import TIMEOUT, explain_failure
 from trysquare.debug.targets import read_target
-from trysquare.debug.tools.explain import told, workspace
+from trysquare.debug.tools.explain import told
 from trysquare.processes.nursery import open_nursery
 
 
@@ -35,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     if not arguments.project.is_dir():
         raise ConfigurationError(f"`{arguments.project}` is no folder.", where="--project")
-    root = workspace(None, DebugConfig(root=arguments.project))
+    root = arguments.project.resolve()
     target = read_target(" ".join(arguments.target), root, runtime=arguments.python)
     async with open_nursery() as nursery:
         explained = await explain_failure(target, root, nursery, timeout=arguments.timeout)

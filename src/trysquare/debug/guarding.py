@@ -18,13 +18,48 @@ class Effect(StrEnum):
 
 
 PURE_BUILTINS = frozenset(
-    {
-        "abs", "all", "any", "bin", "bool", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate",
-        "float", "frozenset", "hasattr", "hex", "id", "int", "isinstance", "issubclass", "len", "list", "max", "min", "oct",
-        "ord", "pow", "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "type",
+    [
+        "abs",
+        "all",
+        "any",
+        "bin",
+        "bool",
+        "bytes",
+        "callable",
+        "chr",
+        "complex",
+        "dict",
+        "divmod",
+        "enumerate",
+        "float",
+        "frozenset",
+        "hasattr",
+        "hex",
+        "id",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "list",
+        "max",
+        "min",
+        "oct",
+        "ord",
+        "pow",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "slice",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "type",
         "zip",
-    }
-)  # fmt: skip
+    ]
+)
 """Functions of Python that change nothing themselves. What they call of a value's own class is that class's reading."""
 _WRITES = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")

@@ -87,6 +87,8 @@ class Session:
         self.output = OutputLog()
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
+        self.allows_side_effects = False
+        """Whether expressions may call and assign."""
         self.on_child: Callable[[ChildStarted], None] | None = None
         self._debugger: Debugger | None = None
         self._breakpoints: dict[int, Breakpoint] = {}

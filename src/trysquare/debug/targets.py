@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -29,6 +29,10 @@ class Target:
     @property
     def is_python(self) -> bool:
         return self.kind != "command"
+
+    def with_words(self, more: Sequence[str]) -> Target:
+        """The same with more words at its end."""
+        return replace(self, words=(*self.words, *more))
 
     def __str__(self) -> str:
         head = {"pytest": ["pytest"], "unittest": ["python", "-m", "unittest"], "module": ["python", "-m"]}

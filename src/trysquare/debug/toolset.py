@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import FixedToolset, Toolset
 from trysquare.debug.config import DebugConfig
+from trysquare.debug.desk import Desk
+from trysquare.debug.engines.python import PythonEngine
+from trysquare.debug.sessions import Sessions
 from trysquare.debug.tools.explain import explain_tool
+from trysquare.debug.tools.keeping import session_tool
+from trysquare.debug.tools.looking import inspect_tool
+from trysquare.debug.tools.moving import execute_tool, step_tool
+from trysquare.debug.tools.placing import breakpoint_tool
+from trysquare.debug.tools.starting import start_tool
 from trysquare.processes.nursery import open_nursery
 
 PREFIX = "debug"
+TOOLS: tuple[Callable[[Desk], Tool], ...] = (
+    explain_tool,
+    start_tool,
+    execute_tool,
+    step_tool,
+    inspect_tool,
+    breakpoint_tool,
+    session_tool,
+)
 
 
 @asynccontextmanager
 async def debug_toolset(config: DebugConfig) -> AsyncGenerator[Toolset]:
     """The debugger's tools. Every program that they started has ended when the block is left."""
     async with open_nursery() as nursery:
-        tools = [explain_tool(config, nursery)]
-        yield FixedToolset(replace(tool, metadata=replace(tool.metadata, prefix=PREFIX)) for tool in tools)
+        sessions = Sessions(nursery, [PythonEngine()])
+        desk = Desk(config=config, nursery=nursery, sessions=sessions)
+        try:
+            yield FixedToolset(_prefixed(make(desk)) for make in TOOLS)
+        finally:
+            await sessions.close()
+
+
+def _prefixed(tool: Tool) -> Tool:
+    return replace(tool, metadata=replace(tool.metadata, prefix=PREFIX))

@@ -9,14 +9,13 @@ from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.debug.config import DebugConfig
+from trysquare.debug.desk import Desk
 from trysquare.debug.explain import Explained, explain_failure
 from trysquare.debug.targets import read_target
-from trysquare.processes.nursery import Nursery
 
 
 class Explain(ToolArguments):
@@ -28,12 +27,12 @@ class Explain(ToolArguments):
     runtime_path: Annotated[str | None, Field(description="The Python to use")] = None
 
 
-def explain_tool(config: DebugConfig, nursery: Nursery) -> Tool:
+def explain_tool(desk: Desk) -> Tool:
     """The tool that explains a failure."""
 
     async def explain(args: Explain, context: CallContext) -> Result[Any]:
         """Run a failing test or program once and say why it fails."""
-        root = workspace(args.workspace_root, config)
+        root = desk.workspace(args.workspace_root)
         target = read_target(args.target, root, runtime=args.runtime_path)
         if not target.is_python:
             raise ToolError(
@@ -41,7 +40,7 @@ def explain_tool(config: DebugConfig, nursery: Nursery) -> Tool:
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
                 instruction="Start it with session_start and look where it stops.",
             )
-        explained = await explain_failure(target, root, nursery, timeout=args.timeout)
+        explained = await explain_failure(target, root, desk.nursery, timeout=args.timeout)
         return told(explained, root, str(target))
 
     return tool(
@@ -60,17 +59,6 @@ def explain_tool(config: DebugConfig, nursery: Nursery) -> Tool:
                 explanation="Why that test fails: the value to blame, the line that made it, what ran.",
             ),
         ),
-    )
-
-
-def workspace(given: str | None, config: DebugConfig) -> Path:
-    """The folder to work in, or an error that names what is wrong with it."""
-    root = (config.root / (given or "")).expanduser().resolve()
-    if root.is_dir():
-        return root
-    raise InvalidArguments(
-        f"workspace_root `{given}` is no folder.",
-        instruction="Give the path of the project's folder.",
     )
 
 

@@ -1,0 +1,118 @@
+"""Desk: what the debugger's tools share: the sessions, the settings, and the way from an outcome to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.result import Result
+from trysquare.debug.config import DebugConfig
+from trysquare.debug.dap.client import ConnectionLost, RequestFailed
+from trysquare.debug.debugger import Stopped
+from trysquare.debug.responses import ended_result, running_result, stopped_result
+from trysquare.debug.session import Ended, Outcome, Session
+from trysquare.debug.sessions import Sessions
+from trysquare.debug.snapshot import BUDGET, Earlier, take_snapshot
+from trysquare.processes.nursery import Nursery
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Desk:
+    """What the tools work with."""
+
+    config: DebugConfig
+    nursery: Nursery
+    sessions: Sessions
+    seen: dict[str, Earlier] = field(default_factory=dict[str, Earlier])
+    """What was last shown of each session, to tell what changed since."""
+
+    def workspace(self, given: str | None) -> Path:
+        """The folder to work in, or an error that names what is wrong with it."""
+        root = (self.config.root / (given or "")).expanduser().resolve()
+        if root.is_dir():
+            return root
+        raise InvalidArguments(f"`{given}` is no folder.", instruction="Give the path of the project's folder.")
+
+    @asynccontextmanager
+    async def session(self, session_id: str | None, context: CallContext) -> AsyncGenerator[Session]:
+        """The session that is meant, for as long as this call has its turn."""
+        session = self.sessions.find(session_id, principal=context.principal.subject)
+        async with session.lock, _clear_errors(session):
+            yield session
+
+    async def report(
+        self,
+        session: Session,
+        outcome: Outcome,
+        *,
+        timeout: float,
+        budget: int = BUDGET,
+        warnings: tuple[str, ...] = (),
+    ) -> Result[Any]:
+        """What came of letting a program run, as an answer."""
+        match outcome:
+            case Stopped():
+                return await self._stopped(session, outcome, budget, warnings)
+            case Ended():
+                return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
+            case None:
+                return running_result(session, timeout, warnings=warnings)
+
+    async def _stopped(self, session: Session, stop: Stopped, budget: int, warnings: tuple[str, ...]) -> Result[Any]:
+        earlier = self.seen.get(session.id)
+        snapshot = await take_snapshot(session.debugger, stop, budget=budget, earlier=earlier)
+        if snapshot is not None:
+            function = f"{snapshot.frame.file}:{snapshot.frame.name}"
+            self.seen[session.id] = Earlier(function=function, texts=snapshot.texts)
+        return stopped_result(session, stop, snapshot, warnings=(*warnings, *unbound(session)))
+
+    async def run(
+        self, session: Session, move: Callable[[int], Awaitable[None]], *, timeout: float, budget: int = BUDGET
+    ) -> Result[Any]:
+        """Let the program go on and answer what came of it."""
+        outcome = await session.run(move, timeout=timeout)
+        return await self.report(session, outcome, timeout=timeout, budget=budget)
+
+
+def unbound(session: Session) -> tuple[str, ...]:
+    """A warning for each breakpoint that is nowhere, and why."""
+    return tuple(
+        f"The breakpoint at {each.spec.file}:{each.spec.line} is not bound: {each.bound.message or 'no reason given'}."
+        for each in session.breakpoints
+        if not each.bound.verified
+    )
+
+
+def ran_past(session: Session) -> tuple[str, ...]:
+    """A warning where a program ended and breakpoints of it were never reached."""
+    waiting = [each.location for each in session.breakpoints if each.spec.log_message is None]
+    if not waiting or session.stop_count:
+        return unbound(session)
+    return (f"It ended without stopping at {', '.join(waiting)}.", *unbound(session))
+
+
+@asynccontextmanager
+async def _clear_errors(session: Session) -> AsyncGenerator[None]:
+    """What a debugger refuses, as an error that says so in the debugger's own words."""
+    try:
+        yield
+    except RequestFailed as error:
+        code = ErrorCode.INTROSPECTION_EVAL_ERROR if error.command == "evaluate" else ErrorCode.EXECUTION_FAILED
+        raise ToolError(f"The debugger refused `{error.command}`: {error.message[:500]}", code=code) from None
+    except ConnectionLost as error:
+        raise ToolError(
+            f"The debugger of session `{session.id}` is gone: {error}",
+            code=ErrorCode.CONNECTION_LOST,
+            instruction="Start the program again with `session restart`.",
+        ) from None
+    except TimeoutError:
+        raise ToolError(
+            "The debugger did not answer in time.",
+            code=ErrorCode.CONNECTION_TIMEOUT,
+            instruction="The program may be busy in code that cannot be interrupted: `execute pause`, or stop it.",
+        ) from None

@@ -1,0 +1,151 @@
+"""Responses: what a debugger's tool answers: a summary, the state, what to look at, what to do next."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from trysquare.core.result import Result
+from trysquare.core.types import JsonObject
+from trysquare.debug.debugger import Stopped
+from trysquare.debug.names import ExecutionStatus, Field, ToolName
+from trysquare.debug.session import Ended, Session
+from trysquare.debug.snapshot import Snapshot
+
+_STOPS = {
+    "step": ExecutionStatus.STOPPED_AFTER_STEP,
+    "exception": ExecutionStatus.STOPPED_AT_EXCEPTION,
+    "pause": ExecutionStatus.PAUSED,
+}
+_OUTPUT = 1500
+
+
+def stopped_result(
+    session: Session, stop: Stopped, snapshot: Snapshot | None, *, warnings: Sequence[str]
+) -> Result[Any]:
+    """The program stands: where, why, with which values."""
+    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
+    where = "at an unknown place"
+    if snapshot is not None:
+        where = f"at {snapshot.location}"
+        data[Field.LOCATION] = snapshot.location
+        data[Field.CODE_SNAPSHOT] = {"formatted": snapshot.code}
+        data[Field.LOCALS] = dict(snapshot.values.values)
+        if snapshot.values.left_out:
+            data["truncated"] = True
+            data["left_out"] = list(snapshot.values.left_out[:20])
+        if snapshot.changed:
+            data[Field.CHANGED] = dict(snapshot.changed)
+        if snapshot.exception is not None:
+            data[Field.EXCEPTION] = {"type": snapshot.exception.type, "message": snapshot.exception.message[:500]}
+    why = _why(stop, snapshot)
+    return answer(session, f"Stopped {where}: {why}", data, next_steps=_next_when_stopped(stop), warnings=warnings)
+
+
+def ended_result(session: Session, ended: Ended, *, warnings: Sequence[str]) -> Result[Any]:
+    """The program has ended, and how: a crash is never told as a success."""
+    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), "exit_code": ended.code}
+    if ended.signal is not None:
+        data["signal"] = _signal_name(ended.signal)
+    if tail := session.output.tail(_OUTPUT):
+        data[Field.OUTPUT] = tail
+    return answer(session, _how_ended(ended), data, next_steps=_next_when_ended(ended), warnings=warnings)
+
+
+def running_result(session: Session, timeout: float, *, warnings: Sequence[str]) -> Result[Any]:
+    """The program still runs: nothing was hit in the time."""
+    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
+    if tail := session.output.tail(_OUTPUT):
+        data[Field.OUTPUT] = tail
+    steps = [
+        _step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
+        _step(ToolName.SESSION, {"action": "stop"}, "end it"),
+    ]
+    return answer(session, f"Still running after {timeout:g} s.", data, next_steps=steps, warnings=warnings)
+
+
+def answer(
+    session: Session | None,
+    summary: str,
+    data: JsonObject,
+    *,
+    next_steps: Sequence[JsonObject] = (),
+    warnings: Sequence[str] = (),
+) -> Result[Any]:
+    """A result in the debugger's form."""
+    fields: JsonObject = {Field.SUMMARY: summary, Field.DATA: data}
+    if next_steps:
+        fields[Field.NEXT_STEPS] = list(next_steps)
+    if session is not None:
+        fields[Field.SESSION_ID] = session.id
+    return Result.ok(warnings=tuple(warnings), fields={str(name): part for name, part in fields.items()})
+
+
+def execution_state(session: Session) -> JsonObject:
+    """Where a program stands, in the three words that every result has."""
+    active = any(breakpoint.bound.verified for breakpoint in session.breakpoints)
+    stop = session.stop
+    return {
+        "status": str(status_of(session)),
+        "breakpoints_active": active,
+        "stop_reason": None if stop is None else stop.reason,
+    }
+
+
+def status_of(session: Session) -> ExecutionStatus:
+    """The status that a result tells."""
+    if session.ended is not None:
+        return ExecutionStatus.TERMINATED
+    if session.stop is not None:
+        return _STOPS.get(session.stop.reason, ExecutionStatus.STOPPED_AT_BREAKPOINT)
+    return ExecutionStatus.RUNNING
+
+
+def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
+    if snapshot is not None and snapshot.exception is not None:
+        return f"{snapshot.exception.type}: {snapshot.exception.message[:200]}"
+    return stop.text or stop.reason
+
+
+def _how_ended(ended: Ended) -> str:
+    if ended.signal is not None:
+        return f"The program was killed by {_signal_name(ended.signal)}."
+    if ended.code is not None:
+        return f"The program ended with exit code {ended.code}." if ended.code else "The program ended (exit code 0)."
+    return (
+        f"The debugger was lost: {ended.reason}" if ended.reason else "The program ended; its exit code is not known."
+    )
+
+
+def _next_when_stopped(stop: Stopped) -> list[JsonObject]:
+    if stop.reason == "exception":
+        return [
+            _step(ToolName.INSPECT, {"target": "stack"}, "see how it got here"),
+            _step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "look at a value"),
+        ]
+    return [
+        _step(ToolName.STEP, {"action": "over"}, "run this line"),
+        _step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "look at a value"),
+        _step(ToolName.EXECUTE, {"action": "continue"}, "run on to the next breakpoint"),
+    ]
+
+
+def _next_when_ended(ended: Ended) -> list[JsonObject]:
+    if ended.code == 0:
+        return [_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")]
+    return [
+        _step(ToolName.INSPECT, {"target": "output"}, "read all of its output"),
+        _step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints"),
+    ]
+
+
+def _step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
+    return {"tool": str(tool), "arguments": arguments, "description": description}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
