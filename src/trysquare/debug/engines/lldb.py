@@ -1,0 +1,61 @@
+"""The engine for C, C++ and Rust: lldb-dap."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.engines.adapter import begun, built, environment_list, found_program, speak_over_pipes, start_child
+from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.session import Session
+
+ADAPTERS = ("lldb-dap", "lldb-dap-21", "lldb-dap-20", "lldb-dap-19", "lldb-dap-18", "lldb-vscode-14", "lldb-vscode")
+INSTALL = "apt-get install lldb-19"
+_COMPILERS = {
+    "c": (("cc", "gcc", "clang"), ("-g", "-O0", "-o")),
+    "cpp": (("c++", "g++", "clang++"), ("-g", "-O0", "-o")),
+    "rust": (("rustc",), ("-g", "-C", "opt-level=0", "-o")),
+}
+_SOURCES = {".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".rs": "rust"}
+
+
+class LldbEngine:
+    """Starts compiled programs under lldb-dap; a single source file is compiled first."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
+        adapter = found_program(ADAPTERS, hint=INSTALL)
+        program, built_in = await self._program(spec)
+        child = start_child(adapter, (), spec, around)
+        debugger = DapDebugger(session.hear, adapter_id="lldb-dap")
+        speak_over_pipes(debugger, child, session)
+        wanted = {
+            "program": program,
+            "args": list(spec.target.words[1:]),
+            "cwd": str(spec.root),
+            "env": environment_list(spec.env),
+            "stopOnEntry": False,
+            "timeout": spec.timeout,
+        }
+        try:
+            await begun(debugger, "launch", wanted, session, child, spec)
+        except BaseException:
+            await around.nursery.end(child, grace=0.2)
+            raise
+        return Launched(debugger=debugger, child=child, close=built_in.cleanup if built_in else lambda: None)
+
+    async def _program(self, spec: LaunchSpec) -> tuple[str, tempfile.TemporaryDirectory[str] | None]:
+        """The program to run, and the folder that it was built in, if it was."""
+        named = (spec.root / spec.target.words[0]).resolve()
+        language = _SOURCES.get(named.suffix)
+        if language is None:
+            return str(named), None
+        compilers, options = _COMPILERS[language]
+        folder = tempfile.TemporaryDirectory(prefix="trysquare-")
+        program = Path(folder.name) / named.stem
+        compiler = found_program(compilers, hint=f"apt-get install {'rustc' if language == 'rust' else 'gcc g++'}")
+        await built([compiler, str(named), *options, str(program)], spec.root)
+        return str(program), folder
