@@ -9,6 +9,7 @@ from pydantic_core import from_json, to_json
 from trysquare.core.types import JsonObject
 
 _HEADER_END = b"\r\n\r\n"
+_LONGEST_HEADER = 64 * 1024
 MAX_MESSAGE = 256 * 1024 * 1024
 
 
@@ -35,8 +36,8 @@ class MessageReader:
         if self._length is None:
             end = self._buffer.find(_HEADER_END)
             if end < 0:
-                if len(self._buffer) > 4096:
-                    raise MessageError("There is no header in the first 4,096 bytes.")
+                if len(self._buffer) > _LONGEST_HEADER:
+                    raise MessageError(f"There is no header in the first {_LONGEST_HEADER} bytes.")
                 return None
             self._length = _content_length(bytes(self._buffer[:end]))
             del self._buffer[: end + len(_HEADER_END)]
@@ -55,7 +56,8 @@ def encode_message(message: JsonObject) -> bytes:
 
 
 def _content_length(header: bytes) -> int:
-    for line in header.split(b"\r\n"):
+    """The length that a header tells. Lines before it are passed over: rdbg greets a person before it knows us."""
+    for line in header.splitlines():
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
             length = int(value)

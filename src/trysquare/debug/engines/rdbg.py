@@ -35,7 +35,7 @@ class RdbgEngine:
         try:
             found = await heard.wait_for(r"\(127\.0\.0\.1:(\d+)\)", timeout=spec.timeout)
             await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", int(found[1]))
-            await begun(debugger, "attach", {"localfs": True, "nonstop": False}, session, child, spec)
+            await begun(debugger, "launch", {"localfs": True}, session, child, spec)
         except BaseException:
             await around.nursery.end(child, grace=0.2)
             raise
