@@ -20,7 +20,7 @@ _TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test)\.py")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """What to run: its kind, its words, and the Python for it, where it is Python."""
+    """What to run: its kind, its words, and the interpreter for it, where it is Python or one was named."""
 
     kind: Kind
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ def read_target(text: str, root: Path, *, runtime: str | None = None) -> Target:
         return Target(kind="pytest", words=tuple(words), python=python)
     if first.endswith(".py"):
         return Target(kind="program", words=tuple(words), python=python)
-    return Target(kind="command", words=tuple(words))
+    return Target(kind="command", words=tuple(words), python=runtime or "")
 
 
 def python_of(root: Path, environment: Mapping[str, str] | None = None) -> str:

@@ -10,7 +10,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import FixedToolset, Toolset
 from trysquare.debug.config import DebugConfig
 from trysquare.debug.desk import Desk
-from trysquare.debug.engines.python import PythonEngine
+from trysquare.debug.languages import engines
 from trysquare.debug.sessions import Sessions
 from trysquare.debug.tools.explain import explain_tool
 from trysquare.debug.tools.keeping import session_tool
@@ -36,7 +36,7 @@ TOOLS: tuple[Callable[[Desk], Tool], ...] = (
 async def debug_toolset(config: DebugConfig) -> AsyncGenerator[Toolset]:
     """The debugger's tools. Every program that they started has ended when the block is left."""
     async with open_nursery() as nursery:
-        sessions = Sessions(nursery, [PythonEngine()])
+        sessions = Sessions(nursery, engines())
         desk = Desk(config=config, nursery=nursery, sessions=sessions)
         try:
             yield FixedToolset(_prefixed(make(desk)) for make in TOOLS)

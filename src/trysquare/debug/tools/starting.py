@@ -14,6 +14,7 @@ from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec
 from trysquare.debug.desk import Desk
 from trysquare.debug.guarding import log_expressions, require_reading
+from trysquare.debug.languages import language_of
 from trysquare.debug.launching import LaunchSpec
 from trysquare.debug.locations import read_location
 from trysquare.debug.names import ToolName
@@ -38,6 +39,7 @@ class SessionStart(ToolArguments):
     workspace_root: Annotated[str | None, Field(description="Folder to run in")] = None
     args: list[str] | None = None
     env: dict[str, str] | None = None
+    language: Annotated[str | None, Field(description="Where the target does not tell it")] = None
     runtime_path: Annotated[str | None, Field(description="The interpreter to use")] = None
     allow_side_effects: Annotated[bool, Field(description="Let expressions call and assign")] = False
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
@@ -55,8 +57,9 @@ def start_tool(desk: Desk) -> Tool:
             target=target.with_words(args.args or ()), root=root, env=args.env or {}, timeout=args.timeout
         )
         breakpoints = [spec_of(each, root, allowed=args.allow_side_effects) for each in args.breakpoints or ()]
+        language = language_of(target, given=args.language)
         session = await desk.sessions.start(
-            "python", spec, principal=context.principal.subject, breakpoints=breakpoints
+            language, spec, principal=context.principal.subject, breakpoints=breakpoints
         )
         session.allows_side_effects = args.allow_side_effects
         async with session.lock:
