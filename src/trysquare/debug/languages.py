@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.debug.engines.delve import DelveEngine
+from trysquare.debug.engines.java import JavaEngine
 from trysquare.debug.engines.lldb import LldbEngine
 from trysquare.debug.engines.node import NodeEngine
 from trysquare.debug.engines.python import PythonEngine
@@ -34,6 +35,7 @@ def engines() -> list[Engine]:
         LldbEngine("rust"),
         DelveEngine(),
         RdbgEngine(),
+        JavaEngine(),
     ]
 
 

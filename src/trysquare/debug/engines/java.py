@@ -1,0 +1,128 @@
+"""The engine for Java: a small bridge of our own, from the JDK's debug interface to the Debug Adapter Protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trysquare.core.errors import InvalidArguments
+from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.engines import jdi
+from trysquare.debug.engines.adapter import begun, built, found_program, speak_over_pipes, start_child
+from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.session import Session
+
+INSTALL = "apt-get install default-jdk-headless"
+_SOURCES = Path(next(iter(jdi.__path__)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Program:
+    """What the Java machine is to run."""
+
+    main: str
+    arguments: tuple[str, ...]
+    class_path: str
+    options: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class JavaEngine:
+    """Starts Java programs under our bridge; a single source file is compiled first."""
+
+    language = "java"
+
+    async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
+        java = spec.target.python or found_program(("java",), hint=INSTALL)
+        classes = await bridge_classes()
+        folder = tempfile.TemporaryDirectory(prefix="trysquare-")
+        program = await _program(spec, Path(folder.name))
+        roots = os.pathsep.join([*program.sources, str(spec.root)])
+        arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
+        child = start_child(java, arguments, spec, around)
+        debugger = DapDebugger(session.hear, adapter_id="java")
+        speak_over_pipes(debugger, child, session)
+        wanted = {
+            "main": shlex.join([program.main, *program.arguments]),
+            "options": _quoted(["-cp", program.class_path, *program.options]),
+        }
+        try:
+            await begun(debugger, "launch", wanted, session, child, spec)
+            await debugger.set_exception_breakpoints(["uncaught"])
+        except BaseException:
+            await around.nursery.end(child, grace=0.2)
+            folder.cleanup()
+            raise
+        return Launched(debugger=debugger, child=child, close=folder.cleanup)
+
+
+async def bridge_classes() -> str:
+    """The folder of the compiled bridge: compiled once for each version of it, into the user's cache."""
+    sources = sorted(_SOURCES.glob("*.java"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trysquare" / f"jdi-{digest}"
+    if (cache / "Bridge.class").exists():
+        return str(cache)
+    javac = found_program(("javac",), hint=INSTALL)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.parent) as folder:
+        made = Path(folder) / "classes"
+        command = [javac, "--add-modules", "jdk.jdi", "-d", str(made), *(str(source) for source in sources)]
+        await built(command, cache.parent)
+        # Moved whole, so that a second process sees all of it or nothing.
+        if not cache.exists():
+            made.rename(cache)
+    return str(cache)
+
+
+async def _program(spec: LaunchSpec, folder: Path) -> _Program:
+    words = list(spec.target.words)
+    if Path(words[0]).name == "java":
+        words = words[1:]
+    options, class_path, rest = _options(words)
+    if not rest:
+        raise InvalidArguments("There is no class to run.", instruction="Name a .java file, a .jar or a main class.")
+    first, *arguments = rest
+    named = (spec.root / first).resolve()
+    if named.suffix == ".java":
+        javac = found_program(("javac",), hint=INSTALL)
+        await built([javac, "-g", "-d", str(folder), "-cp", class_path or ".", str(named)], spec.root)
+        joined = os.pathsep.join(part for part in (str(folder), class_path) if part)
+        return _Program(
+            main=_main_class(named), arguments=tuple(arguments), class_path=joined, sources=(str(named.parent),)
+        )
+    return _Program(
+        main=first, arguments=tuple(arguments), class_path=class_path or str(spec.root), options=tuple(options)
+    )
+
+
+def _options(words: Sequence[str]) -> tuple[list[str], str, list[str]]:
+    """The machine's own options, the class path among them, and what comes after."""
+    options: list[str] = []
+    class_path = ""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-cp", "-classpath", "--class-path") and rest:
+            class_path = rest.pop(0)
+        else:
+            options.append(option)
+    return options, class_path, rest
+
+
+def _main_class(file: Path) -> str:
+    """The name of a file's class, with the package that the file declares."""
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.strip().startswith("package "):
+            return f"{line.strip()[8:].split(';')[0].strip()}.{file.stem}"
+    return file.stem
+
+
+def _quoted(words: Sequence[str]) -> str:
+    """Options as the Java machine's launcher reads them: in double quotes where there is a blank."""
+    return " ".join(f'"{word}"' if " " in word else word for word in words)
