@@ -63,9 +63,7 @@ class JavaEngine:
 
 async def bridge_classes() -> str:
     """The folder of the compiled bridge: compiled once for each version of it, into the user's cache."""
-    sources = sorted(_SOURCES.glob("*.java"))
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trysquare" / f"jdi-{digest}"
+    sources, cache = _bridge()
     if (cache / "Bridge.class").exists():
         return str(cache)
     javac = found_program(("javac",), hint=INSTALL)
@@ -78,6 +76,14 @@ async def bridge_classes() -> str:
         if not cache.exists():
             made.rename(cache)
     return str(cache)
+
+
+def _bridge() -> tuple[list[Path], Path]:
+    """The bridge's sources, and where it belongs once it is compiled."""
+    sources = sorted(_SOURCES.glob("*.java"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return sources, home / "trysquare" / f"jdi-{digest}"
 
 
 async def _program(spec: LaunchSpec, folder: Path) -> _Program:
