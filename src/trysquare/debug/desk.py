@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from trysquare.core.result import Result
 from trysquare.debug.config import DebugConfig
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.debugger import Stopped
-from trysquare.debug.responses import ended_result, running_result, stopped_result
+from trysquare.debug.responses import ended_result, running_result, status_of, stopped_result
 from trysquare.debug.session import Ended, Outcome, Session
 from trysquare.debug.sessions import Sessions
 from trysquare.debug.snapshot import BUDGET, Earlier, take_snapshot
@@ -39,11 +40,18 @@ class Desk:
         raise InvalidArguments(f"`{given}` is no folder.", instruction="Give the path of the project's folder.")
 
     @asynccontextmanager
-    async def session(self, session_id: str | None, context: CallContext) -> AsyncGenerator[Session]:
+    async def session(
+        self, session_id: str | None, context: CallContext, *, operation: str = ""
+    ) -> AsyncGenerator[Session]:
         """The session that is meant, for as long as this call has its turn."""
         session = self.sessions.find(session_id, principal=context.principal.subject)
         async with session.lock, _clear_errors(session):
-            yield session
+            began = time.perf_counter()
+            try:
+                yield session
+            finally:
+                if operation:
+                    session.history.add(operation, str(status_of(session)), began=began)
 
     async def report(
         self,

@@ -58,11 +58,9 @@ def running_result(session: Session, timeout: float, *, warnings: Sequence[str])
     data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
     if tail := session.output.tail(_OUTPUT):
         data[Field.OUTPUT] = tail
-    steps = [
-        _step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
-        _step(ToolName.SESSION, {"action": "stop"}, "end it"),
-    ]
-    return answer(session, f"Still running after {timeout:g} s.", data, next_steps=steps, warnings=warnings)
+    return answer(
+        session, f"Still running after {timeout:g} s.", data, next_steps=_NEXT_WHEN_RUNNING, warnings=warnings
+    )
 
 
 def answer(
@@ -100,6 +98,15 @@ def status_of(session: Session) -> ExecutionStatus:
     if session.stop is not None:
         return _STOPS.get(session.stop.reason, ExecutionStatus.STOPPED_AT_BREAKPOINT)
     return ExecutionStatus.RUNNING
+
+
+def next_steps_of(session: Session) -> Sequence[JsonObject]:
+    """What to do next, from where the program really stands."""
+    if session.ended is not None:
+        return _next_when_ended(session.ended)
+    if session.stop is not None:
+        return _next_when_stopped(session.stop)
+    return _NEXT_WHEN_RUNNING
 
 
 def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
@@ -142,6 +149,12 @@ def _next_when_ended(ended: Ended) -> list[JsonObject]:
 
 def _step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
     return {"tool": str(tool), "arguments": arguments, "description": description}
+
+
+_NEXT_WHEN_RUNNING = (
+    _step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
+    _step(ToolName.SESSION, {"action": "stop"}, "end it"),
+)
 
 
 def _signal_name(number: int) -> str:

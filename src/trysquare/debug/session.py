@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -23,6 +24,7 @@ from trysquare.debug.debugger import (
     Resumed,
     Stopped,
 )
+from trysquare.debug.history import History
 from trysquare.debug.output import OutputLog
 
 
@@ -85,6 +87,9 @@ class Session:
         self.principal = principal
         self.title = title
         self.output = OutputLog()
+        self.history = History()
+        self.root: Path | None = None
+        """The workspace that it was started in."""
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
         self.allows_side_effects = False

@@ -12,12 +12,16 @@ from trysquare.debug.config import DebugConfig
 from trysquare.debug.desk import Desk
 from trysquare.debug.languages import engines
 from trysquare.debug.sessions import Sessions
+from trysquare.debug.tools.adapters import adapter_tool
+from trysquare.debug.tools.context import context_tool
 from trysquare.debug.tools.explain import explain_tool
 from trysquare.debug.tools.keeping import session_tool
 from trysquare.debug.tools.looking import inspect_tool
 from trysquare.debug.tools.moving import execute_tool, step_tool
 from trysquare.debug.tools.placing import breakpoint_tool
+from trysquare.debug.tools.running import run_until_tool
 from trysquare.debug.tools.starting import start_tool
+from trysquare.debug.tools.variables import variable_tool
 from trysquare.processes.nursery import open_nursery
 
 PREFIX = "debug"
@@ -29,6 +33,10 @@ TOOLS: tuple[Callable[[Desk], Tool], ...] = (
     inspect_tool,
     breakpoint_tool,
     session_tool,
+    run_until_tool,
+    variable_tool,
+    context_tool,
+    adapter_tool,
 )
 
 

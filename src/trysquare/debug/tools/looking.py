@@ -42,7 +42,7 @@ def inspect_tool(desk: Desk) -> Tool:
 
     async def inspect(args: Inspect, context: CallContext) -> Result[Any]:
         """Look at values, the stack, threads, output or an expression."""
-        async with desk.session(args.session_id, context) as session:
+        async with desk.session(args.session_id, context, operation=f"inspect {args.target}") as session:
             data = await _LOOKS[args.target](session, args)
             return answer(session, f"{args.target} of {session.title}", data)
 
@@ -104,10 +104,7 @@ async def _expression(session: Session, args: Inspect) -> JsonObject:
     frame = await frame_at(session, args.frame)
     found = await session.debugger.evaluate(args.expression, frame.id)
     data: JsonObject = {"expression": args.expression, "value": text_of(found, longest=2000), "type": found.type}
-    if found.reference:
-        parts = await session.debugger.variables(found.reference)
-        data |= _values("parts", parts, args.budget)
-    return data
+    return data | await parts_of(session, found, args.budget)
 
 
 async def _output(session: Session, args: Inspect) -> JsonObject:
@@ -124,6 +121,13 @@ _LOOKS = {
     "output": _output,
     "all": _all,
 }
+
+
+async def parts_of(session: Session, found: Variable, budget: int) -> JsonObject:
+    """What a value is made of, one level deep; deeper parts are asked for by their path."""
+    if not found.reference:
+        return {}
+    return _values("parts", await session.debugger.variables(found.reference), budget)
 
 
 def _values(name: str, variables: list[Variable], budget: int) -> JsonObject:

@@ -41,7 +41,7 @@ def execute_tool(desk: Desk) -> Tool:
 
     async def execute(args: Execute, context: CallContext) -> Result[Any]:
         """Run on to the next stop, pause, or wait."""
-        async with desk.session(args.session_id, context) as session:
+        async with desk.session(args.session_id, context, operation=f"execute {args.action}") as session:
             outcome = await _executed(session, args)
             return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget)
 
@@ -73,7 +73,7 @@ def step_tool(desk: Desk) -> Tool:
 
     async def step(args: Step, context: CallContext) -> Result[Any]:
         """Step over, into or out of the current line."""
-        async with desk.session(args.session_id, context) as session:
+        async with desk.session(args.session_id, context, operation=f"step {args.action} x{args.count}") as session:
             if args.action == "back" and not session.debugger.abilities.step_back:
                 raise ToolError(
                     f"The debugger of {session.language} cannot step back.",

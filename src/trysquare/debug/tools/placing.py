@@ -37,9 +37,11 @@ def breakpoint_tool(desk: Desk) -> Tool:
 
     async def breakpoint(args: BreakpointArguments, context: CallContext) -> Result[Any]:
         """Set, remove or list breakpoints."""
-        async with desk.session(args.session_id, context) as session:
+        async with desk.session(
+            args.session_id, context, operation=f"breakpoint {args.action} {args.location or ''}"
+        ) as session:
             summary = await _done(desk, session, args)
-            data: JsonObject = {"breakpoints": [_told(each) for each in session.breakpoints]}
+            data: JsonObject = {"breakpoints": [breakpoint_json(each) for each in session.breakpoints]}
             return answer(session, summary, data, warnings=unbound(session))
 
     return tool(breakpoint, name=ToolName.BREAKPOINT, room="debug", category="debug", result_limit=None)
@@ -94,7 +96,8 @@ def _place(breakpoint: Breakpoint) -> str:
     return f"{breakpoint.spec.file}:{breakpoint.spec.line}"
 
 
-def _told(breakpoint: Breakpoint) -> JsonObject:
+def breakpoint_json(breakpoint: Breakpoint) -> JsonObject:
+    """A breakpoint as a result tells it."""
     spec = breakpoint.spec
     told = {
         "location": breakpoint.location,

@@ -62,6 +62,7 @@ def start_tool(desk: Desk) -> Tool:
             language, spec, principal=context.principal.subject, breakpoints=breakpoints
         )
         session.allows_side_effects = args.allow_side_effects
+        session.root = root
         async with session.lock:
             outcome = await session.go(timeout=args.timeout)
             return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget)
