@@ -27,6 +27,9 @@ from trysquare.debug.debugger import (
 from trysquare.debug.history import History
 from trysquare.debug.output import OutputLog
 
+_LAST_WORDS = 1.0
+"""Seconds between the end of a debugger and the end of its program, which tells the exit code."""
+
 
 class Status(StrEnum):
     """Where a program stands."""
@@ -149,10 +152,12 @@ class Session:
                 self._move(Status.PAUSED, stop=event)
             case Resumed():
                 self._move(Status.RUNNING)
+            case Exited(code=None, signal=None):
+                self._end_soon(Ended())
             case Exited():
                 self._end(Ended(code=event.code, signal=event.signal))
             case Lost():
-                self._end(Ended(reason=event.reason))
+                self._end_soon(Ended(reason=event.reason))
             case BreakpointMoved():
                 self._rebind(event.bound)
             case ChildStarted():
@@ -257,6 +262,11 @@ class Session:
         self._place.status = status
         self._place.stop = stop
         self._place.changed.set()
+
+    def _end_soon(self, ended: Ended) -> None:
+        """It is over, but how is not known yet: whoever knows has a moment to say so."""
+        if self._place.ended is None:
+            asyncio.get_running_loop().call_later(_LAST_WORDS, self._end, ended)
 
     def _end(self, ended: Ended) -> None:
         known = self._place.ended

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.debugger import Event, Listener, Output
 from trysquare.debug.engines.adapter import begun, built, environment_list, found_program, speak_over_pipes, start_child
 from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
@@ -20,6 +22,19 @@ _COMPILERS = {
 _SOURCES = {".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".rs": "rust"}
 
 
+_OWN_WORDS = re.compile(r"Process \d+ (exited with status|launched)|\s*$")
+
+
+def _without_scenery(listener: Listener) -> Listener:
+    """Without what the debugger itself says about the program's end: the exit code is told by itself."""
+
+    def hear(event: Event) -> None:
+        if not (isinstance(event, Output) and event.stream == "console" and _OWN_WORDS.match(event.text)):
+            listener(event)
+
+    return hear
+
+
 class LldbEngine:
     """Starts compiled programs under lldb-dap; a single source file is compiled first."""
 
@@ -30,7 +45,7 @@ class LldbEngine:
         adapter = found_program(ADAPTERS, hint=INSTALL)
         program, built_in = await self._program(spec)
         child = start_child(adapter, (), spec, around)
-        debugger = DapDebugger(session.hear, adapter_id="lldb-dap")
+        debugger = DapDebugger(_without_scenery(session.hear), adapter_id="lldb-dap")
         speak_over_pipes(debugger, child, session)
         wanted = {
             "program": program,
