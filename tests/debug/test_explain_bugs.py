@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,7 @@ BUGS = sorted((Path(__file__).parent / "bugs" / "python").glob("*.py"))
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda path: path.stem)
 async def test_the_faulty_line_is_named_at_once(bug: Path, tmp_path: Path) -> None:
-    program = tmp_path / bug.name
-    program.write_text(bug.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copy(bug, tmp_path)
     async with open_nursery() as nursery:
         explained = await explain_failure(read_target(f"pytest {bug.name}", tmp_path), tmp_path, nursery)
     [(_, explanation)] = explained.failures
