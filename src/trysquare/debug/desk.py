@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,9 @@ from trysquare.debug.sessions import Sessions
 from trysquare.debug.snapshot import BUDGET, Earlier, take_snapshot
 from trysquare.processes.nursery import Nursery
 
+DEFAULTS = {"budget": 800.0, "timeout": 30.0, "frames": 10.0}
+"""What a principal can set for its calls: tokens for values, seconds to wait for a stop, frames to show."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Desk:
@@ -31,6 +34,17 @@ class Desk:
     sessions: Sessions
     seen: dict[str, Earlier] = field(default_factory=dict[str, Earlier])
     """What was last shown of each session, to tell what changed since."""
+
+    chosen: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """The settings that principals have changed."""
+
+    def settings_of(self, principal: str) -> Mapping[str, float]:
+        """The settings that hold for a principal."""
+        return {**DEFAULTS, **self.chosen.get(principal, {})}
+
+    def set(self, principal: str, key: str, value: float) -> None:
+        """Change a setting for a principal, until the server ends."""
+        self.chosen.setdefault(principal, {})[key] = value
 
     def workspace(self, given: str | None) -> Path:
         """The folder to work in, or an error that names what is wrong with it."""

@@ -128,32 +128,33 @@ def _how_ended(ended: Ended) -> str:
 def _next_when_stopped(stop: Stopped) -> list[JsonObject]:
     if stop.reason == "exception":
         return [
-            _step(ToolName.INSPECT, {"target": "stack"}, "see how it got here"),
-            _step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "look at a value"),
+            next_step(ToolName.INSPECT, {"target": "stack"}, "see how it got here"),
+            next_step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "look at a value"),
         ]
     return [
-        _step(ToolName.STEP, {"action": "over"}, "run this line"),
-        _step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "look at a value"),
-        _step(ToolName.EXECUTE, {"action": "continue"}, "run on to the next breakpoint"),
+        next_step(ToolName.STEP, {"action": "over"}, "run this line"),
+        next_step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "look at a value"),
+        next_step(ToolName.EXECUTE, {"action": "continue"}, "run on to the next breakpoint"),
     ]
 
 
 def _next_when_ended(ended: Ended) -> list[JsonObject]:
     if ended.code == 0:
-        return [_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")]
+        return [next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")]
     return [
-        _step(ToolName.INSPECT, {"target": "output"}, "read all of its output"),
-        _step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints"),
+        next_step(ToolName.INSPECT, {"target": "output"}, "read all of its output"),
+        next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints"),
     ]
 
 
-def _step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
+def next_step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
+    """One thing to do next: the tool, its arguments, and what for."""
     return {"tool": str(tool), "arguments": arguments, "description": description}
 
 
 _NEXT_WHEN_RUNNING = (
-    _step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
-    _step(ToolName.SESSION, {"action": "stop"}, "end it"),
+    next_step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
+    next_step(ToolName.SESSION, {"action": "stop"}, "end it"),
 )
 
 

@@ -18,8 +18,10 @@ from trysquare.debug.tools.explain import explain_tool
 from trysquare.debug.tools.keeping import session_tool
 from trysquare.debug.tools.looking import inspect_tool
 from trysquare.debug.tools.moving import execute_tool, step_tool
+from trysquare.debug.tools.opening import init_tool
 from trysquare.debug.tools.placing import breakpoint_tool
 from trysquare.debug.tools.running import run_until_tool
+from trysquare.debug.tools.settings import config_tool
 from trysquare.debug.tools.starting import start_tool
 from trysquare.debug.tools.variables import variable_tool
 from trysquare.processes.nursery import open_nursery
@@ -37,6 +39,8 @@ TOOLS: tuple[Callable[[Desk], Tool], ...] = (
     variable_tool,
     context_tool,
     adapter_tool,
+    init_tool,
+    config_tool,
 )
 
 

@@ -1,0 +1,82 @@
+"""config: what is set, what a debugger can do, and which launch configurations there are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from trysquare.core.arguments import ToolArguments
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments
+from trysquare.core.healing import nearest
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool, tool
+from trysquare.core.types import JsonObject
+from trysquare.debug.adapters import installed
+from trysquare.debug.desk import DEFAULTS, Desk
+from trysquare.debug.launch_json import find_configuration, read_configurations
+from trysquare.debug.names import ToolName
+from trysquare.debug.responses import answer
+
+
+class ConfigArguments(ToolArguments):
+    """Arguments of config."""
+
+    action: Annotated[
+        Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"], Field(description="What to do")
+    ] = "list"
+    key: Annotated[str | None, Field(description="For get and set")] = None
+    value: Annotated[float | None, Field(description="For set")] = None
+    config_name: Annotated[str | None, Field(description="For launch: one configuration")] = None
+    session_id: str | None = None
+
+
+def config_tool(desk: Desk) -> Tool:
+    """The tool for settings."""
+
+    async def config(args: ConfigArguments, context: CallContext) -> Result[Any]:
+        """Show or change limits; show capabilities and launch configurations."""
+        principal = context.principal.subject
+        match args.action:
+            case "list" | "get" | "set":
+                return _settings(desk, principal, args)
+            case "env":
+                found = {name: value for name, value in os.environ.items() if name.startswith("TRYSQUARE_")}
+                return answer(None, f"{len(found)} variables", {"env": found})
+            case "adapters":
+                return answer(None, "Debuggers", {"adapters": [each.to_json() for each in await installed()]})
+            case "launch":
+                return _launch(desk, args)
+            case "capabilities":
+                session = desk.sessions.find(args.session_id, principal=principal)
+                told = {name: value for name, value in asdict(session.debugger.abilities).items() if value}
+                return answer(session, f"What the debugger of {session.language} can do", {"capabilities": told})
+
+    return tool(config, name=ToolName.CONFIG, room="debug", category="debug", result_limit=None)
+
+
+def _settings(desk: Desk, principal: str, args: ConfigArguments) -> Result[Any]:
+    values = desk.settings_of(principal)
+    if args.action == "list":
+        return answer(None, "Settings", {"settings": dict(values)})
+    if args.key not in DEFAULTS:
+        near = nearest(args.key or "", DEFAULTS) or tuple(DEFAULTS)
+        raise InvalidArguments(f"There is no setting `{args.key}`.", instruction=f"Settings are {', '.join(near)}.")
+    if args.action == "set":
+        if args.value is None or args.value <= 0:
+            raise InvalidArguments("`value` has to be a number above 0.", code=ErrorCode.VALIDATION_MISSING_PARAM)
+        desk.set(principal, args.key, args.value)
+    return answer(None, f"{args.key} = {desk.settings_of(principal)[args.key]:g}", {})
+
+
+def _launch(desk: Desk, args: ConfigArguments) -> Result[Any]:
+    root = desk.workspace(None)
+    if args.config_name is None:
+        names = [str(each.get("name")) for each in read_configurations(root)]
+        return answer(None, f"{len(names)} launch configurations", {"configurations": names})
+    found = find_configuration(root, args.config_name, os.environ)
+    data: JsonObject = {"language": found.language, "request": found.request, "target": found.target, "cwd": found.cwd}
+    return answer(None, f"`{found.name}`", {name: value for name, value in data.items() if value})
