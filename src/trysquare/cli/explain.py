@@ -8,7 +8,8 @@ from pathlib import Path
 
 from trysquare.cli.output import print_json
 from trysquare.core.errors import ConfigurationError
-from trysquare.debug.explain import TIMEOUT, explain_failure
+from trysquare.debug.explain import explain_failure
+from trysquare.debug.recorded import TIMEOUT
 from trysquare.debug.targets import read_target
 from trysquare.debug.tools.explain import told
 from trysquare.processes.nursery import open_nursery

@@ -178,6 +178,8 @@ def steps_of(record: JsonObject, sources: Sources, *, limit: int = _LINES) -> li
 
 def _step(step: list[Any], file: str, sources: Sources) -> str:
     changes = ", ".join(f"{name} = {text}" for name, text in step[1].items()) if len(step) > 1 else ""
+    if not step[0]:
+        return "  … lines that were not recorded" + (f"   # {changes}" if changes else "")
     code = sources.line(file, int(step[0]))
     return f"  {step[0]}: {code}" + (f"   # {changes}" if changes else "")
 

@@ -211,7 +211,8 @@ def _names_for(expression: str) -> tuple[str, ...]:
 def _lines_that_wrote(expression: str, record: JsonObject) -> list[int]:
     names = _names_for(expression)
     steps = cast(list[list[Any]], record.get("steps") or [])
-    return [int(step[0]) for step in steps if len(step) > 1 and any(name in step[1] for name in names)]
+    # A step of line 0 stands for lines that were not recorded; one of them wrote, and nobody knows which.
+    return [int(step[0]) for step in steps if step[0] and len(step) > 1 and any(name in step[1] for name in names)]
 
 
 def _last_write(expression: str, record: JsonObject) -> int | None:

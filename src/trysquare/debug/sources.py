@@ -58,6 +58,11 @@ class Sources:
         ]
         return max(found, key=lambda node: node.lineno, default=None)
 
+    def next_statement(self, file: str, line: int) -> int | None:
+        """The first line from here on at which a statement begins."""
+        found = {node.lineno for node in self._statements(file) if not _is_text(node)}
+        return min((each for each in found if each >= line), default=None)
+
     def _statements(self, file: str) -> Iterator[ast.stmt]:
         if file not in self._trees:
             self._trees[file] = _parsed("\n".join(self._read(file)))
@@ -68,6 +73,11 @@ class Sources:
         if file not in self._lines:
             self._lines[file] = _lines_of(Path(file))
         return self._lines[file]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether a statement is only a text, such as a docstring: nothing runs there."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _lines_of(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ import types
 from typing import Any
 
 
-def _borrow_package() -> tuple[Any, Any, Any]:
+def _borrow_package() -> Any:
     """Import our own modules without running, or leaving behind, the packages above them."""
     folder = os.path.dirname(os.path.abspath(__file__))
     names = ["trysquare", "trysquare.debug", "trysquare.debug.recorder"]
@@ -21,20 +21,20 @@ def _borrow_package() -> tuple[Any, Any, Any]:
         module = types.ModuleType(name)
         module.__path__ = [path] if path else []
         sys.modules[name] = module
-    from trysquare.debug.recorder import recording, report, running
+    from trysquare.debug.recorder import running
 
     # The program may be, or use, Trysquare itself: it must find the real one.
     for name in [name for name in sys.modules if name == "trysquare" or name.startswith("trysquare.")]:
         del sys.modules[name]
-    return recording, report, running
+    return running
 
 
 def main() -> None:
     report_file, options_text, *target = sys.argv[1:]
-    recording, report, running = _borrow_package()
+    running = _borrow_package()
     sys.path.pop(0)
     options = json.loads(options_text)
-    running.run(report_file, options, target, recording, report, runpy)
+    running.run(report_file, options, target, runpy)
 
 
 if __name__ == "__main__":

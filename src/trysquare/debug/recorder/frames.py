@@ -7,10 +7,13 @@ from types import CodeType, FrameType
 from typing import Any
 
 from trysquare.debug.recorder.shown import own_attributes, show
+from trysquare.debug.recorder.watcher import name_of
 
 FIRST_LINES = 40
 LAST_LINES = 120
 CALLEES = 8
+NOT_RECORDED = 0
+"""The line of a step that stands for lines that were not recorded."""
 _ATTRIBUTES = 24
 _NAMES = 60
 
@@ -45,7 +48,7 @@ class FrameRecord:
         self.ended = ""
         self.returned: str | None = None
         self.seen: dict[str, tuple[Any, str]] = {}
-        self.arguments = self._changes_of(frame)
+        self.arguments = self.changes_of(frame)
 
     def step(self, frame: FrameType) -> None:
         """A line is about to run: what the line before changed is known now."""
@@ -59,11 +62,15 @@ class FrameRecord:
             self.dropped += 1
         self.last.append(new)
 
+    def skip_lines(self) -> None:
+        """Lines ran that were not recorded: what changed meanwhile was changed by none that is known."""
+        self.last.append(Step(NOT_RECORDED))
+
     def settle(self, frame: FrameType) -> None:
         """Note what the last line has changed."""
         latest = self.last[-1] if self.last else self.first[-1] if self.first else None
         if latest is not None:
-            latest.changes.update(self._changes_of(frame))
+            latest.changes.update(self.changes_of(frame))
 
     def add_callee(self, record: FrameRecord) -> None:
         """Remember a call that came back: what it got, what it gave, and by which lines."""
@@ -75,7 +82,7 @@ class FrameRecord:
         steps = [*self.first, *self.last]
         told: dict[str, Any] = {
             "file": self.code.co_filename,
-            "function": self.code.co_qualname if hasattr(self.code, "co_qualname") else self.code.co_name,
+            "function": name_of(self.code),
             "first_line": self.code.co_firstlineno,
             "arguments": self.arguments,
             "steps": [step.to_json() for step in (steps[-20:] if short else steps)],
@@ -89,7 +96,8 @@ class FrameRecord:
             told["callees"] = [_without_callees(callee) if short else callee for callee in self.callees]
         return told
 
-    def _changes_of(self, frame: FrameType) -> dict[str, str]:
+    def changes_of(self, frame: FrameType) -> dict[str, str]:
+        """What is new or different in the frame since it was last looked at."""
         changes: dict[str, str] = {}
         names = frame.f_locals
         for index, (name, value) in enumerate(names.items()):

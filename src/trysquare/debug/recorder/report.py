@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import linecache
+import sys
+import threading
 import traceback
-from types import TracebackType
+from collections import deque
+from types import FrameType, TracebackType
 from typing import Any
 
-from trysquare.debug.recorder.recording import Recording
 from trysquare.debug.recorder.shown import show
+from trysquare.debug.recorder.watcher import Watcher, name_of
 
 _CHAIN = 5
 _FRAMES = 60
 
 
-def failure(error: BaseException, recording: Recording) -> dict[str, Any]:
+def failure(error: BaseException, watcher: Watcher) -> dict[str, Any]:
     """An exception as JSON: itself, what it came from, and its frames with their records, outermost first."""
     return {
         **_told(error),
         "chain": _chain(error),
-        "frames": _frames(error.__traceback__, recording),
-        "context_frames": _context_frames(error, recording),
+        "frames": _frames(error.__traceback__, watcher),
+        "context_frames": _context_frames(error, watcher),
     }
 
 
@@ -66,7 +69,7 @@ def _where(error: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def _context_frames(error: BaseException, recording: Recording) -> list[dict[str, Any]]:
+def _context_frames(error: BaseException, watcher: Watcher) -> list[dict[str, Any]]:
     """The frames of the exception that came first: where one is raised from another, the fault lies there."""
     first = error
     for _ in range(_CHAIN):
@@ -74,36 +77,56 @@ def _context_frames(error: BaseException, recording: Recording) -> list[dict[str
         if above is None:
             break
         first = above
-    return [] if first is error else _frames(first.__traceback__, recording)
+    return [] if first is error else _frames(first.__traceback__, watcher)
 
 
-def _frames(trace: TracebackType | None, recording: Recording) -> list[dict[str, Any]]:
-    """From the user's first frame on: what a test runner does above it explains nothing."""
-    frames: list[dict[str, Any]] = []
-    while trace is not None and len(frames) < _FRAMES:
-        if frames or recording.is_own_file(trace.tb_frame.f_code.co_filename):
-            frames.append(_frame(trace, recording))
+def _frames(trace: TracebackType | None, watcher: Watcher) -> list[dict[str, Any]]:
+    """From the user's first frame on: what a test runner does above it explains nothing. Of many, the last matter."""
+    levels: deque[TracebackType] = deque(maxlen=_FRAMES)
+    while trace is not None:
+        if levels or watcher.is_own_file(trace.tb_frame.f_code.co_filename):
+            levels.append(trace)
         trace = trace.tb_next
-    return frames
+    return [_frame(each.tb_frame, each.tb_lineno, watcher, columns=_columns(each)) for each in levels]
 
 
-def _frame(trace: TracebackType, recording: Recording) -> dict[str, Any]:
-    code = trace.tb_frame.f_code
-    own = recording.is_own_file(code.co_filename)
+def still_running(seconds: float, watcher: Watcher) -> dict[str, Any]:
+    """Where the main thread is, in the form of a failure: a program that hangs explains itself by its place."""
+    main = threading.main_thread().ident or 0
+    levels: list[FrameType] = []
+    frame = _current_frames().get(main)
+    while frame is not None and len(levels) < _FRAMES:
+        levels.append(frame)
+        frame = frame.f_back
+    own = [each for each in reversed(levels) if watcher.is_own_file(each.f_code.co_filename)]
+    return {
+        "type": "StillRunning",
+        "message": f"it had not ended after {seconds:g} s",
+        "chain": [],
+        "frames": [_frame(each, each.f_lineno, watcher) for each in own],
+    }
+
+
+_current_frames: Any = getattr(sys, "_current_frames")  # noqa: B009 - the way to other threads has no public name
+
+
+def _frame(frame: FrameType, line: int, watcher: Watcher, *, columns: list[int] | None = None) -> dict[str, Any]:
+    code = frame.f_code
+    own = watcher.is_own_file(code.co_filename)
     told: dict[str, Any] = {
         "file": code.co_filename,
-        "line": trace.tb_lineno,
-        "function": getattr(code, "co_qualname", code.co_name),
-        "code": linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip(),
+        "line": line,
+        "function": name_of(code),
+        "code": linecache.getline(code.co_filename, line, frame.f_globals).strip(),
         "own": own,
-        "columns": _columns(trace),
+        "columns": columns,
     }
     if own:
-        told["locals"] = {name: show(value, name=name) for name, value in list(trace.tb_frame.f_locals.items())[:40]}
-        told["types"] = {name: type(value).__qualname__ for name, value in list(trace.tb_frame.f_locals.items())[:40]}
-        if (record := recording.of(trace.tb_frame)) is not None:
-            record.settle(trace.tb_frame)
-            told["record"] = record.to_json()
+        known = list(frame.f_locals.items())[:40]
+        told["locals"] = {name: show(value, name=name) for name, value in known}
+        told["types"] = {name: type(value).__qualname__ for name, value in known}
+        if (record := watcher.record_of(frame)) is not None:
+            told["record"] = record
     return told
 
 

@@ -64,13 +64,12 @@ def explain_tool(desk: Desk) -> Tool:
 
 def told(explained: Explained, root: Path, target: str) -> Result[Any]:
     """What is answered: each failure's explanation, or that there was none to explain."""
-    data = {"outcome": explained.outcome, "exit_code": explained.exit_code, "seconds": explained.seconds}
+    data = {"outcome": explained.outcome, "exit_code": explained.exit_code, "recording": explained.cost.to_json()}
     if not explained.failures:
         return _nothing_failed(explained, target, data)
     share = 1900 // len(explained.failures)
     texts = [explanation.to_text(str(root), longest=share) for _, explanation in explained.failures]
-    notes = ("The recording reached its limit of lines; what came later is not known.",) if explained.full else ()
-    return Result.ok("\n\n".join(texts), warnings=notes, fields=data)
+    return Result.ok("\n\n".join(texts), warnings=explained.cost.warnings, fields=data)
 
 
 def _nothing_failed(explained: Explained, target: str, data: dict[str, Any]) -> Result[Any]:
