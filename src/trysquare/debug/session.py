@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.debug.dap.client import RequestFailed
 from trysquare.debug.debugger import (
+    Abilities,
     Bound,
     BreakpointMoved,
     BreakpointSpec,
@@ -26,9 +29,25 @@ from trysquare.debug.debugger import (
 )
 from trysquare.debug.history import History
 from trysquare.debug.output import OutputLog
+from trysquare.debug.stop_rules import StopRules
 
 _LAST_WORDS = 1.0
 """Seconds between the end of a debugger and the end of its program, which tells the exit code."""
+
+
+_EVENTS_KEPT = 100
+
+
+class EventKind(StrEnum):
+    """What of a program's life can be subscribed to. Its end and its breakpoints always are."""
+
+    BREAKPOINT = "breakpoint"
+    EXCEPTION = "exception"
+    STOPPED = "stopped"
+    TERMINATED = "terminated"
+
+
+ALWAYS = frozenset({EventKind.TERMINATED, EventKind.BREAKPOINT})
 
 
 class Status(StrEnum):
@@ -62,6 +81,11 @@ class Ended:
     signal: int | None = None
     reason: str = ""
     """Set where the debugger was lost, and not the program known to have ended."""
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"killed by signal {self.signal}"
+        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
 
 
 Outcome: TypeAlias = Stopped | Ended | None
@@ -98,6 +122,13 @@ class Session:
         self.allows_side_effects = False
         """Whether expressions may call and assign."""
         self.on_child: Callable[[ChildStarted], None] | None = None
+        self.on_end: Callable[[], None] = lambda: None
+        """Called once, when the program has ended."""
+        self.parent: str | None = None
+        """The session of the program that started this one."""
+        self.subscribed: frozenset[EventKind] = ALWAYS
+        self.rules = StopRules(self)
+        self._events: deque[str] = deque(maxlen=_EVENTS_KEPT)
         self._debugger: Debugger | None = None
         self._breakpoints: dict[int, Breakpoint] = {}
         self._numbers = 0
@@ -149,6 +180,7 @@ class Session:
                 self.output.add(event)
             case Stopped():
                 self._stop_count += 1
+                self._note(_kind_of(event), event.text or event.reason)
                 self._move(Status.PAUSED, stop=event)
             case Resumed():
                 self._move(Status.RUNNING)
@@ -163,6 +195,19 @@ class Session:
             case ChildStarted():
                 if self.on_child is not None:
                     self.on_child(event)
+
+    def successor(self) -> Session:
+        """A session in place of this one, for the same program from its beginning: same name, same permissions."""
+        fresh = Session(session_id=self.id, language=self.language, principal=self.principal, title=self.title)
+        fresh.root, fresh.history = self.root, self.history
+        fresh.allows_side_effects, fresh.subscribed = self.allows_side_effects, self.subscribed
+        return fresh
+
+    def take_events(self) -> list[str]:
+        """What was subscribed to and has happened since this was last asked."""
+        taken = list(self._events)
+        self._events.clear()
+        return taken
 
     def has_started(self) -> None:
         """The debugger has let the program go."""
@@ -202,7 +247,7 @@ class Session:
         self._move(Status.RUNNING)
         try:
             await move(stop.thread)
-        except BaseException:
+        except RequestFailed:
             # It was refused, so the program stands where it stood, unless something was heard meanwhile.
             if self._place.status is Status.RUNNING:
                 self._move(Status.PAUSED, stop=stop)
@@ -228,6 +273,7 @@ class Session:
 
     async def add_breakpoint(self, spec: BreakpointSpec) -> Breakpoint:
         """Set one more breakpoint; those in the same file stay. One at the same place is replaced."""
+        _require_able(self.debugger.abilities, spec, self.language)
         same = next((each.number for each in self.breakpoints if _same_place(each.spec, spec)), None)
         number = same or self._next_number()
         self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
@@ -270,16 +316,46 @@ class Session:
 
     def _end(self, ended: Ended) -> None:
         known = self._place.ended
-        if known is None or (known.code is None and ended.code is not None):
+        if known is None or (known.code is None and known.signal is None and not ended.reason):
             self._place.ended = ended
+        if known is None:
+            self._note(EventKind.TERMINATED, str(ended))
+            self.on_end()
         self._place.status = Status.TERMINATED
         self._place.stop = None
         self._place.changed.set()
+
+    def _note(self, kind: EventKind, text: str) -> None:
+        if kind in self.subscribed:
+            self._events.append(f"{kind}: {text}" if text != kind else str(kind))
 
     def _rebind(self, bound: Bound) -> None:
         for breakpoint in self.breakpoints:
             if bound.id is not None and breakpoint.bound.id == bound.id:
                 self._breakpoints[breakpoint.number] = replace(breakpoint, bound=bound)
+
+
+def _require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
+    """Refuse what the debugger would pass over in silence."""
+    wanted = {
+        "condition": (spec.condition, abilities.conditions),
+        "hit_condition": (spec.hit_condition, abilities.hit_conditions),
+        "log_message": (spec.log_message, abilities.log_points),
+    }
+    for name, (given, can) in wanted.items():
+        if given is not None and not can:
+            raise ToolError(
+                f"The debugger of {language} knows no `{name}`.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Use a `condition`, or stop there and look."
+                if abilities.conditions
+                else "Set a plain breakpoint there.",
+            )
+
+
+def _kind_of(stop: Stopped) -> EventKind:
+    known = {"breakpoint": EventKind.BREAKPOINT, "exception": EventKind.EXCEPTION}
+    return known.get(stop.reason, EventKind.STOPPED)
 
 
 def _same_place(one: BreakpointSpec, other: BreakpointSpec) -> bool:

@@ -78,17 +78,22 @@ class NodeDebugger:
     def abilities(self) -> Abilities:
         return _ABILITIES
 
-    async def connect(self, url: str, *, timeout: float) -> None:
-        """Connect to a program that waits, and bring it to its first line."""
+    async def connect(self, url: str, *, timeout: float, is_waiting: bool = True) -> None:
+        """Connect to a program, and bring one that waits to be started to its first line."""
         await self._client.connect(url, timeout=timeout)
         await self._client.request("Runtime.enable")
         await self._client.request("Debugger.enable")
         await self._client.request("Debugger.setAsyncCallStackDepth", {"maxDepth": 8})
+        if not is_waiting:
+            self._started = True
+            return
         await self._client.request("Runtime.runIfWaitingForDebugger")
         async with asyncio.timeout(timeout):
             await asyncio.shield(self.at_entry)
 
     async def start(self) -> None:
+        if self._started:
+            return
         self._started = True
         await self._client.request("Debugger.resume")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from trysquare.core.types import JsonObject
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Output
-from trysquare.debug.launching import LaunchSpec, Surroundings
+from trysquare.debug.launching import LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.processes.child import Child, Command
 from trysquare.wire.pipes import Inlet, Outlet
@@ -32,9 +31,9 @@ def found_program(names: Sequence[str], *, hint: str) -> str:
     )
 
 
-def start_child(program: str, arguments: Sequence[str], spec: LaunchSpec, around: Surroundings, **more: str) -> Child:
+def start_child(program: str, arguments: Sequence[str], spec: SessionSpec, around: Surroundings, **more: str) -> Child:
     """Start a debugger, or a program under one, in the folder of the session."""
-    environment = {**os.environ, **spec.env, **more}
+    environment = {**os.environ, **more, **(spec.env if isinstance(spec, LaunchSpec) else {})}
     command = Command(program=program, arguments=arguments, environment=environment, folder=str(spec.root))
     try:
         return around.nursery.start(command)
@@ -46,56 +45,8 @@ def start_child(program: str, arguments: Sequence[str], spec: LaunchSpec, around
         ) from None
 
 
-def hear_streams(child: Child, session: Session, *, but: re.Pattern[str] | None = None) -> _Heard:
-    """Let the session hear what a child writes, without the lines of the debugger's own."""
-    return _Heard(child, session, but)
-
-
-class _Heard:
-    """What a child writes: for the session, and for whoever waits for a certain word."""
-
-    def __init__(self, child: Child, session: Session, but: re.Pattern[str] | None) -> None:
-        self._session = session
-        self._but = but
-        self._seen = ""
-        self._waiters: list[tuple[re.Pattern[str], asyncio.Future[re.Match[str]]]] = []
-        Inlet(child.stdout, self._hearing("stdout")).start()
-        Inlet(child.stderr, self._hearing("stderr")).start()
-
-    async def wait_for(self, pattern: str, *, timeout: float) -> re.Match[str]:
-        """Wait until the child has written something."""
-        wanted = re.compile(pattern)
-        if (found := wanted.search(self._seen)) is not None:
-            return found
-        waiter: asyncio.Future[re.Match[str]] = asyncio.get_running_loop().create_future()
-        self._waiters.append((wanted, waiter))
-        async with asyncio.timeout(timeout):
-            return await waiter
-
-    def _hearing(self, stream: str) -> Callable[[bytes], None]:
-        def hear(chunk: bytes) -> None:
-            text = chunk.decode(errors="replace")
-            self._notice(text)
-            shown = "".join(line for line in text.splitlines(keepends=True) if not self._is_own(line))
-            if shown:
-                self._session.hear(Output(stream="stderr" if stream == "stderr" else "stdout", text=shown))
-
-        return hear
-
-    def _is_own(self, line: str) -> bool:
-        return self._but is not None and self._but.match(line) is not None
-
-    def _notice(self, text: str) -> None:
-        if not self._waiters and len(self._seen) > 10_000:
-            return
-        self._seen = (self._seen + text)[-20_000:]
-        for wanted, waiter in list(self._waiters):
-            if not waiter.done() and (found := wanted.search(self._seen)) is not None:
-                waiter.set_result(found)
-
-
-def speak_over_pipes(debugger: DapDebugger, child: Child, session: Session) -> None:
-    """Speak to an adapter over its standard input and output; its errors are the session's to hear."""
+def speak_over_pipes(debugger: DapDebugger, child: Child, session: Session) -> Callable[[], None]:
+    """Speak to an adapter over its standard input and output, until the function that is returned is called."""
     outlet = Outlet(child.stdin, lambda: None)
     debugger.client.use_pipes(outlet.write, outlet.close)
 
@@ -109,12 +60,19 @@ def speak_over_pipes(debugger: DapDebugger, child: Child, session: Session) -> N
         if chunk:
             session.hear(Output(stream="console", text=chunk.decode(errors="replace")))
 
-    Inlet(child.stdout, hear).start()
-    Inlet(child.stderr, hear_error).start()
+    inlets = [Inlet(child.stdout, hear), Inlet(child.stderr, hear_error)]
+    for inlet in inlets:
+        inlet.start()
+
+    def stop() -> None:
+        for inlet in inlets:
+            inlet.stop()
+
+    return stop
 
 
 async def begun(
-    debugger: DapDebugger, command: str, arguments: JsonObject, session: Session, child: Child, spec: LaunchSpec
+    debugger: DapDebugger, command: str, arguments: JsonObject, session: Session, child: Child, spec: SessionSpec
 ) -> None:
     """Bring an adapter to the point where breakpoints can be set, or say why it cannot be brought there."""
     try:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.types import JsonObject
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Event, Exited, Listener, Output
-from trysquare.debug.engines.adapter import begun, found_program, hear_streams, start_child
-from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.engines.adapter import begun, found_program, start_child
+from trysquare.debug.engines.attaching import connect, hear_end_of, require_own_process, require_pid_or_port
+from trysquare.debug.engines.streams import Streams
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 
 _EXITED = re.compile(r"Process \d+ has exited with status (-?\d+)")
@@ -24,27 +28,61 @@ class DelveEngine:
     language = "go"
 
     async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
+        return await self._begun("launch", _wanted(spec), spec, session, around)
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        require_pid_or_port(spec)
+        if spec.pid is None:
+            return await _attach_remotely(spec, session)
+        require_own_process(spec.pid)
+        wanted = {"mode": "local", "processId": spec.pid, "stopOnEntry": False}
+        launched = await self._begun("attach", wanted, spec, session, around)
+        session.watch(hear_end_of(spec.pid, session))
+        return launched
+
+    async def _begun(
+        self,
+        command: Literal["launch", "attach"],
+        wanted: JsonObject,
+        spec: SessionSpec,
+        session: Session,
+        around: Surroundings,
+    ) -> Launched:
         delve = found_program(("dlv",), hint=INSTALL)
         debugger = DapDebugger(_with_exit_code(session.hear, lambda: debugger), adapter_id="go")
         server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         child = start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, around)
-        hear_streams(child, session)
+        streams = Streams(child, session)
         try:
             await self._connected(debugger, spec.timeout)
-            await begun(debugger, "launch", _wanted(spec), session, child, spec)
+            await begun(debugger, command, wanted, session, child, spec)
         except BaseException:
+            streams.close()
             await around.nursery.end(child, grace=0.2)
             raise
         finally:
             server.close()
-        return Launched(debugger=debugger, child=child)
+        return Launched(debugger=debugger, child=child, close=streams.close)
 
     async def _connected(self, debugger: DapDebugger, timeout: float) -> None:
         try:
             await asyncio.wait_for(asyncio.shield(debugger.client.connected), timeout)
         except TimeoutError:
             raise ToolError("delve did not connect in time.", code=ErrorCode.SESSION_START_FAILED) from None
+
+
+async def _attach_remotely(spec: AttachSpec, session: Session) -> Launched:
+    """Attach to `dlv --headless --accept-multiclient`, which has a program already."""
+    debugger = DapDebugger(session.hear, adapter_id="go")
+    await connect(debugger, spec)
+    try:
+        await debugger.initialize(timeout=spec.timeout)
+        await debugger.begin("attach", {"mode": "remote", "stopOnEntry": False}, timeout=spec.timeout)
+    except BaseException:
+        debugger.client.close()
+        raise
+    return Launched(debugger=debugger, child=None)
 
 
 def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:
@@ -61,7 +99,7 @@ def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger]) -> 
     return hear
 
 
-def _wanted(spec: LaunchSpec) -> dict[str, object]:
+def _wanted(spec: LaunchSpec) -> JsonObject:
     program, *arguments = spec.target.words
     named = (spec.root / program).resolve()
     is_source = named.is_dir() or named.suffix == ".go"

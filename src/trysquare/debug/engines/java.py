@@ -6,15 +6,18 @@ import hashlib
 import os
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from trysquare.core.errors import InvalidArguments
+from trysquare.core.types import JsonObject
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.engines import jdi
 from trysquare.debug.engines.adapter import begun, built, found_program, speak_over_pipes, start_child
-from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.engines.attaching import cannot_attach, require_pid_or_port
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 
 INSTALL = "apt-get install default-jdk-headless"
@@ -38,27 +41,60 @@ class JavaEngine:
     language = "java"
 
     async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
-        java = spec.target.python or found_program(("java",), hint=INSTALL)
-        classes = await bridge_classes()
         folder = tempfile.TemporaryDirectory(prefix="trysquare-")
-        program = await _program(spec, Path(folder.name))
-        roots = os.pathsep.join([*program.sources, str(spec.root)])
-        arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
-        child = start_child(java, arguments, spec, around)
-        debugger = DapDebugger(session.hear, adapter_id="java")
-        speak_over_pipes(debugger, child, session)
-        wanted = {
-            "main": shlex.join([program.main, *program.arguments]),
-            "options": _quoted(["-cp", program.class_path, *program.options]),
-        }
         try:
-            await begun(debugger, "launch", wanted, session, child, spec)
-            await debugger.set_exception_breakpoints(["uncaught"])
+            program = await _program(spec, Path(folder.name))
+            wanted = {
+                "main": shlex.join([program.main, *program.arguments]),
+                "options": _quoted(["-cp", program.class_path, *program.options]),
+            }
+            java = spec.target.python or found_program(("java",), hint=INSTALL)
+            return await _begun(java, "launch", wanted, spec, session, around, program.sources, folder.cleanup)
         except BaseException:
-            await around.nursery.end(child, grace=0.2)
             folder.cleanup()
             raise
-        return Launched(debugger=debugger, child=child, close=folder.cleanup)
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        require_pid_or_port(spec)
+        if spec.pid is not None:
+            option = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:PORT"
+            instead = f"Start the program with `java {option}`, and give that `port`."
+            raise cannot_attach(self.language, "a process by its number", instead)
+        java = found_program(("java",), hint=INSTALL)
+        wanted: JsonObject = {"host": spec.host, "port": spec.port}
+        return await _begun(java, "attach", wanted, spec, session, around)
+
+
+async def _begun(
+    java: str,
+    command: Literal["launch", "attach"],
+    wanted: JsonObject,
+    spec: SessionSpec,
+    session: Session,
+    around: Surroundings,
+    sources: Sequence[str] = (),
+    close: Callable[[], None] = lambda: None,
+) -> Launched:
+    """Start the bridge and let it start the program, or attach to it."""
+    classes = await bridge_classes()
+    roots = os.pathsep.join([*sources, *spec.source_paths, str(spec.root)])
+    arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
+    child = start_child(java, arguments, spec, around)
+    debugger = DapDebugger(session.hear, adapter_id="java")
+    stop_hearing = speak_over_pipes(debugger, child, session)
+
+    def close_all() -> None:
+        stop_hearing()
+        close()
+
+    try:
+        await begun(debugger, command, wanted, session, child, spec)
+        await debugger.set_exception_breakpoints(["uncaught"])
+    except BaseException:
+        stop_hearing()
+        await around.nursery.end(child, grace=0.2)
+        raise
+    return Launched(debugger=debugger, child=child, close=close_all)
 
 
 async def bridge_classes() -> str:

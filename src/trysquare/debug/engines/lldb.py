@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
+from trysquare.core.types import JsonObject
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Event, Listener, Output
 from trysquare.debug.engines.adapter import begun, built, environment_list, found_program, speak_over_pipes, start_child
-from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.engines.attaching import cannot_attach, hear_end_of, require_own_process, require_pid_or_port
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 
 ADAPTERS = ("lldb-dap", "lldb-dap-21", "lldb-dap-20", "lldb-dap-19", "lldb-dap-18", "lldb-vscode-14", "lldb-vscode")
@@ -44,10 +48,7 @@ class LldbEngine:
     async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
         adapter = found_program(ADAPTERS, hint=INSTALL)
         program, built_in = await self._program(spec)
-        child = start_child(adapter, (), spec, around)
-        debugger = DapDebugger(_without_scenery(session.hear), adapter_id="lldb-dap")
-        speak_over_pipes(debugger, child, session)
-        wanted = {
+        wanted: JsonObject = {
             "program": program,
             "args": list(spec.target.words[1:]),
             "cwd": str(spec.root),
@@ -56,21 +57,62 @@ class LldbEngine:
             "timeout": spec.timeout,
         }
         try:
-            await begun(debugger, "launch", wanted, session, child, spec)
+            return await _begun(adapter, "launch", wanted, session, around, spec, close=built_in)
         except BaseException:
-            await around.nursery.end(child, grace=0.2)
+            built_in()
             raise
-        return Launched(debugger=debugger, child=child, close=built_in.cleanup if built_in else lambda: None)
 
-    async def _program(self, spec: LaunchSpec) -> tuple[str, tempfile.TemporaryDirectory[str] | None]:
-        """The program to run, and the folder that it was built in, if it was."""
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        require_pid_or_port(spec)
+        if spec.pid is None:
+            raise cannot_attach(self.language, "a port", "Give the `pid` of a process on this machine.")
+        require_own_process(spec.pid)
+        adapter = found_program(ADAPTERS, hint=INSTALL)
+        wanted: JsonObject = {"pid": spec.pid, "stopOnEntry": False, "timeout": spec.timeout}
+        launched = await _begun(adapter, "attach", wanted, session, around, spec)
+        session.watch(hear_end_of(spec.pid, session))
+        return launched
+
+    async def _program(self, spec: LaunchSpec) -> tuple[str, Callable[[], None]]:
+        """The program to run, and what takes away the folder that it was built in."""
         named = (spec.root / spec.target.words[0]).resolve()
         language = _SOURCES.get(named.suffix)
         if language is None:
-            return str(named), None
+            return str(named), lambda: None
         compilers, options = _COMPILERS[language]
         folder = tempfile.TemporaryDirectory(prefix="trysquare-")
         program = Path(folder.name) / named.stem
         compiler = found_program(compilers, hint=f"apt-get install {'rustc' if language == 'rust' else 'gcc g++'}")
-        await built([compiler, str(named), *options, str(program)], spec.root)
-        return str(program), folder
+        try:
+            await built([compiler, str(named), *options, str(program)], spec.root)
+        except BaseException:
+            folder.cleanup()
+            raise
+        return str(program), folder.cleanup
+
+
+async def _begun(
+    adapter: str,
+    command: Literal["launch", "attach"],
+    wanted: JsonObject,
+    session: Session,
+    around: Surroundings,
+    spec: SessionSpec,
+    *,
+    close: Callable[[], None] = lambda: None,
+) -> Launched:
+    child = start_child(adapter, (), spec, around)
+    debugger = DapDebugger(_without_scenery(session.hear), adapter_id="lldb-dap")
+    stop_hearing = speak_over_pipes(debugger, child, session)
+
+    def close_all() -> None:
+        stop_hearing()
+        close()
+
+    try:
+        await begun(debugger, command, wanted, session, child, spec)
+    except BaseException:
+        stop_hearing()
+        await around.nursery.end(child, grace=0.2)
+        raise
+    return Launched(debugger=debugger, child=child, close=close_all)

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+import signal
+import urllib.error
+import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.debug.cdp.debugger import NodeDebugger
 from trysquare.debug.cdp.websocket import WebSocketError
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
-from trysquare.debug.debugger import Event, Exited, Listener, Output, OutputStream
-from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.debugger import Event, Exited, Listener
+from trysquare.debug.engines.attaching import hear_end_of, not_reached, require_own_process, require_pid_or_port
+from trysquare.debug.engines.streams import Streams, without_lines
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.processes.child import Child, Command
-from trysquare.wire.pipes import Inlet
 
-_LISTENING = re.compile(r"Debugger listening on (ws://\S+)")
-_SCENERY = ("Debugger listening on", "For help, see:", "Debugger attached.", "Waiting for the debugger to disconnect")
+_LISTENING = r"Debugger listening on (ws://\S+)"
+_SCENERY = re.compile(
+    "Debugger listening on|For help, see:|Debugger attached.|Waiting for the debugger to disconnect|Debugger ending on"
+)
+_USUAL_PORT = 9229
+_FAILURES = (ConnectionLost, RequestFailed, WebSocketError, TimeoutError, OSError, EOFError)
 
 
 class NodeEngine:
@@ -31,17 +41,56 @@ class NodeEngine:
 
     async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
         child = _start(spec, around)
+        streams = Streams(child, session, clean=without_lines(_SCENERY))
+        debugger = NodeDebugger(_without_exits(session.hear))
         try:
-            address = _Address(child, session)
-            debugger = NodeDebugger(_without_exits(session.hear))
-            await debugger.connect(await address.told(spec.timeout), timeout=spec.timeout)
+            address = (await streams.wait_for(_LISTENING, timeout=spec.timeout))[1]
+            await debugger.connect(address, timeout=spec.timeout)
             await debugger.set_exception_breakpoints(["uncaught"])
-        except (ConnectionLost, RequestFailed, WebSocketError, TimeoutError, OSError) as error:
+        except BaseException as error:
             status = child.exit_status()
+            streams.close()
             await around.nursery.end(child, grace=0.2)
-            raise _not_started(session, status, str(error)) from None
-        session.watch(_end_of(child, session))
-        return Launched(debugger=debugger, child=child)
+            if isinstance(error, _FAILURES):
+                raise _not_started(session, status, str(error) or "its debugger did not answer") from None
+            raise
+        session.watch(streams.tell_end())
+        return Launched(debugger=debugger, child=child, close=streams.close)
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        require_pid_or_port(spec)
+        if spec.pid is not None:
+            require_own_process(spec.pid)
+            # The signal makes Node listen where it was told to, or at its usual port.
+            os.kill(spec.pid, signal.SIGUSR1)
+        place = replace(spec, host="127.0.0.1", port=_USUAL_PORT) if spec.pid is not None else spec
+        debugger = NodeDebugger(session.hear)
+        try:
+            await debugger.connect(await _address_at(place), timeout=spec.timeout, is_waiting=False)
+        except _FAILURES as error:
+            raise not_reached(place, str(error) or "no answer in time") from None
+        if spec.pid is not None:
+            session.watch(hear_end_of(spec.pid, session))
+        return Launched(debugger=debugger, child=None)
+
+
+async def _address_at(spec: AttachSpec) -> str:
+    """The address of the inspector's socket, which the inspector tells over HTTP; it may take a moment to listen."""
+    async with asyncio.timeout(spec.timeout):
+        while True:
+            try:
+                told = await run_in_thread(lambda: _told_at(f"http://{spec.host}:{spec.port}/json/list"))
+                return str(json.loads(told)[0]["webSocketDebuggerUrl"])
+            except ConnectionError:
+                await asyncio.sleep(0.05)
+
+
+def _told_at(address: str) -> bytes:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return answer.read()
+    except urllib.error.URLError as error:
+        raise ConnectionError(str(error.reason)) from None
 
 
 def node_program(runtime: str | None = None) -> str:
@@ -77,58 +126,6 @@ def _start(spec: LaunchSpec, around: Surroundings) -> Child:
             code=ErrorCode.SESSION_START_FAILED,
             instruction="Check runtime_path and cwd.",
         ) from None
-
-
-class _Address:
-    """Hears what the program writes, and finds the inspector's address in it."""
-
-    def __init__(self, child: Child, session: Session) -> None:
-        self._session = session
-        self._child = child
-        self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._open = 2
-        Inlet(child.stdout, self._hearing("stdout")).start()
-        Inlet(child.stderr, self._hearing("stderr")).start()
-
-    async def told(self, timeout: float) -> str:
-        async with asyncio.timeout(timeout):
-            return await self._address
-
-    def _hearing(self, stream: OutputStream) -> Callable[[bytes], None]:
-        def hear(chunk: bytes) -> None:
-            text = chunk.decode(errors="replace")
-            if stream == "stderr" and not self._address.done():
-                self._look_for_address(text)
-            shown = _without_scenery(text) if stream == "stderr" else text
-            if shown:
-                self._session.hear(Output(stream=stream, text=shown))
-            if not chunk:
-                self._ended()
-
-        return hear
-
-    def _look_for_address(self, text: str) -> None:
-        if (found := _LISTENING.search(text)) is not None:
-            self._address.set_result(found[1])
-
-    def _ended(self) -> None:
-        self._open -= 1
-        if not self._open and not self._address.done():
-            self._address.set_exception(ConnectionLost("The program ended before its debugger was there."))
-            self._address.exception()
-
-
-def _without_scenery(text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_SCENERY))
-
-
-async def _end_of(child: Child, session: Session) -> None:
-    await child.exited.wait()
-    status = child.exit_status()
-    if status is not None and status < 0:
-        session.hear(Exited(signal=-status))
-    else:
-        session.hear(Exited(code=status))
 
 
 def _without_exits(listener: Listener) -> Listener:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.debug.dap.client import RequestFailed
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.debugger import Event, Exited, Listener, Stopped
-from trysquare.debug.engines.adapter import begun, found_program, hear_streams, start_child
-from trysquare.debug.launching import Launched, LaunchSpec, Surroundings
+from trysquare.debug.debugger import Abilities, Bound, BreakpointSpec, Event, Exited, Listener, StepKind, Stopped
+from trysquare.debug.engines.adapter import begun, found_program, start_child
+from trysquare.debug.engines.attaching import cannot_attach, connect, require_pid_or_port
+from trysquare.debug.engines.streams import Streams, without_lines
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
-from trysquare.processes.child import Child
 
 NAMES = ("rdbg", "rdbg3.3", "rdbg3.2", "rdbg3.1")
 INSTALL = "apt-get install ruby"
 _OWN = re.compile(r"DEBUGGER: ")
+# The port is open before the debugger can serve it; only once it waits, it can.
+_READY = r"\(127\.0\.0\.1:(\d+)\)[\s\S]*wait for debugger connection"
+_REMOVE = (
+    "DEBUGGER__::SESSION.instance_variable_get(:@bps).delete_if {{ |_, bp| "
+    "bp.is_a?(DEBUGGER__::LineBreakpoint) && bp.path == {file} && (bp.delete || true) }}.size"
+)
 
 
 class RdbgEngine:
@@ -30,31 +42,95 @@ class RdbgEngine:
             words = words[1:]
         arguments = ["--open", "--host", "127.0.0.1", "--port", "0", "-c", "--", spec.target.python or "ruby", *words]
         child = start_child(rdbg, arguments, spec, around, RUBY_DEBUG_NO_COLOR="1", RUBY_DEBUG_LOG_LEVEL="WARN")
-        heard = hear_streams(child, session, but=_OWN)
-        debugger = DapDebugger(_quiet_entry(session.hear), adapter_id="rdbg")
+        streams = Streams(child, session, clean=without_lines(_OWN))
+        debugger = RdbgDebugger(session.hear)
         try:
-            found = await heard.wait_for(r"\(127\.0\.0\.1:(\d+)\)", timeout=spec.timeout)
-            await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", int(found[1]))
+            port = await _port(streams, session, spec.timeout)
+            await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", port)
             await begun(debugger, "launch", {"localfs": True}, session, child, spec)
         except BaseException:
+            streams.close()
             await around.nursery.end(child, grace=0.2)
             raise
-        session.watch(_end_of(child, session))
-        return Launched(debugger=debugger, child=child)
+        session.watch(streams.tell_end())
+        return Launched(debugger=debugger, child=child, close=streams.close)
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        require_pid_or_port(spec)
+        if spec.pid is not None:
+            instead = "Start the program with `rdbg --open --port PORT`, and give that `port`."
+            raise cannot_attach(self.language, "a process by its number", instead)
+        debugger = RdbgDebugger(session.hear, is_ours=False)
+        await connect(debugger, spec)
+        try:
+            await debugger.initialize(timeout=spec.timeout)
+            await debugger.begin("attach", {"localfs": True}, timeout=spec.timeout)
+        except BaseException:
+            debugger.client.close()
+            raise
+        return Launched(debugger=debugger, child=None)
 
 
-def _quiet_entry(listener: Listener) -> Listener:
-    """rdbg stops a program at its first line to be attached to; that is no stop that anybody asked for."""
+async def _port(streams: Streams, session: Session, timeout: float) -> int:
+    try:
+        return int((await streams.wait_for(_READY, timeout=timeout))[1])
+    except (EOFError, TimeoutError):
+        raise ToolError(
+            "The program could not be started under rdbg.",
+            code=ErrorCode.SESSION_START_FAILED,
+            instruction="The output says why. Check target, runtime_path and cwd.",
+            fields={"output": session.output.tail()},
+        ) from None
 
-    def hear(event: Event) -> None:
-        is_entry = isinstance(event, Stopped) and event.reason in ("entry", "pause") and not event.hit
-        if not is_entry and not isinstance(event, Exited):
-            listener(event)
 
-    return hear
+class RdbgDebugger(DapDebugger):
+    """rdbg, as what it is: it says that it can stop at functions and step back, but does neither."""
 
+    def __init__(self, listener: Listener, *, is_ours: bool = True) -> None:
+        super().__init__(self._quietly(listener), adapter_id="rdbg")
+        self._is_ours = is_ours
+        self._thread: int | None = None
+        self._pausing = not is_ours
+        self._set: set[str] = set()
 
-async def _end_of(child: Child, session: Session) -> None:
-    await child.exited.wait()
-    status = child.exit_status()
-    session.hear(Exited(signal=-status) if status is not None and status < 0 else Exited(code=status))
+    @property
+    def abilities(self) -> Abilities:
+        return replace(super().abilities, function_breakpoints=False, step_back=False)
+
+    async def resume(self, thread: int) -> None:
+        self._thread = None
+        await super().resume(thread)
+
+    async def step(self, kind: StepKind, thread: int) -> None:
+        self._thread = None
+        await super().step(kind, thread)
+
+    async def pause(self, thread: int) -> None:
+        self._pausing = True
+        await super().pause(thread)
+
+    async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
+        # Its own request only ever adds, so that what is there is taken out first.
+        if file in self._set:
+            await self._remove_all(file)
+        self._set.add(file)
+        return await super().set_breakpoints(file, specs) if specs else []
+
+    async def _remove_all(self, file: str) -> None:
+        if self._thread is None:
+            raise RequestFailed("setBreakpoints", "rdbg changes breakpoints only while the program stands.", {})
+        frames, _ = await self.stack(self._thread, count=1)
+        await self.evaluate(_REMOVE.format(file=json.dumps(file)), frames[0].id, "repl")
+
+    def _quietly(self, listener: Listener) -> Listener:
+        """rdbg stops a program at its first line to be attached to; that is no stop that anybody asked for."""
+
+        def hear(event: Event) -> None:
+            if isinstance(event, Stopped):
+                if event.reason in ("entry", "pause") and not self._pausing:
+                    return
+                self._thread, self._pausing = event.thread, False
+            if not (self._is_ours and isinstance(event, Exited)):
+                listener(event)
+
+        return hear

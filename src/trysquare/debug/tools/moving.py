@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
+from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.debugger import Stopped
 from trysquare.debug.desk import Desk
+from trysquare.debug.locations import Location, read_location
+from trysquare.debug.names import Field as Named
 from trysquare.debug.names import StepAction, ToolName
 from trysquare.debug.session import Outcome, Session, Status
+from trysquare.debug.tools.running import run_to
+
+_AT_ONCE = 0.05
+_JUMP_SECONDS = 10.0
+_OUTPUT = 1500
 
 
 class Execute(ToolArguments):
     """Arguments of execute."""
 
-    action: Annotated[Literal["continue", "run", "pause", "wait"], Field(description="What to do")] = "continue"
+    action: Annotated[Literal["continue", "run", "pause", "wait", "goto"], Field(description="What to do")] = "continue"
+    until: Annotated[str | None, Field(description="file:line to run to")] = None
+    jump_target: Annotated[str | None, Field(description="file:line to go on at, skipping what is between")] = None
+    wait_for_stop: Annotated[bool, Field(description="False answers at once, while it runs")] = True
+    collect_output: Annotated[bool, Field(description="Show what it wrote meanwhile")] = True
     session_id: str | None = None
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
@@ -41,31 +55,82 @@ def execute_tool(desk: Desk) -> Tool:
 
     async def execute(args: Execute, context: CallContext) -> Result[Any]:
         """Run on to the next stop, pause, or wait."""
+        session = desk.sessions.find(args.session_id, principal=context.principal.subject)
+        written = session.output.total
+        if args.action == "pause":
+            # Without waiting for a turn: whoever has it may be waiting for the very stop that this brings.
+            await _ask_to_pause(session)
         async with desk.session(args.session_id, context, operation=f"execute {args.action}") as session:
-            outcome = await _executed(session, args)
-            return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget)
+            outcome, warnings = await _executed(desk, session, args)
+            result = await desk.report(session, outcome, timeout=args.timeout, budget=args.budget, warnings=warnings)
+            return _with_output(result, session, written) if args.collect_output else result
 
     return tool(execute, name=ToolName.EXECUTE, room="debug", category="debug", result_limit=None)
 
 
-async def _executed(session: Session, args: Execute) -> Outcome:
-    if args.action == "wait":
-        return await session.wait(timeout=args.timeout)
-    if args.action == "pause":
-        return await _paused(session, args.timeout)
-    return await session.run(session.debugger.resume, timeout=args.timeout)
+async def _executed(desk: Desk, session: Session, args: Execute) -> tuple[Outcome, tuple[str, ...]]:
+    timeout = args.timeout if args.wait_for_stop else _AT_ONCE
+    if args.action in ("wait", "pause"):
+        return await session.wait(timeout=args.timeout), ()
+    session.require_stopped()
+    root = session.root or desk.config.root
+    if args.jump_target or args.action == "goto":
+        outcome = await _jumped(session, _place(args.jump_target or args.until, root))
+        if args.action == "goto" or not isinstance(outcome, Stopped):
+            return outcome, ()
+    if args.until:
+        return await run_to(session, [_place(args.until, root)], timeout=timeout)
+    return await session.run(session.debugger.resume, timeout=timeout), ()
 
 
-async def _paused(session: Session, timeout: float) -> Outcome:
+def _place(text: str | None, root: Path) -> Location:
+    if text:
+        return read_location(text, root)
+    raise InvalidArguments(
+        "`jump_target` is missing.",
+        code=ErrorCode.VALIDATION_MISSING_PARAM,
+        instruction="Write the place to go on at as file:line.",
+    )
+
+
+async def _jumped(session: Session, place: Location) -> Outcome:
+    """Let the program stand somewhere else, without running what is between."""
+    if not session.debugger.abilities.goto:
+        raise ToolError(
+            f"The debugger of {session.language} cannot go on at another line.",
+            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            instruction="Use `until` to run to the line, or variable patch to do what the skipped lines do not.",
+        )
+    return await session.run(
+        lambda thread: session.debugger.goto(place.file, place.line, thread), timeout=_JUMP_SECONDS
+    )
+
+
+async def _ask_to_pause(session: Session) -> None:
     if session.status is not Status.RUNNING:
         raise ToolError(
             f"The program is not running; it is {session.status}.",
             code=ErrorCode.STATE_NOT_RUNNING,
             instruction="Look into it, or run it on with `execute continue`.",
         )
-    threads = await session.debugger.threads()
-    await session.debugger.pause(threads[0].id if threads else 0)
-    return await session.wait(timeout=timeout)
+    try:
+        threads = await session.debugger.threads()
+        await session.debugger.pause(threads[0].id if threads else 0)
+    except (RequestFailed, ConnectionLost, TimeoutError) as error:
+        raise ToolError(
+            f"The debugger could not pause the program: {error or 'no answer in time'}.",
+            code=ErrorCode.EXECUTION_FAILED,
+            instruction="See with `execute wait` whether it ended, or end it with `session stop`.",
+        ) from None
+
+
+def _with_output(result: Result[Any], session: Session, since: int) -> Result[Any]:
+    """The result with what the program wrote since a position, in place of the last of all that it wrote."""
+    page = session.output.page(max(since, session.output.total - _OUTPUT), size=_OUTPUT)
+    data = {name: value for name, value in result.fields["data"].items() if name != Named.OUTPUT}
+    if page.text:
+        data[str(Named.OUTPUT)] = page.text
+    return replace(result, fields={**result.fields, "data": data})
 
 
 def step_tool(desk: Desk) -> Tool:

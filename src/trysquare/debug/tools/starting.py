@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec
 from trysquare.debug.desk import Desk
 from trysquare.debug.guarding import log_expressions, require_reading
-from trysquare.debug.languages import language_of
-from trysquare.debug.launching import LaunchSpec
+from trysquare.debug.languages import ALIASES, language_of
+from trysquare.debug.launch_json import find_configuration
+from trysquare.debug.launching import AttachSpec, LaunchSpec, SessionSpec
 from trysquare.debug.locations import read_location
 from trysquare.debug.names import ToolName
+from trysquare.debug.session import ALWAYS, EventKind, Session
 from trysquare.debug.targets import read_target
 
 
@@ -34,13 +41,23 @@ class BreakpointArgument(ToolArguments):
 class SessionStart(ToolArguments):
     """Arguments of session_start."""
 
-    target: Annotated[str, Field(description="A file, a pytest node id or a command")]
+    target: Annotated[str | None, Field(description="A file, a pytest node id or a command")] = None
+    module: Annotated[str | None, Field(description="A Python module, instead of target")] = None
+    pid: Annotated[int | None, Field(description="Attach to this process", ge=1)] = None
+    host: Annotated[str | None, Field(description="Attach to a debugger that listens there")] = None
+    port: Annotated[int | None, Field(ge=1, le=65535)] = None
     breakpoints: Annotated[list[BreakpointArgument] | None, Field(description="Where to stop")] = None
-    workspace_root: Annotated[str | None, Field(description="Folder to run in")] = None
+    workspace_root: Annotated[str | None, Field(description="The project's folder")] = None
+    cwd: Annotated[str | None, Field(description="Folder to run in")] = None
     args: list[str] | None = None
     env: dict[str, str] | None = None
     language: Annotated[str | None, Field(description="Where the target does not tell it")] = None
     runtime_path: Annotated[str | None, Field(description="The interpreter to use")] = None
+    launch_config_name: Annotated[str | None, Field(description="From .vscode/launch.json")] = None
+    source_paths: Annotated[list[str] | None, Field(description="More folders with sources")] = None
+    session_id: Annotated[str | None, Field(description="A name for it")] = None
+    subscribe_events: list[Literal["breakpoint", "exception", "stopped", "terminated"]] | None = None
+    just_my_code: bool = False
     allow_side_effects: Annotated[bool, Field(description="Let expressions call and assign")] = False
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
@@ -50,22 +67,21 @@ def start_tool(desk: Desk) -> Tool:
     """The tool that starts a program."""
 
     async def session_start(args: SessionStart, context: CallContext) -> Result[Any]:
-        """Start a program under the debugger and run it to its first stop."""
+        """Start a program under the debugger, or attach to one, and run it to its first stop."""
         root = desk.workspace(args.workspace_root)
-        target = read_target(args.target, root, runtime=args.runtime_path)
-        spec = LaunchSpec(
-            target=target.with_words(args.args or ()), root=root, env=args.env or {}, timeout=args.timeout
-        )
-        breakpoints = [spec_of(each, root, allowed=args.allow_side_effects) for each in args.breakpoints or ()]
-        language = language_of(target, given=args.language)
+        wanted = _configured(args, root)
+        language, spec = _spec(wanted, root)
+        roots = (root, *(desk.workspace(folder) for folder in args.source_paths or ()))
+        breakpoints = [
+            spec_of(each, roots, language=language, allowed=args.allow_side_effects) for each in args.breakpoints or ()
+        ]
         session = await desk.sessions.start(
-            language, spec, principal=context.principal.subject, breakpoints=breakpoints
+            language, spec, principal=context.principal.subject, breakpoints=breakpoints, session_id=args.session_id
         )
         session.allows_side_effects = args.allow_side_effects
         session.root = root
-        async with session.lock:
-            outcome = await session.go(timeout=args.timeout)
-            return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget)
+        session.subscribed = ALWAYS | {EventKind(each) for each in args.subscribe_events or ()}
+        return await let_go(desk, session, context, timeout=args.timeout, budget=args.budget)
 
     return tool(
         session_start,
@@ -84,12 +100,89 @@ def start_tool(desk: Desk) -> Tool:
     )
 
 
-def spec_of(given: BreakpointArgument, root: Any, *, allowed: bool) -> BreakpointSpec:
+async def let_go(desk: Desk, session: Session, context: CallContext, *, timeout: float, budget: int) -> Result[Any]:
+    """Let a program begin whose breakpoints are set, and answer what came of it."""
+    async with desk.session(session.id, context, operation="session_start"):
+        # A program that was running already may well run on for long, and is the caller's again at once.
+        waits = not desk.sessions.is_attached(session) or bool(session.breakpoints)
+        outcome = await session.go(timeout=timeout if waits else 0.2)
+        return await desk.report(session, outcome, timeout=timeout if waits else 0.2, budget=budget)
+
+
+def _configured(args: SessionStart, root: Path) -> SessionStart:
+    """The arguments with what a launch configuration says; what is given in the call counts more."""
+    if args.launch_config_name is None:
+        return args
+    found = find_configuration(root, args.launch_config_name, os.environ)
+    from_file = {
+        "target": found.target or None,
+        "language": found.language,
+        "cwd": found.cwd,
+        "env": dict(found.env) or None,
+        "runtime_path": found.runtime,
+        "host": found.host,
+        "port": found.port if found.request == "attach" else None,
+        "just_my_code": found.just_my_code,
+    }
+    return args.model_copy(update={name: value for name, value in from_file.items() if not getattr(args, name)})
+
+
+def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
+    """What to start or attach to, and its language."""
+    sources = tuple(args.source_paths or ())
+    if args.pid is not None or args.port is not None or args.host is not None:
+        spec = AttachSpec(
+            root=root,
+            pid=args.pid,
+            host=args.host or "127.0.0.1",
+            port=args.port,
+            source_paths=sources,
+            just_my_code=args.just_my_code,
+            timeout=args.timeout,
+        )
+        return _language(args.language), spec
+    folder = (root / (args.cwd or "")).resolve()
+    target = read_target(_target(args), folder, runtime=args.runtime_path).with_words(args.args or ())
+    language = language_of(target, given="python" if args.module else args.language)
+    return language, LaunchSpec(
+        target=target,
+        root=_folder(folder),
+        env=args.env or {},
+        source_paths=sources,
+        just_my_code=args.just_my_code,
+        timeout=args.timeout,
+    )
+
+
+def _language(given: str | None) -> str:
+    return ALIASES.get(given.lower(), given.lower()) if given else "python"
+
+
+def _target(args: SessionStart) -> str:
+    if args.module and not args.target:
+        return f"python -m {shlex.quote(args.module)}"
+    if args.target and not args.module:
+        return args.target
+    raise InvalidArguments(
+        "There has to be one of `target`, `module`, `pid`, `port` and `launch_config_name`.",
+        code=ErrorCode.VALIDATION_MISSING_PARAM,
+        instruction="Name a program to start, or a process to attach to.",
+    )
+
+
+def _folder(path: Path) -> Path:
+    if path.is_dir():
+        return path
+    raise InvalidArguments(f"`cwd` is no folder: {path}.")
+
+
+def spec_of(given: BreakpointArgument, roots: Sequence[Path], *, language: str, allowed: bool) -> BreakpointSpec:
     """A breakpoint as the debugger takes it, checked: its place exists, its expressions only read."""
+    root = next((each for each in roots if (each / given.file).exists()), roots[0])
     place = read_location(f"{given.file}:{given.line}", root)
     expressions = [*([given.condition] if given.condition else []), *log_expressions(given.log_message or "")]
     for expression in expressions:
-        require_reading(expression, "python", allowed=allowed)
+        require_reading(expression, language, allowed=allowed)
     return BreakpointSpec(
         file=place.file,
         line=place.line,
