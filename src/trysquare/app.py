@@ -302,7 +302,8 @@ async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
     from trysquare.debug.config import DebugConfig
     from trysquare.debug.toolset import debug_toolset
 
-    async with debug_toolset(DebugConfig(root=settings.project.resolve())) as toolset:
+    prefix = "debug" if settings.prefix is None else settings.prefix
+    async with debug_toolset(DebugConfig(root=settings.project.resolve(), prefix=prefix)) as toolset:
         yield toolset
 
 

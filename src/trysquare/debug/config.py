@@ -14,3 +14,5 @@ class DebugConfig:
     """The workspace where a call names none."""
     timeout: float = 60.0
     """Seconds that a program may run before it has to stop or end."""
+    prefix: str = "debug"
+    """What the tools' names begin with; answers name the tools as clients call them."""

@@ -19,10 +19,12 @@ from trysquare.debug.responses import ended_result, running_result, status_of, s
 from trysquare.debug.session import Ended, Outcome, Session
 from trysquare.debug.sessions import Sessions
 from trysquare.debug.snapshot import BUDGET, Earlier, take_snapshot
+from trysquare.debug.stops import StopLog
+from trysquare.debug.traces import Trace
 from trysquare.processes.nursery import Nursery
 
-DEFAULTS = {"budget": 800.0, "timeout": 30.0, "frames": 10.0}
-"""What a principal can set for its calls: tokens for values, seconds to wait for a stop, frames to show."""
+DEFAULTS = {"budget": 800, "timeout": 30.0, "frames": 10, "timing": 0}
+"""What a principal can set: tokens for values, seconds to wait for a stop, frames to show, whether to tell times."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +36,13 @@ class Desk:
     sessions: Sessions
     seen: dict[str, Earlier] = field(default_factory=dict[str, Earlier])
     """What was last shown of each session, to tell what changed since."""
+    traces: dict[str, Trace] = field(default_factory=dict[str, Trace])
+    """The last recorded call of each principal, to be read step by step."""
+    stops: StopLog = field(default_factory=StopLog)
+    """What was seen at the stops of each session, to be compared."""
+
+    watches: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The expressions that are shown at every stop of a session."""
 
     chosen: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     """The settings that principals have changed."""
@@ -45,6 +54,10 @@ class Desk:
     def set(self, principal: str, key: str, value: float) -> None:
         """Change a setting for a principal, until the server ends."""
         self.chosen.setdefault(principal, {})[key] = value
+
+    def frames(self, session: Session) -> int:
+        """How many frames of a stack are shown to whoever has the session."""
+        return int(self.settings_of(session.principal)["frames"])
 
     def workspace(self, given: str | None) -> Path:
         """The folder to work in, or an error that names what is wrong with it."""
@@ -87,11 +100,13 @@ class Desk:
 
     async def _stopped(self, session: Session, stop: Stopped, budget: int, warnings: tuple[str, ...]) -> Result[Any]:
         earlier = self.seen.get(session.id)
-        snapshot = await take_snapshot(session.debugger, stop, budget=budget, earlier=earlier)
+        snapshot = await take_snapshot(
+            session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.id, ())
+        )
         if snapshot is not None:
-            function = f"{snapshot.frame.file}:{snapshot.frame.name}"
-            self.seen[session.id] = Earlier(function=function, texts=snapshot.texts)
-        return stopped_result(session, stop, snapshot, warnings=(*warnings, *unbound(session)))
+            await self.stops.keep(session, snapshot)
+            self.seen[session.id] = snapshot.as_earlier()
+        return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
 
     async def run(
         self, session: Session, move: Callable[[int], Awaitable[None]], *, timeout: float, budget: int = BUDGET

@@ -24,6 +24,10 @@ class ToolName(StrEnum):
     ADAPTER = "adapter"
     EXPLAIN = "explain"
     TRACE = "trace"
+    WHO_WROTE = "who_wrote"
+    PROBE = "probe"
+    DIFF = "diff"
+    DUMP = "dump"
 
 
 class ExecutionStatus(StrEnum):
@@ -49,11 +53,20 @@ class Field(StrEnum):
     CODE_SNAPSHOT = "code_snapshot"
     LOCATION = "location"
     LOCALS = "locals"
+    BEFORE = "before"
     CHANGED = "changed"
+    STACK_DEPTH = "stack_depth"
+    WATCH = "watch"
+    TIMING = "timing"
+    TRUNCATED = "truncated"
     EXCEPTION = "exception"
     OUTPUT = "output"
 
 
 Language: TypeAlias = Literal["python", "javascript", "typescript", "c", "cpp", "rust", "go", "java", "ruby"]
+BreakpointAction: TypeAlias = Literal[
+    "set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function", "unfunction"
+]
+WatchAction: TypeAlias = Literal["set", "remove", "list"]
 StepAction: TypeAlias = Literal["over", "into", "out", "back"]
 InspectTarget: TypeAlias = Literal["locals", "globals", "stack", "threads", "expression", "output", "all"]

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trysquare.catalog.tokens import count_tokens
+from trysquare.core.types import JsonObject
 from trysquare.debug.debugger import Variable
 
 LONGEST = 160
+_NAMED = 10
+"""Names of values left out that are told."""
 _SECRET = re.compile(r"passw(or)?d|secret|token|api_?key|credential|private_?key|authorization|cookie", re.IGNORECASE)
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
@@ -22,6 +25,18 @@ class Shown:
 
     values: Mapping[str, str]
     left_out: tuple[str, ...] = ()
+
+    def about_left_out(self) -> JsonObject:
+        """What a result says of values that it does not show."""
+        if not self.left_out:
+            return {}
+        shown = len(self.values)
+        return {
+            "truncated": True,
+            "total_variables": shown + len(self.left_out),
+            "showing_variables": shown,
+            "left_out": list(self.left_out[:_NAMED]),
+        }
 
 
 def text_of(variable: Variable, *, longest: int = LONGEST) -> str:

@@ -11,7 +11,7 @@ from trysquare.core.types import JsonObject
 from trysquare.debug.debugger import Stopped
 from trysquare.debug.names import ExecutionStatus, Field, ToolName
 from trysquare.debug.session import Ended, Session
-from trysquare.debug.snapshot import Snapshot
+from trysquare.debug.snapshot import Earlier, Snapshot
 
 _STOPS = {
     "step": ExecutionStatus.STOPPED_AFTER_STEP,
@@ -22,25 +22,33 @@ _OUTPUT = 1500
 
 
 def stopped_result(
-    session: Session, stop: Stopped, snapshot: Snapshot | None, *, warnings: Sequence[str]
+    session: Session, stop: Stopped, snapshot: Snapshot | None, earlier: Earlier | None, *, warnings: Sequence[str]
 ) -> Result[Any]:
-    """The program stands: where, why, with which values."""
+    """The program stands: where, why, with which values, and what is different from the stop before."""
     data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
     where = "at an unknown place"
     if snapshot is not None:
         where = f"at {snapshot.location}"
-        data[Field.LOCATION] = snapshot.location
-        data[Field.CODE_SNAPSHOT] = {"formatted": snapshot.code}
-        data[Field.LOCALS] = dict(snapshot.values.values)
-        if snapshot.values.left_out:
-            data["truncated"] = True
-            data["left_out"] = list(snapshot.values.left_out[:20])
-        if snapshot.changed:
-            data[Field.CHANGED] = dict(snapshot.changed)
-        if snapshot.exception is not None:
-            data[Field.EXCEPTION] = {"type": snapshot.exception.type, "message": snapshot.exception.message[:500]}
+        data |= seen_at(snapshot)
+        if earlier is not None:
+            data[Field.BEFORE] = {"location": earlier.location}
     why = _why(stop, snapshot)
     return answer(session, f"Stopped {where}: {why}", data, next_steps=_next_when_stopped(stop), warnings=warnings)
+
+
+def seen_at(snapshot: Snapshot) -> JsonObject:
+    """A stop as a result shows it. What is empty is left out."""
+    exception = snapshot.exception
+    told: JsonObject = {
+        Field.LOCATION: snapshot.location,
+        Field.STACK_DEPTH: snapshot.depth,
+        Field.CODE_SNAPSHOT: {"formatted": snapshot.code} if snapshot.code else None,
+        Field.EXCEPTION: exception and {"type": exception.type, "message": exception.message[:500]},
+        Field.CHANGED: dict(snapshot.changed),
+        Field.WATCH: dict(snapshot.watched),
+    }
+    told = {str(name): part for name, part in told.items() if part}
+    return told | {Field.LOCALS: dict(snapshot.values.values), **snapshot.values.about_left_out()}
 
 
 def ended_result(session: Session, ended: Ended, *, warnings: Sequence[str]) -> Result[Any]:

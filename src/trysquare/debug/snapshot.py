@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from trysquare.debug.dap.client import RequestFailed
 from trysquare.debug.debugger import Debugger, ExceptionInfo, Frame, Stopped, Variable
 from trysquare.debug.rendering import Shown, ranked, text_of, within_budget
 
 CONTEXT_LINES = 3
 BUDGET = 800
+_CHANGES = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,11 +25,17 @@ class Snapshot:
     texts: Mapping[str, str]
     """Every local value's text, to tell at the next stop what changed."""
     changed: Mapping[str, str]
+    depth: int
+    watched: Mapping[str, str]
     exception: ExceptionInfo | None = None
 
     @property
     def location(self) -> str:
         return f"{self.frame.file}:{self.frame.line} in {self.frame.name}"
+
+    def as_earlier(self) -> Earlier:
+        """What to keep of it for the next stop."""
+        return Earlier(function=_function(self.frame), location=self.location, texts=self.texts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,14 +43,20 @@ class Earlier:
     """What was known of a frame at the stop before."""
 
     function: str
+    location: str
     texts: Mapping[str, str]
 
 
 async def take_snapshot(
-    debugger: Debugger, stop: Stopped, *, budget: int = BUDGET, earlier: Earlier | None = None
+    debugger: Debugger,
+    stop: Stopped,
+    *,
+    budget: int = BUDGET,
+    earlier: Earlier | None = None,
+    watched: Sequence[str] = (),
 ) -> Snapshot | None:
     """Look at the innermost frame of a stop. None where the debugger shows no frame at all."""
-    frames, _ = await debugger.stack(stop.thread, count=1)
+    frames, depth = await debugger.stack(stop.thread, count=1)
     if not frames:
         return None
     frame = frames[0]
@@ -58,9 +72,19 @@ async def take_snapshot(
         code=code_around(frame),
         values=within_budget(order, budget),
         texts=texts,
-        changed=changed,
+        changed=_brief(changed),
+        depth=depth,
+        watched={expression: await watched_text(debugger, expression, frame) for expression in watched},
         exception=exception,
     )
+
+
+async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str:
+    """What a watched expression is in a frame; where it has no value there, why not."""
+    try:
+        return text_of(replace(await debugger.evaluate(expression, frame.id), name=expression))
+    except RequestFailed as error:
+        return f"no value here: {error.message[:100]}"
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
@@ -72,13 +96,22 @@ async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
 
 def changes(earlier: Earlier | None, frame: Frame, texts: Mapping[str, str]) -> dict[str, str]:
     """What is new or different since the stop before, in the same function: `old -> new`."""
-    if earlier is None or earlier.function != f"{frame.file}:{frame.name}":
+    if earlier is None or earlier.function != _function(frame):
         return {}
     return {
         name: f"{earlier.texts[name]} -> {text}" if name in earlier.texts else text
         for name, text in texts.items()
         if earlier.texts.get(name) != text
     }
+
+
+def _function(frame: Frame) -> str:
+    return f"{frame.file}:{frame.name}"
+
+
+def _brief(changed: Mapping[str, str]) -> dict[str, str]:
+    """The first of what changed; the values themselves are shown anyway."""
+    return dict(list(changed.items())[:_CHANGES])
 
 
 def source_line(frame: Frame) -> str:

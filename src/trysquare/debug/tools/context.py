@@ -14,10 +14,11 @@ from trysquare.core.types import JsonObject
 from trysquare.debug.debugger import Stopped
 from trysquare.debug.desk import Desk
 from trysquare.debug.names import ToolName
-from trysquare.debug.responses import answer, execution_state, next_steps_of
+from trysquare.debug.responses import answer, execution_state, next_steps_of, seen_at
 from trysquare.debug.session import Session
 from trysquare.debug.snapshot import take_snapshot
-from trysquare.debug.tools.placing import breakpoint_json
+from trysquare.debug.tools.looking import stack_of
+from trysquare.debug.tools.placing import places_json
 
 
 class ContextArguments(ToolArguments):
@@ -40,9 +41,9 @@ def context_tool(desk: Desk) -> Tool:
                 "history": [each.told() for each in session.history.last(5 if args.detail_level == "brief" else 20)],
             }
             if session.stop is not None:
-                data |= await _place(session, session.stop, args)
+                data |= await _place(desk, session, session.stop, args)
             if args.detail_level != "brief":
-                data["breakpoints"] = [breakpoint_json(each) for each in session.breakpoints]
+                data |= places_json(session)
             if args.detail_level == "full":
                 data["output"] = session.output.tail(1500)
             steps = next_steps_of(session) if args.include_suggestions else ()
@@ -51,16 +52,11 @@ def context_tool(desk: Desk) -> Tool:
     return tool(context, name=ToolName.CONTEXT, room="debug", category="debug", read_only=True, result_limit=None)
 
 
-async def _place(session: Session, stop: Stopped, args: ContextArguments) -> JsonObject:
-    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget)
+async def _place(desk: Desk, session: Session, stop: Stopped, args: ContextArguments) -> JsonObject:
+    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget, watched=desk.watches.get(session.id, ()))
     if snapshot is None:
         return {}
-    data: JsonObject = {"location": snapshot.location}
     if args.detail_level == "brief":
-        return data
-    data |= {"code_snapshot": {"formatted": snapshot.code}, "locals": dict(snapshot.values.values)}
-    if args.detail_level == "full":
-        frames, total = await session.debugger.stack(stop.thread, count=10)
-        data["stack"] = [f"{index} {frame.name} {frame.file}:{frame.line}" for index, frame in enumerate(frames)]
-        data["total_frames"] = total
-    return data
+        return {"location": snapshot.location}
+    stack = await stack_of(session, desk.frames(session)) if args.detail_level == "full" else {}
+    return seen_at(snapshot) | stack

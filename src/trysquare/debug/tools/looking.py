@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -9,9 +11,11 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.healing import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
+from trysquare.debug.dap.client import RequestFailed
 from trysquare.debug.debugger import Frame, Variable
 from trysquare.debug.desk import Desk
 from trysquare.debug.guarding import require_reading
@@ -19,22 +23,31 @@ from trysquare.debug.names import InspectTarget, ToolName
 from trysquare.debug.rendering import ranked, text_of, within_budget
 from trysquare.debug.responses import answer, execution_state
 from trysquare.debug.session import Session
-from trysquare.debug.snapshot import locals_of
+from trysquare.debug.snapshot import locals_of, source_line
 
-FRAMES = 10
+_DETAILED = 5
+"""How many times more frames a detailed stack has."""
+_LONG = 2000
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-class Inspect(ToolArguments):
+class Values(ToolArguments):
+    """How values are shown."""
+
+    frame: Annotated[int, Field(description="0 is the innermost", ge=0)] = 0
+    session_id: str | None = None
+    detailed: Annotated[bool, Field(description="With types; more frames")] = False
+    budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
+
+
+class Inspect(Values):
     """Arguments of inspect."""
 
     target: Annotated[InspectTarget, Field(description="What to look at")] = "locals"
     expression: Annotated[str | None, Field(description="For expression: a name or path like self.items[3].tags")] = (
         None
     )
-    frame: Annotated[int, Field(description="0 is the innermost", ge=0)] = 0
     cursor: Annotated[int, Field(description="For output: where to read on", ge=0)] = 0
-    session_id: str | None = None
-    budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
 
 
 def inspect_tool(desk: Desk) -> Tool:
@@ -43,28 +56,36 @@ def inspect_tool(desk: Desk) -> Tool:
     async def inspect(args: Inspect, context: CallContext) -> Result[Any]:
         """Look at values, the stack, threads, output or an expression."""
         async with desk.session(args.session_id, context, operation=f"inspect {args.target}") as session:
-            data = await _LOOKS[args.target](session, args)
+            data = await _LOOKS[args.target](session, _Looking(args=args, frames=desk.frames(session)))
             return answer(session, f"{args.target} of {session.title}", data)
 
     return tool(inspect, name=ToolName.INSPECT, room="debug", category="debug", read_only=True, result_limit=None)
 
 
-async def _all(session: Session, args: Inspect) -> JsonObject:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Looking:
+    """What is looked for, and how many frames of a stack are shown."""
+
+    args: Inspect
+    frames: int
+
+
+async def _all(session: Session, looking: _Looking) -> JsonObject:
     return {
         "execution_state": execution_state(session),
-        **await _stack(session, args),
-        **await _locals(session, args),
-        **await _threads(session, args),
+        **await _stack(session, looking),
+        **await _locals(session, looking),
+        **await _threads(session, looking),
     }
 
 
-async def _locals(session: Session, args: Inspect) -> JsonObject:
-    frame = await frame_at(session, args.frame)
-    return _values("locals", await locals_of(session.debugger, frame), args.budget)
+async def _locals(session: Session, looking: _Looking) -> JsonObject:
+    frame = await frame_at(session, looking.args.frame)
+    return _values("locals", await locals_of(session.debugger, frame), looking.args, line=source_line(frame))
 
 
-async def _globals(session: Session, args: Inspect) -> JsonObject:
-    frame = await frame_at(session, args.frame)
+async def _globals(session: Session, looking: _Looking) -> JsonObject:
+    frame = await frame_at(session, looking.args.frame)
     scopes = [scope for scope in await session.debugger.scopes(frame.id) if scope.kind == "globals"]
     if not scopes:
         raise ToolError(
@@ -72,12 +93,17 @@ async def _globals(session: Session, args: Inspect) -> JsonObject:
             code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             instruction="Ask for a global by its name, with target=expression.",
         )
-    return _values("globals", await session.debugger.variables(scopes[0].reference), args.budget)
+    return _values("globals", await session.debugger.variables(scopes[0].reference), looking.args)
 
 
-async def _stack(session: Session, args: Inspect) -> JsonObject:
+async def _stack(session: Session, looking: _Looking) -> JsonObject:
+    return await stack_of(session, looking.frames * (_DETAILED if looking.args.detailed else 1))
+
+
+async def stack_of(session: Session, count: int) -> JsonObject:
+    """The innermost frames, and how many there are where that is more."""
     stop = session.require_stopped()
-    frames, total = await session.debugger.stack(stop.thread, count=FRAMES)
+    frames, total = await session.debugger.stack(stop.thread, count=count)
     data: JsonObject = {
         "stack": [f"{index} {frame.name} {frame.file}:{frame.line}" for index, frame in enumerate(frames)]
     }
@@ -86,29 +112,53 @@ async def _stack(session: Session, args: Inspect) -> JsonObject:
     return data
 
 
-async def _threads(session: Session, args: Inspect) -> JsonObject:
+async def _threads(session: Session, looking: _Looking) -> JsonObject:
     threads = await session.debugger.threads()
-    shown = [f"{thread.id} {thread.name}" for thread in threads[:FRAMES]]
-    more: JsonObject = {"truncated": True, "total_threads": len(threads)} if len(threads) > len(shown) else {}
-    return {"threads": shown, **more}
+    shown = [f"{thread.id} {thread.name}" for thread in threads[: looking.frames]]
+    if len(threads) == len(shown):
+        return {"threads": shown}
+    return {"threads": shown, "truncated": True, "total_threads": len(threads), "showing_threads": len(shown)}
 
 
-async def _expression(session: Session, args: Inspect) -> JsonObject:
+async def _expression(session: Session, looking: _Looking) -> JsonObject:
+    args = looking.args
     if not args.expression:
         raise InvalidArguments(
             "`expression` is missing.",
             code=ErrorCode.VALIDATION_MISSING_PARAM,
             instruction="Name what to look at, such as self.items[3].tags.",
         )
-    require_reading(args.expression, session.language, allowed=session.allows_side_effects)
     frame = await frame_at(session, args.frame)
-    found = await session.debugger.evaluate(args.expression, frame.id)
-    data: JsonObject = {"expression": args.expression, "value": text_of(found, longest=2000), "type": found.type}
-    return data | await parts_of(session, found, args.budget)
+    found = await evaluated(session, args.expression, frame)
+    data: JsonObject = {"expression": args.expression, "value": text_of(found, longest=_LONG), "type": found.type}
+    return data | await parts_of(session, found, args)
 
 
-async def _output(session: Session, args: Inspect) -> JsonObject:
-    page = session.output.page(args.cursor)
+async def evaluated(session: Session, expression: str, frame: Frame) -> Variable:
+    """The value of an expression that only reads, under its own text, which may say that it is a secret."""
+    require_reading(expression, session.language, allowed=session.allows_side_effects)
+    try:
+        found = await session.debugger.evaluate(expression, frame.id)
+    except RequestFailed as error:
+        known = [variable.name for variable in await locals_of(session.debugger, frame)]
+        raise ToolError(
+            f"`{expression[:200]}` has no value here: {error.message[:500]}",
+            code=ErrorCode.INTROSPECTION_EVAL_ERROR,
+            instruction=_instead(expression, known),
+        ) from None
+    return replace(found, name=expression)
+
+
+def _instead(expression: str, known: list[str]) -> str:
+    words = [word for word in _WORD.findall(expression) if word not in known]
+    near = dict.fromkeys(name for word in words for name in nearest(word, known))
+    if near:
+        return f"There is {', '.join(f'`{name}`' for name in near)} in this frame."
+    return "See what is there with target=locals, or name another frame."
+
+
+async def _output(session: Session, looking: _Looking) -> JsonObject:
+    page = session.output.page(looking.args.cursor)
     return {"output": page.text, "cursor": page.cursor, "more": page.more, "lost": page.lost}
 
 
@@ -123,19 +173,20 @@ _LOOKS = {
 }
 
 
-async def parts_of(session: Session, found: Variable, budget: int) -> JsonObject:
+async def parts_of(session: Session, found: Variable, args: Values) -> JsonObject:
     """What a value is made of, one level deep; deeper parts are asked for by their path."""
     if not found.reference:
         return {}
-    return _values("parts", await session.debugger.variables(found.reference), budget)
+    return _values("parts", await session.debugger.variables(found.reference), args)
 
 
-def _values(name: str, variables: list[Variable], budget: int) -> JsonObject:
-    shown = within_budget(ranked(variables), budget)
-    data: JsonObject = {name: dict(shown.values)}
-    if shown.left_out:
-        data |= {"truncated": True, "left_out": list(shown.left_out[:20]), "total": len(variables)}
-    return data
+def _values(name: str, variables: list[Variable], args: Values, *, line: str = "") -> JsonObject:
+    shown = within_budget(ranked(variables, line=line), args.budget)
+    values: JsonObject = dict(shown.values)
+    if args.detailed:
+        types = {variable.name: variable.type for variable in variables}
+        values = {each: {"value": text, "type": types[each]} for each, text in values.items()}
+    return {name: values, **shown.about_left_out()}
 
 
 async def frame_at(session: Session, index: int) -> Frame:

@@ -38,10 +38,7 @@ def run_until_tool(desk: Desk) -> Tool:
         async with desk.session(args.session_id, context, operation=f"run_until {args.location}") as session:
             root = session.root or desk.config.root
             places = [read_location(text, root) for text in [args.location, *(args.alternative_locations or ())]]
-            if args.condition:
-                require_reading(args.condition, session.language, allowed=session.allows_side_effects)
-            outcome = await _ran(session, places, args)
-            missed = await _missed(session, outcome, places)
+            outcome, missed = await run_to(session, places, condition=args.condition, timeout=args.timeout)
             return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget, warnings=missed)
 
     return tool(
@@ -54,13 +51,25 @@ def run_until_tool(desk: Desk) -> Tool:
     )
 
 
-async def _ran(session: Session, places: list[Location], args: RunUntil) -> Outcome:
-    """Run on with breakpoints at the places only for now; what stood at them before stands there again after."""
+async def run_to(
+    session: Session, places: list[Location], *, condition: str | None = None, timeout: float
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Run on to one of the places, and tell what came of it, with a warning where it is none of them.
+
+    The breakpoints at the places are there only for now; what stood at them before stands there again after.
+    """
     session.require_stopped()
+    if condition:
+        require_reading(condition, session.language, allowed=session.allows_side_effects)
+    outcome = await _ran(session, places, condition, timeout)
+    return outcome, await _missed(session, outcome, places)
+
+
+async def _ran(session: Session, places: list[Location], condition: str | None, timeout: float) -> Outcome:
     earlier = {(each.spec.file, each.spec.line): each.spec for each in session.breakpoints}
-    made = [await session.add_breakpoint(_spec(place, args.condition)) for place in places]
+    made = [await session.add_breakpoint(_spec(place, condition)) for place in places]
     try:
-        return await session.run(session.debugger.resume, timeout=args.timeout)
+        return await session.run(session.debugger.resume, timeout=timeout)
     finally:
         if session.ended is None:
             await _restore(session, made, earlier)

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
-from trysquare.debug.adapters import installed
+from trysquare.debug.adapters import adapter_for, installed
+from trysquare.debug.arguments import ActionArguments
+from trysquare.debug.debugger import Variable
 from trysquare.debug.desk import DEFAULTS, Desk
+from trysquare.debug.languages import ALIASES
 from trysquare.debug.launch_json import find_configuration, read_configurations
 from trysquare.debug.names import ToolName
+from trysquare.debug.rendering import text_of
 from trysquare.debug.responses import answer
 
 
-class ConfigArguments(ToolArguments):
+class ConfigArguments(ActionArguments):
     """Arguments of config."""
+
+    also: ClassVar = {
+        "show": "list", "display": "list", "view": "list", "cap": "capabilities", "environment": "env",
+    }  # fmt: skip
 
     action: Annotated[
         Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"], Field(description="What to do")
     ] = "list"
     key: Annotated[str | None, Field(description="For get and set")] = None
     value: Annotated[float | None, Field(description="For set")] = None
+    language: Annotated[str | None, Field(description="For adapters: only this one's")] = None
     config_name: Annotated[str | None, Field(description="For launch: one configuration")] = None
     session_id: str | None = None
 
@@ -44,10 +53,10 @@ def config_tool(desk: Desk) -> Tool:
             case "list" | "get" | "set":
                 return _settings(desk, principal, args)
             case "env":
-                found = {name: value for name, value in os.environ.items() if name.startswith("TRYSQUARE_")}
+                found = _environment(os.environ)
                 return answer(None, f"{len(found)} variables", {"env": found})
             case "adapters":
-                return answer(None, "Debuggers", {"adapters": [each.to_json() for each in await installed()]})
+                return await _adapters(args.language)
             case "launch":
                 return _launch(desk, args)
             case "capabilities":
@@ -66,10 +75,32 @@ def _settings(desk: Desk, principal: str, args: ConfigArguments) -> Result[Any]:
         near = nearest(args.key or "", DEFAULTS) or tuple(DEFAULTS)
         raise InvalidArguments(f"There is no setting `{args.key}`.", instruction=f"Settings are {', '.join(near)}.")
     if args.action == "set":
-        if args.value is None or args.value <= 0:
-            raise InvalidArguments("`value` has to be a number above 0.", code=ErrorCode.VALIDATION_MISSING_PARAM)
-        desk.set(principal, args.key, args.value)
+        desk.set(principal, args.key, _checked(args.key, args.value))
     return answer(None, f"{args.key} = {desk.settings_of(principal)[args.key]:g}", {})
+
+
+def _checked(key: str, value: float | None) -> float:
+    """A value that the setting can have."""
+    least = {"budget": 50, "frames": 1, "timing": 0, "timeout": 0.1}[key]
+    if value is None:
+        raise InvalidArguments("`value` is missing.", code=ErrorCode.VALIDATION_MISSING_PARAM)
+    if value < least:
+        raise InvalidArguments(f"`{key}` cannot be less than {least:g}.")
+    return value if key == "timeout" else int(value)
+
+
+def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What is set of ours; a secret is told to be there, and no more."""
+    own = {name: value for name, value in environment.items() if name.startswith("TRYSQUARE_")}
+    return {name: text_of(Variable(name=name, value=value)) for name, value in own.items()}
+
+
+async def _adapters(language: str | None) -> Result[Any]:
+    wanted = None if language is None else adapter_for(ALIASES.get(language.lower(), language.lower()))
+    if language is not None and wanted is None:
+        raise InvalidArguments(f"There is no debugger for `{language}`.")
+    found = await installed() if wanted is None else await installed([wanted])
+    return answer(None, "Debuggers", {"adapters": [each.to_json() for each in found]})
 
 
 def _launch(desk: Desk, args: ConfigArguments) -> Result[Any]:

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
+from trysquare.debug.arguments import ActionArguments
 from trysquare.debug.dap.client import RequestFailed
-from trysquare.debug.debugger import Variable
+from trysquare.debug.debugger import Frame
 from trysquare.debug.desk import Desk
-from trysquare.debug.guarding import require_reading
 from trysquare.debug.names import ToolName
 from trysquare.debug.rendering import text_of
 from trysquare.debug.responses import answer
 from trysquare.debug.session import Session
-from trysquare.debug.tools.looking import frame_at, parts_of
+from trysquare.debug.tools.looking import Values, evaluated, frame_at, parts_of
 
 
-class VariableArguments(ToolArguments):
+class VariableArguments(ActionArguments, Values):
     """Arguments of variable."""
+
+    also: ClassVar = {"read": "get", "write": "set", "modify": "set", "update": "set"}
 
     action: Annotated[Literal["get", "set", "patch"], Field(description="What to do")] = "get"
     expression: Annotated[str | None, Field(description="For get: a name or path like self.items[3].tags")] = None
     name: Annotated[str | None, Field(description="For set: what gets the value")] = None
     value: Annotated[str | None, Field(description="For set: an expression")] = None
     code: Annotated[str | None, Field(description="For patch: statements to run in the frame")] = None
-    frame: Annotated[int, Field(description="0 is the innermost", ge=0)] = 0
-    session_id: str | None = None
-    budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
 
 
 def variable_tool(desk: Desk) -> Tool:
@@ -45,7 +44,7 @@ def variable_tool(desk: Desk) -> Tool:
             frame = await frame_at(session, args.frame)
             match args.action:
                 case "get":
-                    return await _get(session, frame.id, args)
+                    return await _get(session, frame, args)
                 case "set":
                     return await _set(session, frame.id, args)
                 case "patch":
@@ -54,12 +53,11 @@ def variable_tool(desk: Desk) -> Tool:
     return tool(variable, name=ToolName.VARIABLE, room="debug", category="debug", result_limit=None)
 
 
-async def _get(session: Session, frame: int, args: VariableArguments) -> Result[Any]:
+async def _get(session: Session, frame: Frame, args: VariableArguments) -> Result[Any]:
     expression = _needed(args.expression or args.name, "expression")
-    require_reading(expression, session.language, allowed=session.allows_side_effects)
-    found = await session.debugger.evaluate(expression, frame)
-    data: JsonObject = {"value": text_of(_named(found, expression), longest=2000), "type": found.type}
-    data |= await parts_of(session, found, args.budget)
+    found = await evaluated(session, expression, frame)
+    data: JsonObject = {"value": text_of(found, longest=2000), "type": found.type}
+    data |= await parts_of(session, found, args)
     return answer(session, f"{expression} = {data['value'][:200]}", data)
 
 
@@ -74,7 +72,7 @@ async def _set(session: Session, frame: int, args: VariableArguments) -> Result[
             code=ErrorCode.EXECUTION_VARIABLE_SET_FAILED,
             instruction="The value is an expression of the program's language: put quotes around a text.",
         ) from None
-    text = text_of(_named(made, name))
+    text = text_of(replace(made, name=name))
     return answer(session, f"{name} is now {text}", {"name": name, "value": text, "type": made.type})
 
 
@@ -98,11 +96,6 @@ def _require_side_effects(session: Session, what: str) -> None:
             code=ErrorCode.EXECUTION_NOT_ALLOWED,
             instruction="Start the session with allow_side_effects, if the person agrees to it.",
         )
-
-
-def _named(found: Variable, name: str) -> Variable:
-    """The value under the name that was asked for, which may say that it is a secret."""
-    return Variable(name=name, value=found.value, type=found.type, reference=found.reference)
 
 
 def _needed(given: str | None, name: str) -> str:
