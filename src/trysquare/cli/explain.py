@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trysquare.cli.output import print_json
 from trysquare.core.errors import ConfigurationError
-from trysquare.debug.explain import explain_failure
+from trysquare.debug.elsewhere import explain_target
 from trysquare.debug.recorded import TIMEOUT
 from trysquare.debug.targets import read_target
 from trysquare.debug.tools.explain import told
@@ -38,7 +38,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     root = arguments.project.resolve()
     target = read_target(" ".join(arguments.target), root, runtime=arguments.python)
     async with open_nursery() as nursery:
-        explained = await explain_failure(target, root, nursery, timeout=arguments.timeout)
+        explained = await explain_target(target, root, nursery, timeout=arguments.timeout)
     result = told(explained, root, str(target))
     if arguments.json:
         print_json(result.to_json())

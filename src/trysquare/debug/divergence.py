@@ -109,8 +109,9 @@ def _key(function: JsonObject) -> tuple[str, str]:
 def _moments(run: JsonObject, shared: set[tuple[str, str]]) -> Sequence[Moment]:
     functions = _functions(run)
     found: list[Moment] = []
-    for number, at, changes in cast(list[list[Any]], run.get("steps") or []):
-        function = functions[number]
+    for step in cast(list[list[Any]], run.get("steps") or []):
+        number, at, changes = step
+        function = functions[int(number)]
         if _key(function) in shared:
             file, name = _key(function)
             found.append(

@@ -21,6 +21,10 @@ class Sources:
         lines = self._read(file)
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
+    def lines(self, file: str) -> list[str]:
+        """All lines of a file, as they are."""
+        return self._read(file)
+
     def statement(self, file: str, line: int) -> ast.stmt | None:
         """The innermost statement that covers a line."""
         best: ast.stmt | None = None

@@ -14,7 +14,8 @@ from trysquare.debug.recorder.watcher import Watcher, is_resumed, name_of
 LINES = 1_000_000
 KEPT = 40
 _CHANGING = frozenset(
-    "append extend insert remove pop clear update setdefault add discard sort reverse popitem popleft appendleft".split()
+    ("append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "add", "discard", "sort")
+    + ("reverse", "popitem", "popleft", "appendleft")
 )
 
 

@@ -14,7 +14,9 @@ from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.desk import Desk
+from trysquare.debug.elsewhere import explain_elsewhere
 from trysquare.debug.explain import Explained, explain_failure
+from trysquare.debug.languages import language_of
 from trysquare.debug.targets import read_target
 
 
@@ -34,13 +36,17 @@ def explain_tool(desk: Desk) -> Tool:
         """Run a failing test or program once and say why it fails."""
         root = desk.workspace(args.workspace_root)
         target = read_target(args.target, root, runtime=args.runtime_path)
-        if not target.is_python:
-            raise ToolError(
-                f"`{target.words[0]}` is no Python program, and only those can be explained.",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Start it with session_start and look where it stops.",
+        if target.is_python:
+            explained = await explain_failure(target, root, desk.nursery, timeout=args.timeout)
+        else:
+            explained = await explain_elsewhere(
+                target,
+                language_of(target),
+                root,
+                desk.sessions,
+                principal=context.principal.subject,
+                timeout=args.timeout,
             )
-        explained = await explain_failure(target, root, desk.nursery, timeout=args.timeout)
         return told(explained, root, str(target))
 
     return tool(

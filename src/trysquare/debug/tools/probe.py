@@ -1,4 +1,4 @@
-"""probe: recording breakpoints: a batch of lines with expressions, one run, one table; nothing stops, no hit is lost."""
+"""probe: recording breakpoints: a batch of lines with expressions, one run, one table, no hit lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProbeArgument(ToolArguments):
     """A line, and what to read whenever it begins."""
 
     location: Annotated[str, Field(description="file:line")]
-    expressions: list[str] = []
+    expressions: Annotated[list[str], Field(default_factory=list[str])]
 
 
 class ProbeArguments(ToolArguments):
