@@ -96,8 +96,8 @@ async def stop(desktop: Desktop, tmp_path_factory: pytest.TempPathFactory) -> di
 
 async def test_a_repr_that_hangs_spins_raises_or_is_huge_costs_one_value_and_no_more(stop: dict[str, Any]) -> None:
     values = stop["data"]["locals"]
-    assert values["hanging"] == "<Hanging: its repr takes longer than 0.5 s>"
-    assert values["spinning"] == "<Spinning: its repr takes longer than 0.5 s>"
+    assert values["hanging"] == "<Hanging: its repr takes too long>"
+    assert values["spinning"] == "<Spinning: its repr takes too long>"
     assert values["raising"] == "<Raising: its repr raised ValueError>"
     assert values["huge"].startswith("xxx")
     assert len(values["huge"]) < 250

@@ -9,7 +9,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "extension"
 
 
-def with_extension(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program in which pydevd finds our extension. What the program itself imports stays first."""
-    path = environment.get("PYTHONPATH")
-    return {**environment, "PYTHONPATH": f"{path}{os.pathsep}{FOLDER}" if path else str(FOLDER)}
+def with_extension(given: Mapping[str, str]) -> dict[str, str]:
+    """What is set for a program, with pydevd's way to our extension. What the program itself imports stays first."""
+    path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+    return {**given, "PYTHONPATH": f"{path}{os.pathsep}{FOLDER}" if path else str(FOLDER)}

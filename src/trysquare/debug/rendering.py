@@ -16,7 +16,7 @@ _NAMED = 10
 _SECRET = re.compile(r"passw(or)?d|secret|token|api_?key|credential|private_?key|authorization|cookie", re.IGNORECASE)
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
-_OWN_NAMES = ("special variables", "function variables", "class variables", "return values", "(return)")
+_OWN_NAMES = ("special variables", "function variables", "class variables", "return values", "(return)", "len()")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,8 @@ import threading
 from typing import Any, cast
 
 LONGEST = 4000
-SECONDS = 0.5
+SECONDS = 1.0
+_LEAST = 0.1
 _ITEMS = 50
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 _HOLDERS = (list, tuple, set, frozenset, dict)
@@ -49,26 +50,27 @@ class Asked:
 
     def __init__(self, *, seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._slow: set[type] = set()
+        self._left = seconds
+        self._slow: set[int] = set()
         self._worker: _Worker | None = None
 
     def text_of(self, value: Any) -> str:
         """A value's text; where it cannot be had, why not."""
-        kind: type = type(value)
-        if kind in self._slow:
-            return _too_slow(kind)
         worker = self._worker
         if worker is None or not worker.is_alive():
             # Also after a fork, which leaves threads behind.
             worker = self._worker = _Worker()
             worker.start()
-        text = worker.ask(value, self._seconds)
-        if text is None:
-            self._slow.add(kind)
-            self._worker = None
-            worker.give_up()
-            return _too_slow(kind)
-        return text
+        text = worker.ask(value, _LEAST if id(value) in self._slow else self._left)
+        if text is not None:
+            self._left = self._seconds
+            return text
+        # Where one value hangs others may: each that follows gets less, until one answers; and this one from now on.
+        self._left = max(self._left / 2, _LEAST)
+        self._slow.add(id(value))
+        self._worker = None
+        worker.give_up()
+        return f"<{type(value).__name__}: its repr takes too long>"
 
 
 class _Worker(threading.Thread):
@@ -120,10 +122,6 @@ def shape_of(value: Any) -> str | None:
     named = f" columns={reprlib.repr(list(columns)[:_ITEMS])}" if columns is not None else ""
     element = f" dtype={kind}" if kind is not None else ""
     return f"{type(value).__name__} shape={cast(Any, shape)}{element}{named}"
-
-
-def _too_slow(kind: type) -> str:
-    return f"<{kind.__name__}: its repr takes longer than {SECONDS:g} s>"
 
 
 class _Repr(reprlib.Repr):
