@@ -70,7 +70,7 @@ def divergence_text(found: Divergence, root: str, sources: Sources) -> str:
     if not found.same and found.one is None and found.other is None:
         return "The two runs share no function of the workspace."
     for moment, name, mine, its in found.values[:_VALUES]:
-        what = "what it returned" if not name else name
+        what = name or "what it returned"
         head = "First different value" if not lines else "then"
         lines.append(f"{head}: {_told(moment, root, sources)}  {what} = {mine} here, {its} there")
     if found.one is not None or found.other is not None:

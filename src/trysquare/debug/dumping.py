@@ -61,11 +61,15 @@ def require_own_process(pid: int) -> None:
 def _script(file: Path) -> str:
     """What the process is made to run: our own files, without importing anything under our name."""
     shown, dump = str(_RECORDER / "shown.py"), str(_RECORDER / "dump.py")
-    return (
-        "s={'__name__':'shown'};d={'__name__':'dump','__file__':%r};"  # noqa: UP031 - braces are all over it
-        "exec(compile(open(%r).read(),%r,'exec'),s);exec(compile(open(%r).read(),%r,'exec'),d);"
-        "d['dump'](%r,s['show'])"
-    ) % (dump, shown, shown, dump, dump, str(file))
+    return ";".join(
+        (
+            "s=dict(__name__='shown')",
+            f"d=dict(__name__='dump',__file__={dump!r})",
+            f"exec(compile(open({shown!r}).read(),{shown!r},'exec'),s)",
+            f"exec(compile(open({dump!r}).read(),{dump!r},'exec'),d)",
+            f"d['dump']({str(file)!r},s['show'])",
+        )
+    )
 
 
 async def _injected(debugger: str, pid: int, script: str, timeout: float) -> str:

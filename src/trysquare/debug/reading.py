@@ -11,11 +11,15 @@ _PATH = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|\?\.)[A-Za-z_$][\w$]*|\[[\w$.\"
 _CALL = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
 _HEAD = re.compile(r"^(?:\}\s*)?(?:else\s+)?(?:if|for|while|switch)\b")
 _WORDS = frozenset(
-    ("if", "for", "while", "return", "const", "let", "var", "int", "char", "new", "throw", "else", "struct", "void")
-    + ("double", "float", "long", "sizeof", "typeof", "function", "await", "async", "of", "in", "switch", "case")
-    + ("assert", "require", "console", "true", "false", "null", "NULL", "undefined", "printf", "size_t", "unsigned")
-    + ("fn", "mut", "match", "assert_eq", "println", "equal", "strictEqual", "deepEqual", "deepStrictEqual", "ok")
+    [
+        *("if", "for", "while", "return", "const", "let", "var", "int", "char", "new", "throw", "else", "struct"),
+        *("void", "double", "float", "long", "sizeof", "typeof", "function", "await", "async", "of", "in", "switch"),
+        *("case", "assert", "require", "console", "true", "false", "null", "NULL", "undefined", "printf", "size_t"),
+        *("unsigned", "fn", "mut", "match", "assert_eq", "println", "equal", "strictEqual", "deepEqual", "ok"),
+        "deepStrictEqual",
+    ]
 )
+"""Words of the languages and of their assertions: no values of the program's."""
 
 
 def bare(line: str) -> str:

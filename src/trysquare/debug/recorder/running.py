@@ -95,7 +95,7 @@ def _run_program(options: dict[str, Any], target: list[str], kept: Watcher, foun
         if is_module:
             runpy.run_module(target[0], run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(target[0], run_name="__main__")
+            runpy.run_path(os.path.abspath(target[0]), run_name="__main__")
     except SystemExit as ended:
         return _exit_code(ended)
     except BaseException as error:  # noqa: BLE001 - whatever ends the program is what we are here to tell

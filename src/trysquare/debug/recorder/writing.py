@@ -14,9 +14,12 @@ from trysquare.debug.recorder.watcher import Watcher, is_resumed, name_of
 LINES = 1_000_000
 KEPT = 40
 _CHANGING = frozenset(
-    ("append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "add", "discard", "sort")
-    + ("reverse", "popitem", "popleft", "appendleft")
+    [
+        *("append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "add", "discard", "sort"),
+        *("reverse", "popitem", "popleft", "appendleft"),
+    ]
 )
+"""Methods of the common collections that change them."""
 
 
 class Site:

@@ -1,0 +1,57 @@
+"""The recorder under programs that are hard on it: each failure is still explained, and nothing of the program's is run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.debug.hard_cases import HARD
+from trysquare.debug.explain import Explained, explain_failure
+from trysquare.debug.targets import read_target
+from trysquare.processes.nursery import open_nursery
+
+PYTHONS = [sys.executable]
+WORKERS = "[pytest]\naddopts = -n 2\n"
+
+
+async def explained(folder: Path, target: str, *, timeout: float = 60.0) -> Explained:
+    async with open_nursery() as nursery:
+        wanted = read_target(target, folder, runtime=sys.executable)
+        return await explain_failure(wanted, folder, nursery, timeout=timeout)
+
+
+@pytest.mark.parametrize("name", HARD)
+async def test_a_hard_case_is_explained(name: str, tmp_path: Path) -> None:
+    (tmp_path / "test_case.py").write_text(HARD[name], encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text(WORKERS if name == "workers" else "[pytest]\n", encoding="utf-8")
+    target = "python -m unittest test_case" if name == "unittest" else "pytest test_case.py"
+    found = await explained(tmp_path, target)
+    assert found.outcome == "failed", found
+    text = found.failures[0][1].to_text(str(tmp_path))
+    assert "test_case.py:" in text.splitlines()[0]
+    assert "repr was called" not in text
+    assert len(text.encode()) < 2000
+    if "wrong = " in HARD[name]:
+        line = next(n for n, each in enumerate(HARD[name].splitlines(), 1) if "wrong = " in each)
+        assert f"test_case.py:{line} " in text or f"  {line}: wrong" in text, text
+
+
+async def test_a_loop_of_a_million_lines_ends_at_the_limit_and_says_so(tmp_path: Path) -> None:
+    code = "def test_it():\n    x = 0\n    for i in range(600_000):\n        x = i\n    assert x == 1\n"
+    (tmp_path / "test_case.py").write_text(code, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    found = await explained(tmp_path, "pytest test_case.py")
+    assert found.cost.full
+    text = found.failures[0][1].to_text(str(tmp_path))
+    assert "lines that were not recorded" in text
+    assert found.cost.warnings
+
+
+async def test_a_program_that_hangs_tells_where(tmp_path: Path) -> None:
+    code = "import threading\n\ndef wait():\n    threading.Event().wait()\n\nready = 1\nwait()\n"
+    (tmp_path / "hang.py").write_text(code, encoding="utf-8")
+    found = await explained(tmp_path, "hang.py", timeout=1.0)
+    assert found.outcome == "unfinished"
+    assert "hang.py:4 in wait" in found.failures[0][1].to_text(str(tmp_path)).splitlines()[0]
