@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -58,6 +58,8 @@ class Surroundings:
     nursery: Nursery
     open_child: Callable[[Session, str], Session | None]
     """Makes the session of a program that another one started; the text says which. None where there are too many."""
+    keep: Callable[[Coroutine[None, None, None]], None]
+    """Runs something to its end beside the session, whatever becomes of that."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -114,6 +114,8 @@ class Session:
         self.principal = principal
         self.title = title
         self.output = OutputLog()
+        self.output_shown = 0
+        """Up to where its output was shown by letting it run."""
         self.history = History()
         self.root: Path | None = None
         """The workspace that it was started in."""

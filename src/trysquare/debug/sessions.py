@@ -154,7 +154,7 @@ class Sessions:
     ) -> None:
         self._sessions[_key(session)] = session
         self._begun[_key(session)] = _Begun(spec=spec)
-        around = Surroundings(nursery=self._nursery, open_child=self._open_child)
+        around = Surroundings(nursery=self._nursery, open_child=self._open_child, keep=self._keep)
         try:
             if isinstance(spec, AttachSpec):
                 launched = await engine.attach(spec, session, around)
@@ -165,6 +165,14 @@ class Sessions:
             session.on_end = lambda: self._keep(self._reap(session))
             for breakpoint in breakpoints:
                 await session.add_breakpoint(breakpoint)
+        except (RequestFailed, ConnectionLost, TimeoutError) as error:
+            await self.stop(session)
+            raise ToolError(
+                f"The debugger was not ready: {error or 'no answer in time'}.",
+                code=ErrorCode.SESSION_START_FAILED,
+                instruction="Check the breakpoints and the target; the output may say more.",
+                fields={"output": session.output.tail()},
+            ) from None
         except BaseException:
             await self.stop(session)
             raise

@@ -102,7 +102,7 @@ class StopRules:
         debugger = self._session.debugger
         identity = None
         if debugger.abilities.data_breakpoints:
-            identity = await debugger.data_id(expression, reference=0, frame=frame)
+            identity = await self._identity(expression, frame)
         if identity is None:
             language = self._session.language
             can = debugger.abilities.data_breakpoints
@@ -141,6 +141,14 @@ class StopRules:
             await self.stop_at_exceptions(earlier.exception_filters)
         for entered in earlier.functions.values():
             await self.stop_at_function(entered.wanted)
+
+    async def _identity(self, name: str, frame: int | None) -> str | None:
+        """The debugger's own name for a value: by the scope that has it, or as an expression."""
+        debugger = self._session.debugger
+        for scope in [] if frame is None else await debugger.scopes(frame):
+            if scope.kind != "other" and (found := await debugger.data_id(name, reference=scope.reference, frame=None)):
+                return found
+        return await debugger.data_id(name, reference=0, frame=frame)
 
     async def _send_functions(self) -> None:
         wanted = [each.wanted for each in self._functions.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from trysquare.debug.debugger import ChildStarted
 from trysquare.debug.engines.adapter import begun, speak_over_pipes, start_child
 from trysquare.debug.engines.attaching import connect
 from trysquare.debug.engines.pydevd import NotStarted, begin_child
+from trysquare.debug.extending import with_extension
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.debug.targets import Target
@@ -40,7 +42,12 @@ async def attach_remotely(spec: AttachSpec, session: Session, around: Surroundin
             code=ErrorCode.SESSION_START_FAILED,
             instruction="Start the program with `python -m debugpy --listen HOST:PORT` and attach to that port.",
         ) from None
-    return Launched(debugger=debugger, child=None, close=children.close)
+
+    def close() -> None:
+        children.close()
+        debugger.client.close()
+
+    return Launched(debugger=debugger, child=None, close=close)
 
 
 async def launch_by_adapter(spec: LaunchSpec, session: Session, around: Surroundings, failure: NotStarted) -> Launched:
@@ -71,7 +78,7 @@ def _wanted(spec: LaunchSpec) -> JsonObject:
         "python": [spec.target.python],
         **_what_to_run(spec.target),
         "cwd": str(spec.root),
-        "env": dict(spec.env),
+        "env": {**spec.env, "PYTHONPATH": with_extension({**os.environ, **spec.env})["PYTHONPATH"]},
         "console": "internalConsole",
         "justMyCode": spec.just_my_code,
         "subProcess": True,

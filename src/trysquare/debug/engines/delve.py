@@ -82,7 +82,7 @@ async def _attach_remotely(spec: AttachSpec, session: Session) -> Launched:
     except BaseException:
         debugger.client.close()
         raise
-    return Launched(debugger=debugger, child=None)
+    return Launched(debugger=debugger, child=None, close=debugger.client.close)
 
 
 def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:

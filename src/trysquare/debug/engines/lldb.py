@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Literal
 
 from trysquare.core.types import JsonObject
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.debugger import Event, Listener, Output
+from trysquare.debug.debugger import Event, Exited, Listener, Output, Stopped
 from trysquare.debug.engines.adapter import begun, built, environment_list, found_program, speak_over_pipes, start_child
 from trysquare.debug.engines.attaching import cannot_attach, hear_end_of, require_own_process, require_pid_or_port
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
@@ -26,17 +27,34 @@ _COMPILERS = {
 _SOURCES = {".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".rs": "rust"}
 
 
+_SIGNAL = re.compile(r"signal (SIG[A-Z0-9]+)")
 _OWN_WORDS = re.compile(r"Process \d+ (exited with status|launched)|\s*$")
 
 
-def _without_scenery(listener: Listener) -> Listener:
-    """Without what the debugger itself says about the program's end: the exit code is told by itself."""
+class _Heard:
+    """lldb's events without its own words about the end, and with the signal that it tells as an exit code."""
 
-    def hear(event: Event) -> None:
-        if not (isinstance(event, Output) and event.stream == "console" and _OWN_WORDS.match(event.text)):
-            listener(event)
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._signal: int | None = None
 
-    return hear
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Output(stream="console", text=text) if _OWN_WORDS.match(text):
+                return
+            case Stopped():
+                self._signal = _signal_of(event)
+                self._listener(event)
+            case Exited(code=int(code)) if code == self._signal:
+                self._listener(Exited(signal=code))
+            case _:
+                self._listener(event)
+
+
+def _signal_of(stop: Stopped) -> int | None:
+    """The signal at which a program stands, and of which it dies if it is let go."""
+    found = _SIGNAL.search(stop.text)
+    return None if found is None else getattr(signal, found[1], None)
 
 
 class LldbEngine:
@@ -102,7 +120,7 @@ async def _begun(
     close: Callable[[], None] = lambda: None,
 ) -> Launched:
     child = start_child(adapter, (), spec, around)
-    debugger = DapDebugger(_without_scenery(session.hear), adapter_id="lldb-dap")
+    debugger = DapDebugger(_Heard(session.hear), adapter_id="lldb-dap")
     stop_hearing = speak_over_pipes(debugger, child, session)
 
     def close_all() -> None:

@@ -78,6 +78,8 @@ class Door:
             task.cancel()
         for debugger in self._children:
             debugger.client.close()
+        if self._first.done():
+            self._first.result().client.close()
 
     def _why(self, child: Child) -> str:
         status = child.exit_status()

@@ -6,9 +6,10 @@ it is told to: it connects to a port of ours, and so does every process that the
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -18,6 +19,7 @@ from trysquare.debug.engines.debugpy import attach_remotely, launch_by_adapter
 from trysquare.debug.engines.pydevd import Door, NotStarted
 from trysquare.debug.engines.streams import Streams
 from trysquare.debug.engines.tracebacks import TracebackCleaner
+from trysquare.debug.extending import with_extension
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.debug.targets import Target
@@ -68,7 +70,8 @@ async def _launch_directly(pydevd: str, spec: LaunchSpec, session: Session, arou
     port = await door.open()
     child: Child | None = None
     try:
-        child = start_child(spec.target.python, _arguments(pydevd, port, spec.target), spec, around, **_SURROUNDINGS)
+        extended = replace(spec, env=with_extension({**os.environ, **_SURROUNDINGS, **spec.env}))
+        child = start_child(spec.target.python, _arguments(pydevd, port, spec.target), extended, around)
         streams = Streams(child, session, clean=TracebackCleaner())
         debugger = await door.first(child)
     except BaseException:
@@ -117,16 +120,20 @@ async def _inject(spec: AttachSpec, pid: int, session: Session, around: Surround
     streams = Streams(injector, injected)
     try:
         debugger = await door.first(injector)
-        async with asyncio.timeout(spec.timeout):
-            await injector.exited.wait()
-    except (NotStarted, TimeoutError):
+    except NotStarted:
         door.close()
         raise _not_injected(pid, injected.output.tail()) from None
     finally:
-        streams.close()
-        await around.nursery.end(injector, grace=0.2)
+        # It ends once the program is let go, or we are; ended before that, it would leave the program standing.
+        around.keep(_injected(injector, streams, around))
     session.watch(hear_end_of(pid, session))
     return Launched(debugger=debugger, child=None, close=door.close)
+
+
+async def _injected(injector: Child, streams: Streams, around: Surroundings) -> None:
+    await injector.exited.wait()
+    streams.close()
+    await around.nursery.end(injector, grace=0.2)
 
 
 def _not_injected(pid: int, told: str) -> ToolError:

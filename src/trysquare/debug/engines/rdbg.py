@@ -68,7 +68,7 @@ class RdbgEngine:
         except BaseException:
             debugger.client.close()
             raise
-        return Launched(debugger=debugger, child=None)
+        return Launched(debugger=debugger, child=None, close=debugger.client.close)
 
 
 async def _port(streams: Streams, session: Session, timeout: float) -> int:
@@ -91,7 +91,7 @@ class RdbgDebugger(DapDebugger):
         self._is_ours = is_ours
         self._thread: int | None = None
         self._pausing = not is_ours
-        self._set: set[str] = set()
+        self._set: dict[str, tuple[BreakpointSpec, ...]] = {}
 
     @property
     def abilities(self) -> Abilities:
@@ -110,11 +110,16 @@ class RdbgDebugger(DapDebugger):
         await super().pause(thread)
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        # Its own request only ever adds, so that what is there is taken out first.
-        if file in self._set:
+        # Its own request only ever adds, so that what is there is taken out first where something has to go.
+        there = self._set.get(file, ())
+        if any(spec not in specs for spec in there):
             await self._remove_all(file)
-        self._set.add(file)
-        return await super().set_breakpoints(file, specs) if specs else []
+            there = ()
+        added = [spec for spec in specs if spec not in there]
+        if added:
+            await super().set_breakpoints(file, added)
+        self._set[file] = tuple(specs)
+        return [Bound(verified=True, line=spec.line) for spec in specs]
 
     async def _remove_all(self, file: str) -> None:
         if self._thread is None:

@@ -24,11 +24,13 @@ class TracebackCleaner:
 
     def __call__(self, text: str) -> str:
         """What of this text is the program's own. An empty text means that the stream has ended."""
-        lines = (self._rest + text).splitlines(keepends=True)
+        *lines, last = (self._rest + text).split("\n")
+        shown = "".join(f"{line}\n" for line in lines if not self._is_own(line))
+        if text and last and self._may_be_own(last):
+            self._rest = last
+            return shown
         self._rest = ""
-        if text and lines and not lines[-1].endswith("\n") and self._may_be_own(lines[-1]):
-            self._rest = lines.pop()
-        return "".join(line for line in lines if not self._is_own(line))
+        return shown if not last or self._is_own(last) else shown + last
 
     def _may_be_own(self, start: str) -> bool:
         """Whether the beginning of a line may yet become a line of the debugger's."""

@@ -26,10 +26,7 @@ class SessionArguments(ActionArguments):
         "begin": "start", "end": "stop", "terminate": "stop", "kill": "stop", "ls": "list", "clean": "cleanup",
     }  # fmt: skip
 
-    action: Annotated[
-        Literal["status", "start", "stop", "restart", "list", "cleanup", "switch", "subscribe"],
-        Field(description="What to do"),
-    ] = "status"
+    action: Literal["status", "start", "stop", "restart", "list", "cleanup", "switch", "subscribe"] = "status"
     session_id: str | None = None
     keep_breakpoints: Annotated[bool, Field(description="For restart")] = True
     events: Annotated[

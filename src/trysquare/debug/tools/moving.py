@@ -30,7 +30,7 @@ _OUTPUT = 1500
 class Execute(ToolArguments):
     """Arguments of execute."""
 
-    action: Annotated[Literal["continue", "run", "pause", "wait", "goto"], Field(description="What to do")] = "continue"
+    action: Literal["continue", "run", "pause", "wait", "goto"] = "continue"
     until: Annotated[str | None, Field(description="file:line to run to")] = None
     jump_target: Annotated[str | None, Field(description="file:line to go on at, skipping what is between")] = None
     wait_for_stop: Annotated[bool, Field(description="False answers at once, while it runs")] = True
@@ -56,14 +56,13 @@ def execute_tool(desk: Desk) -> Tool:
     async def execute(args: Execute, context: CallContext) -> Result[Any]:
         """Run on to the next stop, pause, or wait."""
         session = desk.sessions.find(args.session_id, principal=context.principal.subject)
-        written = session.output.total
         if args.action == "pause":
             # Without waiting for a turn: whoever has it may be waiting for the very stop that this brings.
             await _ask_to_pause(session)
         async with desk.session(args.session_id, context, operation=f"execute {args.action}") as session:
             outcome, warnings = await _executed(desk, session, args)
             result = await desk.report(session, outcome, timeout=args.timeout, budget=args.budget, warnings=warnings)
-            return _with_output(result, session, written) if args.collect_output else result
+            return _with_output(result, session) if args.collect_output else result
 
     return tool(execute, name=ToolName.EXECUTE, room="debug", category="debug", result_limit=None)
 
@@ -124,9 +123,10 @@ async def _ask_to_pause(session: Session) -> None:
         ) from None
 
 
-def _with_output(result: Result[Any], session: Session, since: int) -> Result[Any]:
-    """The result with what the program wrote since a position, in place of the last of all that it wrote."""
-    page = session.output.page(max(since, session.output.total - _OUTPUT), size=_OUTPUT)
+def _with_output(result: Result[Any], session: Session) -> Result[Any]:
+    """The result with what the program wrote and was not shown yet, in place of the last of all that it wrote."""
+    page = session.output.page(max(session.output_shown, session.output.total - _OUTPUT), size=_OUTPUT)
+    session.output_shown = session.output.total
     data = {name: value for name, value in result.fields["data"].items() if name != Named.OUTPUT}
     if page.text:
         data[str(Named.OUTPUT)] = page.text

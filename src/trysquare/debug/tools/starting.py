@@ -13,7 +13,6 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec
@@ -89,20 +88,13 @@ def start_tool(desk: Desk) -> Tool:
         room="debug",
         category="debug",
         use_when="you want to stop a program at a line and look into it",
-        avoid_when="a test fails and you only want to know why: explain says it in one call",
         result_limit=None,
-        examples=(
-            Example(
-                arguments={"target": "app.py", "breakpoints": [{"file": "app.py", "line": 12}]},
-                explanation="Runs app.py up to line 12 and shows the values there.",
-            ),
-        ),
     )
 
 
 async def let_go(desk: Desk, session: Session, context: CallContext, *, timeout: float, budget: int) -> Result[Any]:
     """Let a program begin whose breakpoints are set, and answer what came of it."""
-    async with desk.session(session.id, context, operation="session_start"):
+    async with desk.session(session.id, context, operation=f"session_start {session.title}"):
         # A program that was running already may well run on for long, and is the caller's again at once.
         waits = not desk.sessions.is_attached(session) or bool(session.breakpoints)
         outcome = await session.go(timeout=timeout if waits else 0.2)

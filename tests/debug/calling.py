@@ -1,0 +1,78 @@
+"""The debugger's tools as a caller has them, without a server between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from trysquare.core.call import call_tool
+from trysquare.core.context import CallContext, Principal
+from trysquare.core.toolset import Toolset
+from trysquare.debug.config import DebugConfig
+from trysquare.debug.toolset import debug_toolset
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tools:
+    """The tools, the folder in which they work, and who calls them."""
+
+    toolset: Toolset
+    folder: Path
+    principal: str = "ann"
+
+    def of(self, principal: str) -> Tools:
+        """The same tools for somebody else."""
+        return Tools(toolset=self.toolset, folder=self.folder, principal=principal)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a program into the folder."""
+        file = self.folder / name
+        file.write_text(dedent(text), encoding="utf-8")
+        return file
+
+    async def send(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return its envelope, success or not."""
+        context = CallContext(principal=Principal(subject=self.principal))
+        return (await call_tool(self.toolset, tool, arguments, context)).to_json()
+
+    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that has to succeed, and return what it tells."""
+        envelope = await self.send(tool, **arguments)
+        assert envelope["success"], envelope
+        return envelope
+
+    async def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that has to fail, and return the envelope."""
+        envelope = await self.send(tool, **arguments)
+        assert not envelope["success"], envelope
+        return envelope
+
+    async def start(self, program: Path, *lines: int, **more: Any) -> dict[str, Any]:
+        """Start a program with breakpoints at lines of it."""
+        breakpoints = [{"file": program.name, "line": line} for line in lines]
+        return await self.call("session_start", **{"target": program.name, "breakpoints": breakpoints, **more})
+
+    async def sessions(self) -> list[dict[str, Any]]:
+        """What `session list` tells."""
+        return (await self.call("session", action="list"))["data"]["sessions"]
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncGenerator[Tools]:
+    """The tools in a folder; all that they started has ended when the block is left."""
+    async with debug_toolset(DebugConfig(root=folder)) as toolset:
+        yield Tools(toolset=toolset, folder=folder)
+
+
+def status_of(envelope: dict[str, Any]) -> str:
+    """Where the program stands."""
+    return envelope["data"]["execution_state"]["status"]
+
+
+def line_of(envelope: dict[str, Any]) -> int:
+    """The line at which the program stands."""
+    return int(envelope["data"]["location"].split(" in ")[0].rsplit(":", 1)[1])

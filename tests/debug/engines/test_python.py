@@ -1,0 +1,257 @@
+"""Python under the debugger: started, attached to, at a distance, with its children, threads and ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from tests.debug.calling import Tools, line_of, opened, status_of
+from tests.support import missing_component
+
+TICKING = """
+    import sys, time
+    def tick(n):
+        m = n + 1
+        return m
+    n = 0
+    print("ready", flush=True)
+    while True:
+        n = tick(n)
+        print(n, flush=True)
+        time.sleep(0.01)
+    """
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncGenerator[Tools]:
+    async with opened(tmp_path) as tools:
+        yield tools
+
+
+@contextmanager
+def running(*command: str, user: int | None = None) -> Generator[subprocess.Popen[str]]:
+    """A program that nobody debugs, once it has written something."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, user=user, cwd="/")
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def goes_on(process: subprocess.Popen[str]) -> bool:
+    """Whether a program still writes."""
+    assert process.stdout is not None
+    return all(process.stdout.readline() for _ in range(3)) and process.poll() is None
+
+
+async def test_a_program_that_was_not_started_for_debugging_is_attached_to_and_runs_on_after(tools: Tools) -> None:
+    if shutil.which("gdb") is None:
+        missing_component("gdb", "apt-get install gdb")
+    program = tools.write("ticking.py", TICKING)
+    with running(sys.executable, str(program)) as process:
+        stop = await tools.call(
+            "session_start", pid=process.pid, breakpoints=[{"file": "ticking.py", "line": 4}], timeout=60
+        )
+        assert status_of(stop) == "stopped_at_breakpoint"
+        assert line_of(stop) == 4
+        assert "n" in stop["data"]["locals"]
+        ended = await tools.call("session", action="stop")
+        assert "runs on" in ended["summary"]
+        assert await anyio.to_thread.run_sync(goes_on, process)
+        assert await tools.sessions() == []
+
+
+async def test_a_process_of_another_user_is_refused(tools: Tools) -> None:
+    if os.geteuid() != 0:
+        refused = await tools.refused("session_start", pid=1)
+    else:
+        with running("/bin/sh", "-c", "echo ready; exec sleep 60", user=65534) as process:
+            refused = await tools.refused("session_start", pid=process.pid)
+    assert refused["error"]["code"] == "EXECUTION_NOT_ALLOWED"
+    assert "another user" in refused["error"]["message"]
+
+
+async def test_the_debugger_does_not_attach_to_itself_nor_to_what_is_not_there(tools: Tools) -> None:
+    assert "itself" in (await tools.refused("session_start", pid=os.getpid()))["error"]["message"]
+    gone = await anyio.run_process(["sh", "-c", "echo $$"])
+    assert "no process" in (await tools.refused("session_start", pid=int(gone.stdout)))["error"]["message"]
+
+
+async def test_a_program_whose_debugger_listens_is_attached_to(tools: Tools) -> None:
+    program = tools.write("waiting.py", "def add(a, b):\n    c = a + b\n    return c\n\nadd(1, 2)\n")
+    command = [sys.executable, "-m", "debugpy", "--listen", "127.0.0.1:0", "--wait-for-client", str(program)]
+    # debugpy does not tell the port that it chose, so that one is chosen for it.
+    with _free_port() as port:
+        pass
+    command[4] = f"127.0.0.1:{port}"
+    async with await anyio.open_process(command, cwd=tools.folder) as process:
+        with anyio.fail_after(60):
+            while (stop := await _attached(tools, port)) is None:
+                await anyio.lowlevel.checkpoint()
+        assert stop["data"]["locals"]["b"] == "2"
+        assert status_of(await tools.call("execute")) == "terminated"
+        process.kill()
+
+
+async def _attached(tools: Tools, port: int) -> dict[str, Any] | None:
+    """The stop at the breakpoint, or None where the debugger does not listen yet."""
+    breakpoints = [{"file": "waiting.py", "line": 2}]
+    envelope = await tools.send("session_start", host="127.0.0.1", port=port, breakpoints=breakpoints)
+    assert envelope["success"] or "no debugger at" in envelope["error"]["message"], envelope
+    return envelope if envelope["success"] else None
+
+
+@contextmanager
+def _free_port() -> Generator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+async def test_a_breakpoint_in_a_child_process_hits(tools: Tools) -> None:
+    program = tools.write(
+        "parent.py",
+        """
+        import multiprocessing
+        def work(n):
+            m = n * 2
+            print("did", m, flush=True)
+        if __name__ == "__main__":
+            child = multiprocessing.Process(target=work, args=(21,))
+            child.start()
+            child.join()
+        """,
+    )
+    first = await tools.start(program, 4, timeout=3)
+    child = await _stopped_child(tools)
+    stop = await tools.call("inspect", target="locals", session_id=child)
+    assert stop["data"]["locals"]["n"] == "21"
+    await tools.call("execute", session_id=child)
+    ended = await tools.call("execute", action="wait", session_id=first["session_id"])
+    assert ended["data"]["exit_code"] == 0
+    assert "did 42" in ended["data"]["output"]
+
+
+async def _stopped_child(tools: Tools) -> str:
+    with anyio.fail_after(30):
+        while True:
+            for session in await tools.sessions():
+                if session.get("started_by"):
+                    await tools.call("execute", action="wait", session_id=session["session_id"])
+                    return session["session_id"]
+
+
+async def test_a_module_runs_with_arguments_environment_and_folder(tools: Tools) -> None:
+    (tools.folder / "inner").mkdir()
+    tools.write("inner/tool.py", "import os, sys\nwhere = os.getcwd()\nprint(sys.argv[1:], os.environ['SHADE'])\n")
+    stop = await tools.call(
+        "session_start",
+        module="tool",
+        cwd="inner",
+        args=["a b"],
+        env={"SHADE": "grey"},
+        breakpoints=[{"file": "inner/tool.py", "line": 3}],
+    )
+    assert stop["data"]["locals"]["where"].strip("'").endswith("inner")
+    ended = await tools.call("execute")
+    assert "['a b'] grey" in ended["data"]["output"]
+
+
+async def test_a_crash_is_told_with_a_traceback_of_the_program_alone(tools: Tools) -> None:
+    program = tools.write("crash.py", "def f():\n    return {}['x']\n\nf()\n")
+    stop = await tools.start(program)
+    assert status_of(stop) == "stopped_at_exception"
+    assert stop["data"]["exception"]["type"] == "KeyError"
+    assert line_of(stop) == 2
+    ended = await tools.call("execute")
+    assert ended["data"]["exit_code"] == 1
+    assert "Traceback" in ended["data"]["output"]
+    assert "pydevd" not in ended["data"]["output"]
+    assert len(re.findall(r'File "', ended["data"]["output"])) == 2
+
+
+async def test_leaving_by_sys_exit_is_no_crash(tools: Tools) -> None:
+    ended = await tools.start(tools.write("leave.py", "import sys\nsys.exit(3)\n"))
+    assert status_of(ended) == "terminated"
+    assert ended["data"]["exit_code"] == 3
+
+
+async def test_a_program_killed_by_a_signal_is_told_so(tools: Tools) -> None:
+    ended = await tools.start(tools.write("dying.py", "import os\nos.kill(os.getpid(), 11)\n"))
+    assert ended["data"]["signal"] == "SIGSEGV"
+    assert "SIGSEGV" in ended["summary"]
+
+
+async def test_the_adapter_takes_over_where_the_direct_way_fails(tools: Tools) -> None:
+    program = tools.write("app.py", "x = 1\ny = x + 1\nprint(y)\n")
+    shy = tools.write(
+        "python", f'#!/bin/sh\ncase "$*" in *--json-dap-http*) exit 7;; esac\nexec {sys.executable} "$@"\n'
+    )
+    shy.chmod(0o755)
+    stop = await tools.start(program, 2, runtime_path=str(shy), timeout=60)
+    assert status_of(stop) == "stopped_at_breakpoint"
+    assert stop["data"]["locals"]["x"] == "1"
+    ended = await tools.call("execute")
+    assert ended["data"]["exit_code"] == 0
+    assert "2" in ended["data"]["output"]
+
+
+async def test_an_interpreter_that_cannot_start_is_told(tools: Tools) -> None:
+    program = tools.write("app.py", "x = 1\n")
+    refused = await tools.refused("session_start", target=program.name, runtime_path="/no/such/python")
+    assert refused["error"]["code"] == "SESSION_START_FAILED"
+
+
+async def test_threads_and_tasks_stop_together_and_are_stepped_one_by_one(tools: Tools) -> None:
+    program = tools.write(
+        "tasks.py",
+        """
+        import asyncio, threading
+        def work(n):
+            m = n + 1
+            return m
+        async def main():
+            return await asyncio.gather(*(step(i) for i in range(3)))
+        async def step(i):
+            await asyncio.sleep(0)
+            return i * 2
+        thread = threading.Thread(target=work, args=(1,), name="worker")
+        thread.start()
+        thread.join()
+        print(asyncio.run(main()))
+        """,
+    )
+    stop = await tools.start(program, 4, 10)
+    assert line_of(stop) == 4
+    threads = await tools.call("inspect", target="threads")
+    assert "worker" in str(threads["data"])
+    stop = await tools.call("execute")
+    assert (line_of(stop), stop["data"]["locals"]["i"]) == (10, "0")
+    await tools.call("breakpoint", action="clear_all")
+    assert "[0, 2, 4]" in (await tools.call("execute"))["data"]["output"]
+
+
+async def test_execution_goes_on_at_another_line_and_up_to_one(tools: Tools) -> None:
+    program = tools.write("jump.py", "x = 1\nx = 2\nx = 3\ny = x\nz = y\nprint(z)\n")
+    await tools.start(program, 2)
+    stop = await tools.call("execute", action="goto", jump_target="jump.py:4")
+    assert line_of(stop) == 4
+    stop = await tools.call("execute", until="jump.py:6")
+    assert line_of(stop) == 6
+    assert stop["data"]["locals"]["z"] == "1"
