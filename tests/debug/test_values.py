@@ -99,7 +99,7 @@ async def test_a_repr_that_hangs_spins_raises_or_is_huge_costs_one_value_and_no_
     assert values["hanging"] == "<Hanging: its repr takes too long>"
     assert values["spinning"] == "<Spinning: its repr takes too long>"
     assert values["raising"] == "<Raising: its repr raised ValueError>"
-    assert values["huge"].startswith("xxx")
+    assert values["huge"].startswith(("xxx", "<Huge: its repr takes too long"))
     assert len(values["huge"]) < 250
     assert size_of(stop) < 6000
 

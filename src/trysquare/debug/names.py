@@ -65,7 +65,7 @@ class Field(StrEnum):
 
 Language: TypeAlias = Literal["python", "javascript", "typescript", "c", "cpp", "rust", "go", "java", "ruby"]
 BreakpointAction: TypeAlias = Literal[
-    "set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function", "unfunction"
+    "set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function"
 ]
 WatchAction: TypeAlias = Literal["set", "remove", "list"]
 StepAction: TypeAlias = Literal["over", "into", "out", "back"]

@@ -30,6 +30,7 @@ from trysquare.debug.tools.starting import start_tool
 from trysquare.debug.tools.trace import trace_tool, who_wrote_tool
 from trysquare.debug.tools.variables import variable_tool
 from trysquare.debug.tools.watch import watch_tool
+from trysquare.debug.trimming import trimmed
 from trysquare.processes.nursery import open_nursery
 
 TOOLS: tuple[Callable[[Desk], Tool], ...] = (
@@ -62,7 +63,7 @@ async def debug_toolset(config: DebugConfig) -> AsyncGenerator[Toolset]:
         sessions = Sessions(nursery, engines())
         desk = Desk(config=config, nursery=nursery, sessions=sessions)
         try:
-            yield FixedToolset(finished(_prefixed(make(desk), config.prefix), desk) for make in TOOLS)
+            yield FixedToolset(finished(trimmed(_prefixed(make(desk), config.prefix)), desk) for make in TOOLS)
         finally:
             await sessions.close()
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.adapters import ADAPTERS, Adapter, adapter_for, installed, look_for, run_install
+from trysquare.debug.arguments import ActionArguments
 from trysquare.debug.desk import Desk
 from trysquare.debug.languages import ALIASES
 from trysquare.debug.names import ToolName
 from trysquare.debug.responses import answer
 
 
-class AdapterArguments(ToolArguments):
+class AdapterArguments(ActionArguments):
     """Arguments of adapter."""
 
-    action: Annotated[Literal["list", "download", "download_all"], Field(description="What to do")] = "list"
+    also: ClassVar = {"install": "download", "install_all": "download_all", "status": "list", "show": "list"}
+
+    action: Literal["list", "download", "download_all"] = "list"
     language: Annotated[str | None, Field(description="For download")] = None
+    version: str | None = None
     force: Annotated[bool, Field(description="Install even where it is there")] = False
 
 
@@ -35,6 +38,12 @@ def adapter_tool(desk: Desk) -> Tool:
             found = await installed()
             count = sum(each.path is not None for each in found)
             return answer(None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _told(found)})
+        if args.version is not None:
+            raise ToolError(
+                "A debugger is installed in the version that its package index has.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Leave `version` out, or ask the person to install that version.",
+            )
         wanted = list(ADAPTERS) if args.action == "download_all" else [_of(args.language)]
         return await _install(wanted, force=args.force, context=context)
 

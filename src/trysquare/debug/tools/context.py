@@ -24,7 +24,7 @@ from trysquare.debug.tools.placing import places_json
 class ContextArguments(ToolArguments):
     """Arguments of context."""
 
-    detail_level: Annotated[Literal["brief", "detailed", "full"], Field(description="How much")] = "detailed"
+    detail_level: Literal["brief", "detailed", "full"] = "detailed"
     include_suggestions: Annotated[bool, Field(description="What to do next")] = True
     session_id: str | None = None
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800

@@ -43,7 +43,7 @@ class Values(ToolArguments):
 class Inspect(Values):
     """Arguments of inspect."""
 
-    target: Annotated[InspectTarget, Field(description="What to look at")] = "locals"
+    target: InspectTarget = "locals"
     expression: Annotated[str | None, Field(description="For expression: a name or path like self.items[3].tags")] = (
         None
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,7 +18,7 @@ from trysquare.debug.adapters import adapter_for, look_for
 from trysquare.debug.desk import Desk
 from trysquare.debug.frameworks import FRAMEWORKS, framework
 from trysquare.debug.languages import ALIASES
-from trysquare.debug.launch_json import read_configurations
+from trysquare.debug.launch_json import find_configuration, read_configurations
 from trysquare.debug.names import ToolName
 from trysquare.debug.responses import answer, next_step
 
@@ -28,6 +30,9 @@ class Init(ToolArguments):
     mode: Annotated[Literal["launch", "attach", "remote_attach"], Field(description="How to begin")] = "launch"
     framework: Annotated[str | None, Field(description="pytest, django, flask, jest …")] = None
     workspace_root: str | None = None
+    workspace_roots: list[str] | None = None
+    launch_config_name: str | None = None
+    verbose: Annotated[bool, Field(description="Also frameworks")] = False
 
 
 def init_tool(desk: Desk) -> Tool:
@@ -36,7 +41,7 @@ def init_tool(desk: Desk) -> Tool:
     async def init(args: Init, context: CallContext) -> Result[Any]:
         """Check a language's debugger and tell the call that starts a session."""
         language = ALIASES.get(args.language.lower(), args.language.lower())
-        root = desk.workspace(args.workspace_root)
+        roots = [desk.workspace(given) for given in (args.workspace_roots or [args.workspace_root])]
         adapter = adapter_for(language)
         if adapter is None:
             raise InvalidArguments(f"There is no debugger for `{args.language}`.")
@@ -47,15 +52,23 @@ def init_tool(desk: Desk) -> Tool:
                 code=ErrorCode.ADAPTER_NOT_FOUND,
                 instruction=f"Ask the person to run: {' '.join(adapter.install)}; or use adapter download.",
             )
-        call = _call(language, args)
-        names = [str(each.get("name")) for each in read_configurations(root)]
-        data: JsonObject = {"language": language, "adapter": found.to_json(), "workspace_root": str(root)}
-        if names:
+        data: JsonObject = {"language": language, "adapter": found.to_json(), "workspace_root": str(roots[0])}
+        if names := [str(each.get("name")) for root in roots for each in read_configurations(root)]:
             data["launch_configurations"] = names
+        if args.verbose:
+            data["frameworks"] = {each.name: each.target for each in FRAMEWORKS if each.language == language}
+        call = _call(language, args) if args.launch_config_name is None else _configured(args.launch_config_name, roots)
         steps = [next_step(ToolName.SESSION_START, call, f"start a session in mode {args.mode}")]
         return answer(None, f"{language} can be debugged with {adapter.name}.", data, next_steps=steps)
 
     return tool(init, name=ToolName.INIT, room="debug", category="debug", read_only=True, result_limit=None)
+
+
+def _configured(name: str, roots: list[Path]) -> JsonObject:
+    """The call that starts a launch configuration of one of the workspaces, once it is seen to hold."""
+    root = next((root for root in roots if any(each.get("name") == name for each in read_configurations(root))), None)
+    find_configuration(root or roots[0], name, os.environ)
+    return {"launch_config_name": name, "workspace_root": str(root)}
 
 
 def _call(language: str, args: Init) -> JsonObject:

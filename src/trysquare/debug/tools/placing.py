@@ -27,7 +27,7 @@ class BreakpointArguments(ActionArguments):
 
     also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "clear": "clear_all", "ls": "list"}
 
-    action: Annotated[BreakpointAction, Field(description="What to do")] = "set"
+    action: BreakpointAction = "set"
     location: Annotated[str | None, Field(description="file:line or file:line:column")] = None
     column: Annotated[int | None, Field(ge=1)] = None
     condition: Annotated[str | None, Field(description="Stop only where this holds")] = None
@@ -63,6 +63,9 @@ async def _clear_all(desk: Desk, session: Session, args: BreakpointArguments) ->
 
 
 async def _remove(desk: Desk, session: Session, args: BreakpointArguments) -> str:
+    if args.name and not args.location:
+        await session.rules.forget_function(args.name)
+        return f"It no longer stops in `{args.name}`."
     place = _location(desk, session, args)
     numbers = [each.number for each in session.breakpoints if _is_at(each, place)]
     if not numbers:
@@ -109,12 +112,6 @@ async def _function(desk: Desk, session: Session, args: BreakpointArguments) -> 
     return f"It stops where `{name}` is entered." if bound.verified else f"Not bound yet: {bound.message or name}."
 
 
-async def _unfunction(desk: Desk, session: Session, args: BreakpointArguments) -> str:
-    name = _needed(args.name, "name", "Name the function.")
-    await session.rules.forget_function(name)
-    return f"It no longer stops in `{name}`."
-
-
 async def _exceptions(desk: Desk, session: Session, args: BreakpointArguments) -> str:
     if args.filters is None:
         known = ", ".join(session.debugger.abilities.exception_filters) or "none"
@@ -136,7 +133,6 @@ _DONE = {
     "unwatch": _unwatch,
     "exceptions": _exceptions,
     "function": _function,
-    "unfunction": _unfunction,
 }
 _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
 

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
-from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec, Frame, Stopped
@@ -47,7 +46,6 @@ def run_until_tool(desk: Desk) -> Tool:
         room="debug",
         category="debug",
         result_limit=None,
-        examples=(Example(arguments={"location": "src/app.py:42"}, explanation="Runs on to line 42."),),
     )
 
 

@@ -33,9 +33,7 @@ class ConfigArguments(ActionArguments):
         "show": "list", "display": "list", "view": "list", "cap": "capabilities", "environment": "env",
     }  # fmt: skip
 
-    action: Annotated[
-        Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"], Field(description="What to do")
-    ] = "list"
+    action: Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"] = "list"
     key: Annotated[str | None, Field(description="For get and set")] = None
     value: Annotated[float | None, Field(description="For set")] = None
     language: Annotated[str | None, Field(description="For adapters: only this one's")] = None

@@ -87,7 +87,6 @@ def start_tool(desk: Desk) -> Tool:
         name=ToolName.SESSION_START,
         room="debug",
         category="debug",
-        use_when="you want to stop a program at a line and look into it",
         result_limit=None,
     )
 

@@ -28,7 +28,7 @@ class VariableArguments(ActionArguments, Values):
 
     also: ClassVar = {"read": "get", "write": "set", "modify": "set", "update": "set"}
 
-    action: Annotated[Literal["get", "set", "patch"], Field(description="What to do")] = "get"
+    action: Literal["get", "set", "patch"] = "get"
     expression: Annotated[str | None, Field(description="For get: a name or path like self.items[3].tags")] = None
     name: Annotated[str | None, Field(description="For set: what gets the value")] = None
     value: Annotated[str | None, Field(description="For set: an expression")] = None

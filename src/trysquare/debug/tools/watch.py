@@ -27,7 +27,7 @@ class Watch(ActionArguments):
 
     also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "ls": "list"}
 
-    action: Annotated[WatchAction, Field(description="What to do")] = "list"
+    action: WatchAction = "list"
     expression: Annotated[str | None, Field(description="What to show at every stop")] = None
     session_id: str | None = None
 
