@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -14,7 +15,8 @@ import anyio.lowlevel
 import pytest
 
 from tests.debug.calling import Tools, line_of, opened, status_of
-from tests.support import size
+from tests.support import missing_component, size
+from trysquare.debug.engines.lldb import ADAPTERS
 from trysquare.debug.sessions import MOST_CHILDREN
 from trysquare.processes.guardian import TOKEN_VARIABLE, carries, look_up, processes
 
@@ -68,6 +70,36 @@ async def test_a_program_killed_while_it_stands_is_told_at_the_next_call(tools: 
         while (await tools.call("session"))["data"]["status"] != "terminated":
             await anyio.lowlevel.checkpoint()
     assert (await tools.call("session"))["data"]["ended"] == "killed by signal 9"
+
+
+async def test_a_debugger_that_is_killed_is_told_and_its_program_goes_with_it(tools: Tools) -> None:
+    if not any(shutil.which(name) for name in ADAPTERS):
+        missing_component(ADAPTERS[0], "apt-get install lldb-19")
+    program = tools.write(
+        "wait.c", "#include <unistd.h>\nint main(void) {\n    int x = 1;\n    return x + pause();\n}\n"
+    )
+    await tools.start(program, 3, timeout=120)
+    [adapter] = [pid for pid in mine(tools.folder) if _name_of(pid).startswith("lldb-dap")]
+    os.kill(adapter, signal.SIGKILL)
+    refused = await tools.refused("inspect", target="locals")
+    assert refused["error"]["code"] in ("CONNECTION_LOST", "SESSION_TERMINATED")
+    ended = await tools.call("execute", action="wait", timeout=60)
+    assert status_of(ended) == "terminated"
+    assert "The debugger was lost" in ended["summary"]
+    await gone(tools.folder)
+
+
+def _name_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8")
+
+
+async def test_an_expression_that_never_ends_is_given_up(tools: Tools) -> None:
+    program = tools.write("forever.py", "def forever():\n    while True:\n        pass\n\nx = 1\ny = 2\n")
+    await tools.start(program, 6, allow_side_effects=True)
+    with anyio.fail_after(60):
+        refused = await tools.refused("inspect", target="expression", expression="forever()")
+    assert refused["error"]["code"] in ("INTROSPECTION_EVAL_ERROR", "CONNECTION_TIMEOUT")
+    assert status_of(await tools.call("execute")) == "terminated"
 
 
 async def test_much_output_is_bounded_and_its_end_is_kept(tools: Tools) -> None:

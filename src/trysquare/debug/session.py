@@ -99,6 +99,8 @@ class _Place:
     status: Status = Status.STARTING
     stop: Stopped | None = None
     ended: Ended | None = None
+    is_ending: bool = False
+    """Whether the debugger has gone, and how the program ends is about to be known."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -229,6 +231,12 @@ class Session:
 
     def require_stopped(self) -> Stopped:
         """The stop at which the program stands, or an error that says what it does instead."""
+        if self._place.is_ending and self._place.ended is None:
+            raise ToolError(
+                f"The debugger of session `{self.id}` is gone.",
+                code=ErrorCode.CONNECTION_LOST,
+                instruction="Start the program again with `session restart`.",
+            )
         if self._place.stop is not None:
             return self._place.stop
         if self._place.ended is not None:
@@ -266,7 +274,7 @@ class Session:
         """Wait until the program stands or has ended; None after the time, and it still runs."""
         try:
             async with asyncio.timeout(timeout):
-                while self._place.status in (Status.RUNNING, Status.STARTING):
+                while self._place.ended is None and (self._place.stop is None or self._place.is_ending):
                     await self._place.changed.wait()
                     self._place.changed.clear()
         except TimeoutError:
@@ -314,6 +322,7 @@ class Session:
     def _end_soon(self, ended: Ended) -> None:
         """It is over, but how is not known yet: whoever knows has a moment to say so."""
         if self._place.ended is None:
+            self._place.is_ending = True
             asyncio.get_running_loop().call_later(_LAST_WORDS, self._end, ended)
 
     def _end(self, ended: Ended) -> None:

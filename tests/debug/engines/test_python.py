@@ -247,6 +247,46 @@ async def test_threads_and_tasks_stop_together_and_are_stepped_one_by_one(tools:
     assert "[0, 2, 4]" in (await tools.call("execute"))["data"]["output"]
 
 
+@pytest.mark.parametrize("target", ["python -m unittest test_sums", "python -m pytest test_sums.py", "test_sums.py"])
+async def test_tests_are_started_by_either_runner(tools: Tools, target: str) -> None:
+    tools.write(
+        "test_sums.py",
+        """
+        import unittest
+        class TestSums(unittest.TestCase):
+            def test_sum(self):
+                total = sum([1, 2])
+                self.assertEqual(total, 3)
+        """,
+    )
+    stop = await tools.call("session_start", target=target, breakpoints=[{"file": "test_sums.py", "line": 6}])
+    assert stop["data"]["locals"]["total"] == "3"
+    assert (await tools.call("execute"))["data"]["exit_code"] == 0
+
+
+async def test_a_function_and_a_raised_exception_are_places_to_stop_at(tools: Tools) -> None:
+    program = tools.write(
+        "places.py",
+        """
+        def work(n):
+            return n
+        x = 1
+        work(2)
+        try:
+            raise ValueError("known")
+        except ValueError:
+            pass
+        """,
+    )
+    await tools.start(program, 4)
+    session = await tools.call("breakpoint", action="function", name="work")
+    assert session["success"]
+    assert line_of(await tools.call("execute")) == 2
+    await tools.call("breakpoint", action="exceptions", filters=["raised"])
+    stop = await tools.call("execute")
+    assert (status_of(stop), line_of(stop)) == ("stopped_at_exception", 7)
+
+
 async def test_execution_goes_on_at_another_line_and_up_to_one(tools: Tools) -> None:
     program = tools.write("jump.py", "x = 1\nx = 2\nx = 3\ny = x\nz = y\nprint(z)\n")
     await tools.start(program, 2)
