@@ -1,4 +1,4 @@
-"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide]`: us and the peers in one run, as ratios."""
+"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide] [debug]`: us and the peers in one run, as ratios."""
 
 from __future__ import annotations
 
