@@ -1,4 +1,4 @@
-"""The recorder under programs that are hard on it: each failure is still explained, and nothing of the program's is run."""
+"""The recorder under programs that are hard on it: each failure is still explained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from trysquare.debug.explain import Explained, explain_failure
 from trysquare.debug.targets import read_target
 from trysquare.processes.nursery import open_nursery
 
-PYTHONS = [sys.executable]
 WORKERS = "[pytest]\naddopts = -n 2\n"
 
 

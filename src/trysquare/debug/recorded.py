@@ -169,7 +169,7 @@ def _without_report(status: int | None, output: str, *, finished: bool, timeout:
         raise ToolError(
             f"The program still ran after {timeout:g} s and was stopped.",
             code=ErrorCode.EXECUTION_TIMEOUT,
-            instruction="Give a longer timeout, or a smaller test. To see where it hangs, pause it in a session.",
+            instruction="Take a smaller part of it. To see where it hangs, pause it in a session, or dump it.",
             fields={"output": output[-_TAIL // 2 :]},
         )
     if status is not None and status < 0:

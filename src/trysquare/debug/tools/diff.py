@@ -33,7 +33,6 @@ class DiffArguments(ToolArguments):
     other_stop: Annotated[int, Field(description="0 is the latest")] = 0
     session_id: str | None = None
     workspace_root: str | None = None
-    timeout: Annotated[float, Field(gt=0, le=600)] = 60.0
 
 
 def diff_tool(desk: Desk) -> Tool:
@@ -57,8 +56,8 @@ async def _runs(desk: Desk, args: DiffArguments) -> Result[Any]:
         )
     watch: JsonObject = {"watch": "flow"}
     (root, one), (_, other) = await asyncio.gather(
-        recorded(desk, args.target or "", args.workspace_root, watch, None, args.timeout),
-        recorded(desk, args.passing, args.workspace_root, watch, None, args.timeout),
+        recorded(desk, args.target or "", args.workspace_root, watch),
+        recorded(desk, args.passing, args.workspace_root, watch),
     )
     text = divergence_text(compare(one.found, other.found), str(root), Sources())
     fields: JsonObject = {

@@ -10,7 +10,6 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.desk import Desk
@@ -54,17 +53,9 @@ def explain_tool(desk: Desk) -> Tool:
         room="debug",
         category="debug",
         requirement="required",
-        use_when="a test or program fails and you want to know why; it answers in one call",
-        avoid_when="the program does not fail: start a session and look into it",
-        limits="runs the program once, recorded; it takes a few times longer than by itself",
+        use_when="a test or program fails",
         read_only=False,
         result_limit=None,
-        examples=(
-            Example(
-                arguments={"target": "tests/test_cart.py::test_total"},
-                explanation="Why that test fails: the value to blame, the line that made it, what ran.",
-            ),
-        ),
     )
 
 

@@ -37,32 +37,24 @@ class ProbeArguments(ToolArguments):
     target: str
     probes: Annotated[list[ProbeArgument], Field(min_length=1, max_length=MOST)]
     workspace_root: str | None = None
-    timeout: Annotated[float, Field(gt=0, le=600)] = 60.0
 
 
 def probe_tool(desk: Desk) -> Tool:
     """The tool that counts and sums up."""
 
     async def probe(args: ProbeArguments, context: CallContext) -> Result[Any]:
-        """Run to the end and sum up expressions at lines: hits, min, max, distinct, first change. Never stops."""
+        """Run it and sum up expressions at lines: hits, min, max, distinct, first change. Never stops. Python."""
         folder = desk.workspace(args.workspace_root)
         sources = Sources()
         wanted = [_read(each, folder, sources) for each in args.probes]
         watch: JsonObject = {"watch": "probes", "probes": wanted}
-        root, run = await recorded(desk, args.target, args.workspace_root, watch, None, args.timeout)
+        root, run = await recorded(desk, args.target, args.workspace_root, watch)
         fields: JsonObject = {"outcome": run.outcome, "recording": run.cost.to_json()}
         if run.error:
             fields["error"] = run.error
         return Result.ok(_table(run.found, str(root), sources), warnings=_moved(wanted, args.probes), fields=fields)
 
-    return tool(
-        probe,
-        name=ToolName.PROBE,
-        room="debug",
-        category="debug",
-        limits="Python only; expressions may only read",
-        result_limit=None,
-    )
+    return tool(probe, name=ToolName.PROBE, room="debug", category="debug", result_limit=None)
 
 
 def _read(given: ProbeArgument, root: Path, sources: Sources) -> JsonObject:

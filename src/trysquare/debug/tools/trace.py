@@ -26,13 +26,12 @@ from trysquare.debug.traces import Trace, writes_text
 class TraceArguments(ToolArguments):
     """Arguments of trace."""
 
-    target: Annotated[str | None, Field(description="Test or command; none: the last trace")] = None
+    target: Annotated[str | None, Field(description="None: the last trace")] = None
     function: Annotated[str | None, Field(description="Name, or Class.name")] = None
     call: Annotated[int, Field(description="Which call; -1 is the last")] = 1
-    when: Annotated[str | None, Field(description="Instead: the first call where this holds")] = None
+    when: Annotated[str | None, Field(description="Or the first call where this holds")] = None
     at: Annotated[int | None, Field(description="State before a step; -1 is the last")] = None
     workspace_root: str | None = None
-    timeout: Annotated[float, Field(gt=0, le=600)] = 60.0
 
 
 class WhoWrote(ToolArguments):
@@ -43,14 +42,13 @@ class WhoWrote(ToolArguments):
     function: Annotated[str | None, Field(description="Only in this one")] = None
     when: Annotated[str | None, Field(description="Only where this holds after the write")] = None
     workspace_root: str | None = None
-    timeout: Annotated[float, Field(gt=0, le=600)] = 60.0
 
 
 def trace_tool(desk: Desk) -> Tool:
     """The tool that traces a call."""
 
     async def trace(args: TraceArguments, context: CallContext) -> Result[Any]:
-        """Record one call of a function: arguments, each line with its changes, calls, result; or step back in it."""
+        """Record one call: arguments, each line with its changes, calls, result; or step back in it. Python."""
         who = context.principal.subject
         if args.target is None:
             return _moment(_last(desk, who), args.at if args.at is not None else -1)
@@ -61,14 +59,7 @@ def trace_tool(desk: Desk) -> Tool:
         found = desk.traces[who] = Trace(call=call, root=str(root))
         return _told_trace(found, run) if args.at is None else _moment(found, args.at)
 
-    return tool(
-        trace,
-        name=ToolName.TRACE,
-        room="debug",
-        category="debug",
-        limits="Python only; records at most 50000 lines of the one call",
-        result_limit=None,
-    )
+    return tool(trace, name=ToolName.TRACE, room="debug", category="debug", result_limit=None)
 
 
 async def _traced(desk: Desk, args: TraceArguments) -> tuple[Path, Run]:
@@ -81,11 +72,11 @@ async def _traced(desk: Desk, args: TraceArguments) -> tuple[Path, Run]:
     if args.call == 0:
         raise InvalidArguments("`call` is 0; calls are counted from 1, and -1 is the last.")
     watch: JsonObject = {"watch": "trace", "function": args.function, "call": args.call}
-    return await recorded(desk, args.target or "", args.workspace_root, watch, args.when, args.timeout)
+    return await recorded(desk, args.target or "", args.workspace_root, watch, args.when)
 
 
 async def recorded(
-    desk: Desk, target: str, folder: str | None, watch: JsonObject, when: str | None, timeout: float
+    desk: Desk, target: str, folder: str | None, watch: JsonObject, when: str | None = None
 ) -> tuple[Path, Run]:
     """A recorded run of what a caller named, its condition checked first."""
     root = desk.workspace(folder)
@@ -94,7 +85,7 @@ async def recorded(
     if when is not None:
         require_expression(when)
         watch = {**watch, "when": when}
-    return root, await record_run(wanted, root, desk.nursery, watch, timeout=timeout)
+    return root, await record_run(wanted, root, desk.nursery, watch, timeout=desk.config.timeout)
 
 
 def require_expression(text: str) -> None:
@@ -158,10 +149,10 @@ def who_wrote_tool(desk: Desk) -> Tool:
     """The tool that finds the writes of a value."""
 
     async def who_wrote(args: WhoWrote, context: CallContext) -> Result[Any]:
-        """Run a test or command and tell which lines last wrote a name, attribute or key."""
+        """Run it and tell which lines last wrote a name, attribute or key. Python."""
         _require_value(args.value)
         watch: JsonObject = {"watch": "writes", "value": args.value, "function": args.function}
-        root, run = await recorded(desk, args.target, args.workspace_root, watch, args.when, args.timeout)
+        root, run = await recorded(desk, args.target, args.workspace_root, watch, args.when)
         text = writes_text(run.found, args.value, str(root), Sources())
         fields: JsonObject = {
             "outcome": run.outcome,
@@ -170,14 +161,7 @@ def who_wrote_tool(desk: Desk) -> Tool:
         }
         return Result.ok(text, warnings=run.cost.warnings, fields=fields)
 
-    return tool(
-        who_wrote,
-        name=ToolName.WHO_WROTE,
-        room="debug",
-        category="debug",
-        limits="Python only; writes by setattr or C code are not seen",
-        result_limit=None,
-    )
+    return tool(who_wrote, name=ToolName.WHO_WROTE, room="debug", category="debug", result_limit=None)
 
 
 def _require_value(text: str) -> None:
