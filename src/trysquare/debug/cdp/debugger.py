@@ -97,6 +97,11 @@ class NodeDebugger:
         self._started = True
         await self._client.request("Debugger.resume")
 
+    def stay_at_entry(self) -> None:
+        """Instead of `start`: tell that the program stands before its first line, so that it can be stepped."""
+        self._started = True
+        self._listener(Stopped(reason="entry", thread=MAIN_THREAD))
+
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
         for identity, _ in self._set.pop(file, []):
             await self._client.request("Debugger.removeBreakpoint", {"breakpointId": identity})

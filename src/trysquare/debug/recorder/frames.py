@@ -103,7 +103,8 @@ class FrameRecord:
         for index, (name, value) in enumerate(names.items()):
             if index == _NAMES:
                 break
-            if name.startswith("@"):  # pytest's own, made when it rewrites an `assert`
+            # Names with an @ are pytest's own, made when it rewrites an `assert`; those of a module explain nothing.
+            if name.startswith(("@", "__")):
                 continue
             self._note(name, value, changes)
             if name in ("self", "cls", "this"):
