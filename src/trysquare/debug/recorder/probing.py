@@ -7,6 +7,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any, cast
 
+from trysquare.debug.recorder.evaluating import evaluate
 from trysquare.debug.recorder.shown import show
 from trysquare.debug.recorder.watcher import Watcher
 
@@ -32,11 +33,10 @@ class Tally:
 
     def take(self, frame: FrameType, hit: int) -> None:
         """Evaluate it once more."""
-        try:
-            value = eval(self.code, frame.f_globals, dict(frame.f_locals))
-        except Exception as error:  # noqa: BLE001 - the expression is the caller's; its failures are counted
+        value, error = evaluate(self.code, frame)
+        if error:
             self.errors += 1
-            self.error = self.error or f"{type(error).__name__}: {error}"[:120]
+            self.error = self.error or error
             return
         self.count += 1
         text = show(value, name=self.expression, longest=_TEXT)

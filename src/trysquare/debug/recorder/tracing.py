@@ -6,6 +6,7 @@ from collections import deque
 from types import CodeType, FrameType
 from typing import Any
 
+from trysquare.debug.recorder.evaluating import evaluate
 from trysquare.debug.recorder.frames import FrameRecord
 from trysquare.debug.recorder.shown import show
 from trysquare.debug.recorder.watcher import Watcher, is_resumed, name_of
@@ -116,11 +117,9 @@ class Tracing(Watcher):
         return self._number < 0 or self._calls == self._number
 
     def _holds(self, when: CodeType, frame: FrameType) -> bool:
-        try:
-            return bool(eval(when, frame.f_globals, dict(frame.f_locals)))
-        except Exception as error:  # noqa: BLE001 - the condition is the caller's; that it cannot be told is told
-            self._refused = f"{type(error).__name__}: {error}"[:200]
-            return False
+        value, error = evaluate(when, frame)
+        self._refused = error or self._refused
+        return not error and bool(value)
 
     def _note_inner(self, frame: FrameType) -> None:
         """A call of the traced one, at once or through code that is not the user's."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from trysquare.debug.recorder.evaluating import evaluate, holds
 from trysquare.debug.recorder.shown import show
 from trysquare.debug.recorder.watcher import Watcher, is_resumed, name_of
 
@@ -85,7 +86,7 @@ class Writing(Watcher):
         for site in self._sites[frame.f_code]:
             if site.first <= line <= site.last and _has_left(site, now) and self._is_meant(site, frame):
                 shown = _evaluated(site.value, frame, name=site.text)
-                if self._when is None or _holds(self._when, frame):
+                if self._when is None or holds(self._when, frame):
                     self._note(frame, site.first, site.how, site.text, shown)
 
     def _note(self, frame: FrameType, line: int, how: str, target: str, value: str) -> None:
@@ -210,14 +211,5 @@ def _is_same(found: ast.expr, wanted: ast.expr) -> bool:
 
 
 def _evaluated(code: CodeType, frame: FrameType, *, name: str = "") -> str:
-    try:
-        return show(eval(code, frame.f_globals, dict(frame.f_locals)), name=name)
-    except Exception as error:  # noqa: BLE001 - what was deleted cannot be read, and that is what is told
-        return f"<{type(error).__name__}>"
-
-
-def _holds(when: CodeType, frame: FrameType) -> bool:
-    try:
-        return bool(eval(when, frame.f_globals, dict(frame.f_locals)))
-    except Exception:  # noqa: BLE001 - a condition on names that this function has not does not hold
-        return False
+    value, error = evaluate(code, frame)
+    return f"<{error.partition(':')[0]}>" if error else show(value, name=name)
