@@ -181,6 +181,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.timeout(1800)
 async def test_no_process_is_left_when_we_are_killed(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}

@@ -138,7 +138,7 @@ class Session:
         self._numbers = 0
         self._place = _Place()
         self._stop_count = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
 
     @property
     def debugger(self) -> Debugger:
@@ -256,13 +256,32 @@ class Session:
         stop = self.require_stopped()
         self._move(Status.RUNNING)
         try:
-            await move(stop.thread)
+            await self._sent(move(stop.thread))
         except RequestFailed:
             # It was refused, so the program stands where it stood, unless something was heard meanwhile.
             if self._place.status is Status.RUNNING:
                 self._move(Status.PAUSED, stop=stop)
             raise
         return await self.wait(timeout=timeout)
+
+    async def _sent(self, move: Awaitable[None]) -> None:
+        """Wait until a move is answered, or is seen to have come to something: a debugger may lose its answer then."""
+        sent = asyncio.ensure_future(move)
+        self._tasks.add(sent)
+        sent.add_done_callback(self._dropped)
+        while not sent.done() and self._place.status is Status.RUNNING:
+            changed = asyncio.ensure_future(self._place.changed.wait())
+            await asyncio.wait({sent, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            self._place.changed.clear()
+        if sent.done():
+            sent.result()
+
+    def _dropped(self, task: asyncio.Future[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Asked for, so that an error which nobody waits for any more is not told as a forgotten one.
+            task.exception()
 
     async def go(self, *, timeout: float) -> Outcome:
         """Let the program begin, once its breakpoints are set, and wait for what comes of it."""
