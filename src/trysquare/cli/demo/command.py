@@ -10,11 +10,12 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
+from trysquare.cli.demo import debugger
 from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
 from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
+from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_DEBUGGER, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -48,6 +49,7 @@ async def _play(stage: Stage) -> None:
                 stage.transcript.step(step.title, step.shows)
                 await _guarded(stage, step.play(talk))
     await _play_guide(stage)
+    await _play_debugger(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
@@ -72,6 +74,20 @@ async def _play_guide(stage: Stage) -> None:
         for step in OF_THE_GUIDE:
             stage.transcript.step(step.title, step.shows)
             await _guarded(stage, step.play(GuideTalk(talk=talk, stage=stage, folder=folder)))
+
+
+async def _play_debugger(stage: Stage) -> None:
+    stage.transcript.chapter("The debugger: why a test fails, and step by step")
+    if not debugger.can_be_shown():
+        stage.transcript.note("left out: it needs debugpy; install it with: pip install 'trysquare[debug]'")
+        return
+    await asyncio.to_thread(debugger.write_program, stage.project)
+    person = Person(transcript=stage.transcript)
+    async with stage.stdio(MODERN, person, "--debug") as client:
+        talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
+        for step in OF_THE_DEBUGGER:
+            stage.transcript.step(step.title, step.shows)
+            await _guarded(stage, step.play(talk))
 
 
 async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import bot, conversation, guide, service
+from trysquare.cli.demo import bot, conversation, debugger, guide, service
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.guide import GuideTalk
 from trysquare.cli.demo.stage import HttpServer, Stage
@@ -43,6 +43,10 @@ OF_THE_GUIDE: tuple[Step[[GuideTalk]], ...] = (
     Step(title="An expression", play=guide.explain_expression),
     Step(title="A flag", play=guide.switch_flag),
     Step(title="A drifted export", play=guide.let_export_drift),
+)
+OF_THE_DEBUGGER: tuple[Step[[Conversation]], ...] = (
+    Step(title="A failing test", play=debugger.explain_failure),
+    Step(title="Step by step", play=debugger.step_through),
 )
 OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Profiles", play=service.choose_profiles),
