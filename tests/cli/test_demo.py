@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
+from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_DEBUGGER, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
 from trysquare.cli.demo.transcript import Transcript
 
 
@@ -26,7 +26,7 @@ def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own
         env={**os.environ, "TMPDIR": str(temporary), **unhelpful},
     )
     assert ran.returncode == 0, ran.stdout[-3000:]
-    steps = 2 * len(IN_EACH_ERA) + len(OF_THE_GUIDE) + len(OVER_HTTP) + len(WITH_A_BOT)
+    steps = 2 * len(IN_EACH_ERA) + len(OF_THE_GUIDE) + len(OF_THE_DEBUGGER) + len(OVER_HTTP) + len(WITH_A_BOT)
     assert f"All {steps} steps showed what they should" in ran.stdout
     assert ran.stderr == ""
     assert "\x1b[" not in ran.stdout
