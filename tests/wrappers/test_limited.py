@@ -46,6 +46,14 @@ async def test_a_short_answer_passes_untouched() -> None:
     assert await call(answering(result), "look") is result
 
 
+async def test_a_long_answer_of_another_server_is_read_and_paged() -> None:
+    short, long = (b'{"content":[{"type":"text","text":"%b"}]}' % (b"x" * size) for size in (10, 1000))
+    assert (await call(answering(Result.relay(short)), "look")).relayed is not None
+    first = await call(answering(Result.relay(long)), "look")
+    assert first.relayed is None
+    assert first.fields["page"]["total"] == {"characters": 1000, "lines": 1}
+
+
 async def test_a_long_text_becomes_a_head_counts_and_a_way_on() -> None:
     text = "".join(f"line {number}\n" for number in range(200))
     result = await call(answering(text), "look")
