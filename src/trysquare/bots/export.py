@@ -15,7 +15,7 @@ from trysquare.bots.plan import Plan
 from trysquare.bots.run_record import read_entry, read_head
 from trysquare.bots.state_file import MAIN, Pieces, RunPart, add_lines, dump_state, entry_line
 from trysquare.bots.window import Hash, ProjectWindow, Seen, digest_of, joined_digest
-from trysquare.bots.window_rules import know_shown
+from trysquare.bots.window_rules import Settled, know_shown
 from trysquare.bots.workflow import begin
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.store.workflow import StoredBot, StoredRun, WorkflowRows, WorkflowStore
@@ -31,8 +31,8 @@ class Due:
     digest: str
     bot: StoredBot
     versions: dict[str, int]
-    garbage: str | None = None
-    """The hash of unreadable contents that are to be moved aside first."""
+    settled: Settled
+    """What was heard of the file, and must not be lost when it is written over."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -80,16 +80,16 @@ class Exporter:
                 self._lines.clear()
                 raise
 
-    def due(self, plan: Plan, rows: WorkflowRows, garbage: str | None) -> Due | None:
+    def due(self, plan: Plan, rows: WorkflowRows, settled: Settled) -> Due | None:
         """What is to be shown, or None where nothing is, or where a person was faster and is to be heard first."""
         bot = rows.bot()
         if bot is None:
             return None
         seen = self._window.look(bot.window)
-        is_garbage = garbage is not None and seen.digest == garbage
+        is_garbage = settled.garbage is not None and seen.digest == settled.garbage
         if self._store.two_way and not is_garbage and not self._may_replace(rows, bot, seen):
             return None
-        due = self._rendered(plan, rows, bot, garbage)
+        due = self._rendered(plan, rows, bot, settled)
         if due.digest == seen.digest:
             return None
         if self._store.two_way:
@@ -114,7 +114,10 @@ class Exporter:
         if not self._swept:
             self._window.sweep(path)
             self._swept = True
-        if due.garbage is not None and self._window.look(path, contents=True).digest == due.garbage:
+        if due.settled.refused is not None:
+            self._window.keep_refused(path, due.settled.refused)
+        garbage = due.settled.garbage
+        if garbage is not None and self._window.look(path, contents=True).digest == garbage:
             self._window.set_aside(path)
         self._window.write(path, due.pieces, due.digest)
         self._shown = due
@@ -123,13 +126,13 @@ class Exporter:
             with self._store.write(plan.bot, durable=False) as rows:
                 know_shown(rows, due.bot.revision, due.versions)
 
-    def _rendered(self, plan: Plan, rows: WorkflowRows, bot: StoredBot, garbage: str | None) -> Due:
+    def _rendered(self, plan: Plan, rows: WorkflowRows, bot: StoredBot, settled: Settled) -> Due:
         found = rows.runs()
         parts = {row.name: self._part(plan, rows, row) for row in found}
         parts.setdefault(MAIN, RunPart(state=begin(plan), at=max((row.updated for row in found), default=""), body=b""))
         pieces = dump_state(plan, parts)
         versions = {row.name: row.version for row in found}
-        return Due(pieces=pieces, digest=self._digest(pieces), bot=bot, versions=versions, garbage=garbage)
+        return Due(pieces=pieces, digest=self._digest(pieces), bot=bot, versions=versions, settled=settled)
 
     def _part(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> RunPart:
         state = read_head(plan, row.version, row.state)
@@ -166,9 +169,9 @@ class Turn:
     exporter: Exporter
     trouble: str | None = None
 
-    def prepare(self, plan: Plan, rows: WorkflowRows, garbage: str | None) -> Due | None:
+    def prepare(self, plan: Plan, rows: WorkflowRows, settled: Settled) -> Due | None:
         """Remember what is to be shown, inside the transaction of the change."""
-        return None if self.trouble is not None else self.exporter.due(plan, rows, garbage)
+        return None if self.trouble is not None else self.exporter.due(plan, rows, settled)
 
     def show(self, plan: Plan, due: Due | None) -> tuple[str, ...]:
         """Show it after the commit; returns what went wrong, and raises nothing for it."""
