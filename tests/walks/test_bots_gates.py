@@ -229,9 +229,10 @@ def _approve(project: Path, code: str) -> None:
 
 async def test_strict_mode_refuses_to_close_what_was_not_delivered(project: Path) -> None:
     async with served(project, strict=True, person=Person()) as bot:
-        bot.write_state(current_action="story_bot.shape.gather_context", completed_actions=[])
+        await bot.call("tool", confirm=True)
         refused = await bot.call("close_current_action")
         assert (refused["error"]["code"], refused["delivered"]) == ("STATE_CONFLICT", False)
+        assert refused["current_action"] == "story_bot.shape.gather_context"
 
 
 async def test_one_action_of_a_bot_can_ask_for_proof(project: Path, tmp_path: Path) -> None:
