@@ -83,9 +83,9 @@ def test_history_tells_who_closed_what_and_how(run: Run, bot: Path) -> None:
 
 def test_a_fork_goes_its_own_way_and_diff_shows_it(run: Run, bot: Path) -> None:
     run("bot", "fork", "other", *HERE)
-    assert run("bot", "diff", "main", "other", *HERE).out == "They stand at the same place.\n"
+    assert run("bot", "diff", "main", "other", *HERE).out == "They stand at the same place.\nNo file differs.\n"
     run("bot", "rewind", "0", "--run", "other", "--reason", "from the start", *HERE)
-    rows: list[dict[str, Any]] = run("bot", "diff", "main", "other", "--json", *HERE).json
+    rows: list[dict[str, Any]] = run("bot", "diff", "main", "other", "--json", *HERE).json["actions"]
     assert {row["action"] for row in rows} >= {"shape.gather_context", "shape.build_knowledge"}
     assert "shape.build_knowledge" in run("bot", "status", *HERE).out
 

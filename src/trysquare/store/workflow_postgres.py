@@ -123,7 +123,11 @@ class PostgresWorkflows:
         def append(*, kind: str, principal: str, body: JsonObject) -> int:
             return _append(statements, (self._project, bot), kind=kind, principal=principal, body=body)
 
-        return WorkflowRows(statements, project=self._project, bot=bot, append_audit=append)
+        def read(kind: str) -> list[str]:
+            query = "SELECT body FROM workflow_audit WHERE project = ? AND bot = ? AND kind = ? ORDER BY seq"
+            return [row[0] for row in statements.execute(query, (self._project, bot, kind)).fetchall()]
+
+        return WorkflowRows(statements, project=self._project, bot=bot, append_audit=append, read_audit=read)
 
     @contextmanager
     def _transaction(self, beginning: str) -> Generator[_Statements]:

@@ -8,6 +8,7 @@ from typing import Any
 from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.actions.validate_rules import scan_rules
+from trysquare.bots.artifacts import keep
 from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
 from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
@@ -16,6 +17,7 @@ from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
 from trysquare.bots.tools.locating import INITIALIZE, Location, locate
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
+from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
@@ -39,6 +41,8 @@ class View:
     """The current action, and those that are closed with it. All their gates count."""
     files: dict[str, str]
     """The digests of the files that they produced."""
+    absent: tuple[str, ...]
+    """The files that they would produce and that are not there."""
 
     @property
     def state(self) -> RunState:
@@ -77,13 +81,16 @@ def _look(call: Call) -> View:
     loaded = call.project.load(call.parameters.run)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
     together = _together(call, loaded.state.current)
+    paths = _files(call, together)
+    files = file_digests(call.project.root, paths)
     return View(
         loaded=loaded,
         notes=notes,
         # To close initialize_project is to confirm the folder that it proposed.
         location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
         together=together,
-        files=file_digests(call.project.root, _files(call, together)),
+        files=files,
+        absent=tuple(path for path in paths if path not in files),
     )
 
 
@@ -189,6 +196,8 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
             code=ErrorCode.STATE_CONFLICT,
             instruction="Send the same call again; the person is asked about the files as they are now.",
         )
+    # Before the move: what is acknowledged can be compared later.
+    unkept = keep(call.project.root, view.files)
     moved = call.project.state.move(
         lambda state: _close(call, view, agreement, state),
         kind="skip" if call.parameters.skip else "close",
@@ -197,7 +206,8 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
         expected_version=view.state.version if agreement is not None else None,
         request=_request(call),
     )
-    return answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+    notices = view.loaded.notices + moved.notices + Notices(warnings=unkept)
+    return answered(call, moved.answer, notices, replayed=moved.replayed)
 
 
 def _close(call: Call, view: View, agreement: Agreement | None, state: RunState) -> Change:
@@ -212,7 +222,7 @@ def _close(call: Call, view: View, agreement: Agreement | None, state: RunState)
         return acknowledged
     if state.current != view.state.current:
         _require_open_gate(call, state)
-    return _completed(call, agreement, state, view.files)
+    return _completed(call, agreement, state, view)
 
 
 def _require_open_gate(call: Call, state: RunState) -> None:
@@ -242,7 +252,7 @@ def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
     return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})
 
 
-def _completed(call: Call, agreement: Agreement | None, state: RunState, files: dict[str, str]) -> Change:
+def _completed(call: Call, agreement: Agreement | None, state: RunState, view: View) -> Change:
     plan, at, before = call.bot.plan, utc_now(), state
     if state.current.action == INITIALIZE and not state.delivered:
         state = open_action(plan, state, state.current, at=at, by=call.principal).state
@@ -257,7 +267,7 @@ def _completed(call: Call, agreement: Agreement | None, state: RunState, files: 
     notes: JsonObject = {"rejection": None}
     if before.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
-    audit: JsonObject = {"approval": approval, "files": files}
+    audit: JsonObject = {"approval": approval, "files": view.files, "absent": list(view.absent)}
     if agreement is not None:
         audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
     return Change(state=closed.state, added=(*added, *closed.added), answer=told, notes=notes, audit=audit)
