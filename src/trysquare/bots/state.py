@@ -317,14 +317,14 @@ class BotState:
         return Ledger(self.plan, rows, known=self._known)
 
 
-def open_workflows(url: str | None, project: Path) -> WorkflowStore:
+def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:
     """The store of a project: its own state file, or the PostgreSQL database that a URL names."""
     if url is None or url.startswith("sqlite:"):
         database = LazyDatabase(project_state(project))
         return SqliteWorkflows(database, on_close=database.close)
     from trysquare.store.workflow_postgres import PostgresWorkflows
 
-    return PostgresWorkflows(url, project=str(project.resolve()))
+    return PostgresWorkflows(url, project.resolve(), project_id=project_id)
 
 
 def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
