@@ -24,6 +24,7 @@ from trysquare.core.toolset import Toolset
 from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
 from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
+from trysquare.serve.http_calls import HttpCalls
 from trysquare.serve.oauth import (
     OAuthOptions,
     OAuthTokens,
@@ -160,7 +161,9 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=http.max_body,
     )
-    checked = MessagesChecked(StreamableHTTPASGIApp(manager), http.max_body)
+    checked = MessagesChecked(
+        StreamableHTTPASGIApp(manager), http.max_body, HttpCalls(server, stateless=http.stateless)
+    )
     endpoint: ASGIApp = _ProfileChosen(checked, options)
     routes = [Route(HEALTH_PATH, endpoint=_health_of(options), methods=["GET"])]
     if http.oauth is not None:

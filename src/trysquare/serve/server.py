@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import CallNext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -19,6 +21,7 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
 from trysquare.serve.eras import Request, connection_of, is_modern
+from trysquare.serve.http_sessions import owner_of
 from trysquare.serve.kept_lists import KeptLists
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
@@ -59,6 +62,20 @@ class TrysquareServer(Server[Switchboard]):
         """End the streams of all that listen, because the server is about to end."""
         for switchboard in self._running:
             switchboard.close()
+
+    @property
+    def switchboard(self) -> Switchboard | None:
+        """What is known of the clients while the server runs over HTTP, where all of them share one."""
+        return next(iter(self._running), None)
+
+    async def answer_call(self, ctx: Request) -> JsonObject:
+        """The result of a plain `tools/call`, through every middleware but without the SDK's own checks."""
+        call: CallNext = self.calls.answer
+        for middleware in reversed(self.middleware):
+            if middleware is not self.calls:
+                call = partial(middleware, call_next=call)
+        answer: Any = await call(ctx)
+        return answer
 
     @asynccontextmanager
     async def _connect(self, _: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
@@ -148,7 +165,8 @@ async def _listen(request: Request, params: types.SubscriptionsListenRequestPara
 
 
 async def _initialized(request: Request, params: types.NotificationParams) -> None:
-    request.lifespan_context.add_session(connection_of(request))
+    owner = None if request.request is None else owner_of(request.request.scope)
+    request.lifespan_context.add_session(connection_of(request), owner)
 
 
 def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
