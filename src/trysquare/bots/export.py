@@ -54,9 +54,10 @@ class Exporter:
         self._lines: dict[str, _Lines] = {}
         self._shown: Due | None = None
         self._swept = False
+        self._is_rendered = False
 
     def is_current(self, bot: StoredBot) -> bool:
-        """Whether this process wrote the present revision and the file still shows it."""
+        """Whether this process knows the file of the present revision, and it still lies there."""
         shown = self._shown
         return (
             shown is not None
@@ -73,11 +74,13 @@ class Exporter:
             except _TROUBLE as error:
                 yield Turn(exporter=self, trouble=_stale(error))
                 return
+            self._is_rendered = False
             try:
                 yield Turn(exporter=self)
             except BaseException:
-                # Lines of a transaction that was taken back must not be shown with the next one.
-                self._lines.clear()
+                if self._is_rendered:
+                    # Lines of a transaction that was taken back must not be shown with the next one.
+                    self._lines.clear()
                 raise
 
     def due(self, plan: Plan, rows: WorkflowRows, settled: Settled) -> Due | None:
@@ -89,8 +92,11 @@ class Exporter:
         is_garbage = settled.garbage is not None and seen.digest == settled.garbage
         if self._store.two_way and not is_garbage and not self._may_replace(rows, bot, seen):
             return None
+        self._is_rendered = True
         due = self._rendered(plan, rows, bot, settled)
         if due.digest == seen.digest:
+            # Another process has written it.
+            self._shown = due
             return None
         if self._store.two_way:
             rows.add_export(due.digest, bot.revision)
