@@ -412,3 +412,12 @@ async def test_many_closes_at_once_close_one_action_each(project: Path) -> None:
         )
         assert {answer["completed_action"] for answer in answers} == {"gather_context"}
         assert bot.completed() == ["shape.gather_context"]
+
+
+async def test_nothing_is_closed_or_sent_back_in_a_folder_that_nobody_named(project: Path, tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", {INITIALIZE: None})
+    async with served(project, bot=folder, name="mini", named=False) as bot:
+        closed = await bot.call("close_current_action")
+        rejected = await bot.call("close_current_action", reject="No.")
+    assert (closed["project_required"], rejected["project_required"]) == (True, True)
+    assert files_in(project) == []

@@ -15,7 +15,7 @@ from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import Change, Loaded, Request
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
-from trysquare.bots.tools.locating import INITIALIZE, Location, locate
+from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_project
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
@@ -54,6 +54,8 @@ async def close_action(call: Call, context: CallContext, *, proof: bool = False)
     """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
     view = await run_in_thread(lambda: _look(call))
+    if not view.location.settled:
+        require_project(call, view.location)
     if call.parameters.reject:
         return await run_in_thread(lambda: _rejected(call, view))
     if (known := _known_answer(call, view)) is not None:
@@ -80,14 +82,15 @@ def _check_parameters(call: Call) -> None:
 def _look(call: Call) -> View:
     loaded = call.project.load(call.parameters.run)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
-    together = _together(call, loaded.state.current)
+    current = loaded.state.current
+    together = _together(call, current)
     paths = _files(call, together)
     files = file_digests(call.project.root, paths)
     return View(
         loaded=loaded,
         notes=notes,
         # To close initialize_project is to confirm the folder that it proposed.
-        location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
+        location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),
         together=together,
         files=files,
         absent=tuple(path for path in paths if path not in files),
@@ -315,6 +318,13 @@ def _reject(call: Call, state: RunState) -> Change:
         raise _other_action(call, state)
     if state.finished:
         raise _other_action(call, state)
+    if state.version == 0:
+        raise ToolError(
+            f"Run `{call.parameters.run}` has not begun, so there is nothing to send back.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="`next` begins it.",
+            next=call.forward_next(),
+        )
     at, position = utc_now(), state.current
     where = f"{position.behavior}.{position.action}"
     sent_back: JsonObject = {"action": where, "reason": call.parameters.reason, "by": call.principal, "at": at}
