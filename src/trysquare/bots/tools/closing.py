@@ -53,18 +53,35 @@ class View:
 async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
     """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
-    view = await run_in_thread(lambda: _look(call))
+    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    view = await run_in_thread(lambda: _decided(call, gates, proof=proof))
+    if not isinstance(view, View):
+        return view
+    agreement = await _agreement(call, gates, view, context, proof=proof)
+    return await run_in_thread(lambda: _closed(call, view, agreement))
+
+
+def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
+    """The answer where nobody has to be asked, all in one thread; else what was found."""
+    view = _look(call)
     if not view.location.settled:
         require_project(call, view.location)
     if call.parameters.reject:
-        return await run_in_thread(lambda: _rejected(call, view))
+        return _rejected(call, view)
     if (known := _known_answer(call, view)) is not None:
         return known
-    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
     _check_gate(call, view)
-    await run_in_thread(lambda: _check_clean(call, gates, view))
-    agreement = await _agreement(call, gates, view, context, proof=proof)
-    return await run_in_thread(lambda: _closed(call, view, agreement))
+    _check_clean(call, gates, view)
+    asks = proof or _needs_proof(gates, view) or _asks_for_folder(view)
+    return view if asks else _closed(call, view, None)
+
+
+def _needs_proof(gates: Gates, view: View) -> bool:
+    return any(gates.needs_proof(each) for each in view.together)
+
+
+def _asks_for_folder(view: View) -> bool:
+    return view.state.current.action == INITIALIZE and view.location.needs_person
 
 
 def _check_parameters(call: Call) -> None:
@@ -184,9 +201,9 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext,
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    if proof or any(gates.needs_proof(each) for each in view.together):
+    if proof or _needs_proof(gates, view):
         return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
-    if position.action == INITIALIZE and view.location.needs_person:
+    if _asks_for_folder(view):
         question = f"Let {call.bot.name} work in {root}?"
         return await ask_person(call.tool, question, binding, approvals=approvals, context=context)
     return None
