@@ -156,3 +156,8 @@ def test_a_code_that_nobody_gave_out_is_refused(run: Run, bot: Path, types: Type
     refused = run("bot", decision, "AAAA-BBBB", *HERE)
     assert refused.code != 0
     assert "AAAA-BBBB" in refused.err
+
+
+def test_the_history_of_no_run_and_a_limit_that_is_none_are_refused(run: Run, bot: Path) -> None:
+    assert "there is no run `nope`. There are: main." in run("bot", "history", "--run", "nope", *HERE).err
+    assert "is no number from 1 on" in run("bot", "history", "--limit", "0", *HERE).err

@@ -80,12 +80,16 @@ def _recorded(
 ) -> dict[str, str]:
     before, _, at = origins.get(run, "").rpartition("@")
     found = _recorded(closes, origins, before, int(at)) if before and before != run and at.isdigit() else {}
-    own = [body for body in closes if body.get("run") == run and (version is None or body["version"] <= version)]
+    own = [body for body in closes if body.get("run") == run and "files" in body and _is_until(body, version)]
     for body in sorted(own, key=lambda body: body["version"]):
         found.update(body.get("files", {}))
         for path in body.get("absent", ()):
             found.pop(path, None)
     return found
+
+
+def _is_until(body: JsonObject, version: int | None) -> bool:
+    return version is None or body["version"] <= version
 
 
 def changed_files(project: Path, before: Digests, after: Digests, *, headings: tuple[str, str]) -> list[JsonObject]:

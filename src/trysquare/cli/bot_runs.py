@@ -7,10 +7,12 @@ from typing import Any
 
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.state import BotState, RunSummary
+from trysquare.bots.state_file import MAIN
 from trysquare.bots.workflow import RunState
 from trysquare.cli.bot_projects import one_bot, opened_bots
 from trysquare.cli.output import print_json, print_table, styled
 from trysquare.core.context import local_principal
+from trysquare.core.errors import ConfigurationError
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -64,7 +66,10 @@ def history(arguments: argparse.Namespace) -> int:
     """What was completed and taken up again, or every change."""
     with opened_bots(arguments) as bots:
         bot = one_bot(bots)
-        state = bot.project().state
+        project = bot.project()
+        project.load(arguments.run)
+        state = project.state
+        _require_run(state, arguments.run)
         lines = _events(state, arguments) if arguments.events else _entries(state, arguments)
     if arguments.json:
         print_json(lines)
@@ -73,6 +78,14 @@ def history(arguments: argparse.Namespace) -> int:
     else:
         print_table([name.upper() for name in lines[0]], [[str(cell) for cell in line.values()] for line in lines])
     return 0
+
+
+def _require_run(state: BotState, run: str) -> None:
+    known = [each.name for each in state.runs()]
+    if run not in known and (known or run != MAIN):
+        raise ConfigurationError(
+            f"there is no run `{run}`.", where="bot history", hint=f"There are: {', '.join(known) or 'none'}."
+        )
 
 
 def _entries(state: BotState, arguments: argparse.Namespace) -> list[dict[str, Any]]:
