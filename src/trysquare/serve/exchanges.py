@@ -116,7 +116,9 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": frame})
 
     async def end(self) -> None:
-        """End without an answer, as a call that was taken back does."""
+        """End without an answer, after `give_up` has done its work."""
+        if self._task is not None:
+            self._task.uncancel()
         if not self._answered:
             await self._write(b"", is_last=True)
 

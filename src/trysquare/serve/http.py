@@ -97,6 +97,7 @@ async def serve_http(
             lifespan="on",
             ws="none",
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(known.grace)),
         )
         await _GracefulServer(config, server, lambda: started and started(address_of(actual))).serve([listening])
@@ -125,6 +126,19 @@ class _GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._mcp_server.close_streams()
         await super().shutdown(sockets)
+
+
+class _Straight:
+    """The application with a straight way to the one path that nearly every request is for, past the router."""
+
+    def __init__(self, app: ASGIApp, path: str, endpoint: ASGIApp) -> None:
+        self._app = app
+        self._path = path
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_there = scope["type"] == "http" and scope["path"] == self._path
+        await (self._endpoint if is_there else self._app)(scope, receive, send)
 
 
 class _ProfileChosen:
@@ -175,7 +189,8 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         endpoint = _authenticated(endpoint, http)
     # Starlette takes an instance for an ASGI application; a function it would call with a request.
     routes.append(Route(http.path, endpoint=endpoint))
-    return Starlette(routes=routes, middleware=_middleware(http), lifespan=lambda _: manager.run())
+    straight = Middleware(_Straight, path=http.path, endpoint=endpoint)
+    return Starlette(routes=routes, middleware=[*_middleware(http), straight], lifespan=lambda _: manager.run())
 
 
 def _middleware(http: HttpOptions) -> list[Middleware]:

@@ -29,7 +29,6 @@ from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
-    JSONRPCResponse,
     RequestParams,
     RequestParamsMeta,
 )
@@ -41,7 +40,7 @@ from starlette.types import Receive, Scope, Send
 from trysquare.core.types import JsonObject
 from trysquare.serve.eras import MODERN, Request
 from trysquare.serve.exchanges import Exchange
-from trysquare.serve.frames import encode_frame
+from trysquare.serve.frames import encode_frame, encode_result
 from trysquare.serve.http_sessions import HttpSession, owner_of
 from trysquare.serve.server import TrysquareServer
 from trysquare.serve.switchboard import Switchboard
@@ -90,7 +89,8 @@ class HttpCalls:
             meta = RequestParams.model_validate(message.params, by_name=False).meta
         except ValidationError:
             return None
-        return DirectCall(message=message, meta=meta, connection=connection, session=session)
+        own = session if session is not None and connection is session.connection else None
+        return DirectCall(message=message, meta=meta, connection=connection, session=own)
 
     async def answer(self, call: DirectCall, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the tool and send what came of it."""
@@ -131,7 +131,7 @@ class HttpCalls:
         except MCPError as error:
             status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if ctx.protocol_version in MODERN else 200
             return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
-        return encode_frame(JSONRPCResponse(jsonrpc="2.0", id=request_id, result=result)), 200
+        return encode_result(request_id, result), 200
 
     def _context(self, call: DirectCall, request: HttpRequest, exchange: Exchange) -> Request:
         switchboard = self._server.switchboard
