@@ -25,7 +25,7 @@ from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import is_encodable, replaced
 
 RAW: Final = "trysquare.raw"
-"""The one name in a result that stands for the whole of it: its value is the JSON to send, on one line."""
+"""The one name in a result that stands for the whole of it: its value is the JSON to send, as bytes on one line."""
 
 
 class FrameError(Exception):
@@ -60,8 +60,8 @@ def encode_frame(message: JSONRPCMessage) -> bytes:
 
 def encode_result(request_id: str | int, result: JsonObject) -> bytes:
     """The answer to a request as one line of JSON."""
-    if RAW in result:
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (to_json(request_id), result[RAW])
+    if isinstance(raw := result.get(RAW), bytes):
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (to_json(request_id), raw)
     return _encoded({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
