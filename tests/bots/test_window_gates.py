@@ -42,6 +42,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "a completed action": {"completed_actions": [entry(SHAPE[0]), entry(SHAPE[1], approval="proven")]},
     "no pointer, but completed actions": {"current_action": None, "completed_actions": [entry(each) for each in SHAPE]},
     "the pointer of a behavior": {"behaviors": {"discovery": {"current_action": "validate_rules"}}},
+    "a line of what was closed with proof": {"completed_actions": [entry(SHAPE[0]), entry(SHAPE[0], version=9)]},
     "the end": {"workflow_complete": True},
     "another run": {"runs": {"x": {"current_action": f"{BOT}.shape.validate_rules"}}},
 }
@@ -132,18 +133,18 @@ STATES = st.lists(
 @given(now=STATES, edited=STATES)
 def test_no_edit_completes_what_needs_proof(now: RunState, edited: RunState) -> None:
     forged = [each for each in POSITIONS if edited.is_completed(each) and not now.is_completed(each)]
-    passed = passed_gate(PLAN, now, edited, lambda _: True)
+    passed = passed_gate(PLAN, now, edited, (), lambda _: True)
     assert not forged or passed in POSITIONS
-    assert passed_gate(PLAN, now, edited, lambda _: False) is None
-    assert passed_gate(PLAN, now, now, lambda _: True) is None
+    assert passed_gate(PLAN, now, edited, edited.latest.values(), lambda _: False) is None
+    assert passed_gate(PLAN, now, now, (), lambda _: True) is None
 
 
 @given(now=STATES, position=st.sampled_from(POSITIONS))
 def test_a_completion_that_is_added_by_hand_is_the_one_that_is_named(now: RunState, position: Position) -> None:
     line = Entry(position=position, at=AT, version=now.version + 1)
     edited = replace(now, latest={**now.latest, position: line})
-    expected = None if now.is_completed(position) else position
-    assert passed_gate(PLAN, now, edited, lambda each: each == position) == expected
+    assert passed_gate(PLAN, now, edited, [line], lambda each: each == position) == position
+    assert passed_gate(PLAN, now, edited, [replace(line, kind="reopened")], lambda _: False) is None
 
 
 async def test_a_strict_server_tells_the_model_that_the_edit_was_refused(tmp_path: Path) -> None:

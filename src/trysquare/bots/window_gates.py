@@ -6,21 +6,27 @@ was closed, but it closes nothing, and it points at nothing behind an action tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.workflow import RunState, current_in
+from trysquare.bots.workflow import Entry, RunState, current_in
 
 NeedsProof: TypeAlias = Callable[[Position], bool]
 """Whether only a person can close an action."""
 
 
-def passed_gate(plan: Plan, now: RunState, edited: RunState, needs_proof: NeedsProof) -> Position | None:
-    """The first action that an edit would pass without its proof, or None where it passes none."""
+def passed_gate(
+    plan: Plan, now: RunState, edited: RunState, added: Iterable[Entry], needs_proof: NeedsProof
+) -> Position | None:
+    """The first action that an edit would pass without its proof, or None where it passes none.
+
+    `added` are the lines that the edit brings into the history: also what is closed is not closed once more by a file.
+    """
     order = [Position(behavior=behavior, action=action) for behavior in plan.behaviors for action in plan.actions]
-    passed = {*_closed(order, now, edited), *_skipped(plan, order, now, edited)}
+    told = (entry.position for entry in added if entry.kind == "completed")
+    passed = {*told, *_closed(order, now, edited), *_skipped(plan, order, now, edited)}
     return next((each for each in order if each in passed and plan.policy(each) != "skip" and needs_proof(each)), None)
 
 

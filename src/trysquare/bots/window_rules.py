@@ -6,7 +6,7 @@ wrote or took over since the last ones known to lie there; an older copy of ours
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -153,7 +153,7 @@ def _import(ledger: Ledger, imported: Imported, needs_proof: NeedsProof, *, kind
     refused: list[str] = []
     for name, state in imported.runs.items():
         edit = _edit_of(ledger, name, state, imported.histories[name])
-        passed = passed_gate(ledger.plan, edit.now, edit.state, needs_proof)
+        passed = passed_gate(ledger.plan, edit.now, edit.state, edit.added(), needs_proof)
         if passed is None:
             _apply(ledger, name, edit, without_delivery(edit.now, edit.state, needs_proof), stamp)
             continue
@@ -179,6 +179,11 @@ class _Edit:
     history: Sequence[Entry]
     stored: Sequence[Entry] | None = None
     """The history that is stored; None for a run that is not."""
+
+    def added(self) -> Iterator[Entry]:
+        """The lines of the history that are not stored."""
+        stored = frozenset(self.stored or ())
+        return (entry for entry in self.history if entry not in stored)
 
 
 def _edit_of(ledger: Ledger, name: str, state: RunState, history: tuple[Entry, ...]) -> _Edit:

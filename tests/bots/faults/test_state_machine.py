@@ -266,7 +266,8 @@ class Workflow(RuleBasedStateMachine):
             history = [entry if entry in told else claimed(entry) for entry in read.histories[run]]
             now = begin(PLAN) if known is None else known.state
             state = replace(state, latest={entry.position: entry for entry in history})
-            if passed_gate(PLAN, now, state, needs_proof) is not None:
+            added = [entry for entry in history if entry not in told]
+            if passed_gate(PLAN, now, state, added, needs_proof) is not None:
                 continue
             state = without_delivery(now, state, needs_proof)
             version = max([state.version, *(entry.version for entry in history)])
