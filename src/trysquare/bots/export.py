@@ -158,14 +158,14 @@ class Exporter:
 
     def _digest(self, pieces: Pieces) -> str:
         """The hash of the whole; that of the main run's history is already known."""
-        at = next(number for number, piece in enumerate(pieces) if b"[" in piece)
+        head, *rest = pieces
         main = self._lines.get(MAIN)
-        if main is None or pieces[at] != b"[" or pieces[at + 1] is not main.body:
+        if main is None or not rest or rest[0] is not main.body or head.find(b"[") != len(head) - 1:
             return digest_of(b"".join(pieces))
-        rest = main.hashed.copy()
-        for piece in pieces[at + 2 :]:
-            rest.update(piece)
-        return joined_digest(b"".join(pieces[: at + 1]), rest)
+        hashed = main.hashed.copy()
+        for piece in rest[1:]:
+            hashed.update(piece)
+        return joined_digest(bytes(head), hashed)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

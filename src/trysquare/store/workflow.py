@@ -107,10 +107,9 @@ class WorkflowRows:
         query = "SELECT window_path FROM workflow_bots WHERE project = ? ORDER BY window_path"
         return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
 
-    def count_change(self) -> int:
-        """Note that something of the bot changed; returns the new revision."""
+    def count_change(self) -> None:
+        """Note that something of the bot changed: its revision grows."""
         self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
-        return self._one("SELECT revision FROM workflow_bots WHERE project = ? AND bot = ?")[0]
 
     def run(self, name: str) -> StoredRun | None:
         """The row of a run."""
