@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
-import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -17,6 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.core.errors import ConfigurationError
@@ -27,7 +28,6 @@ from trysquare.serve.contexts import PROFILES_IN_SCOPE
 from trysquare.serve.http_calls import HttpCalls
 from trysquare.serve.oauth import (
     OAuthOptions,
-    OAuthTokens,
     is_loopback,
     metadata_path,
     metadata_url,
@@ -90,7 +90,7 @@ async def serve_http(
         actual = replace(known, port=listening.getsockname()[1])
         server = build_server(toolset, options)
         app = _application(server, options or ServeOptions(), actual)
-        config = uvicorn.Config(
+        config = Config(
             app,
             log_config=None,
             access_log=False,
@@ -110,10 +110,10 @@ def address_of(http: HttpOptions) -> str:
     return f"http://{shown}:{http.port}{http.path}"
 
 
-class _GracefulServer(uvicorn.Server):
+class _GracefulServer(Server):
     """Ends the streams of listeners first, since they would hold the server until its patience ends."""
 
-    def __init__(self, config: uvicorn.Config, server: TrysquareServer, started: Callable[[], object]) -> None:
+    def __init__(self, config: Config, server: TrysquareServer, started: Callable[[], object]) -> None:
         super().__init__(config)
         self._mcp_server = server
         self._tell_started = started
@@ -221,6 +221,9 @@ def _authenticated(app: ASGIApp, http: HttpOptions) -> Authenticated:
     verifiers = [] if http.verifier is None else [http.verifier]
     if http.oauth is None:
         return Authenticated(app, AnyOf(verifiers))
+    # Imported here, since the libraries that check signatures take more memory than all of this room.
+    from trysquare.serve.oauth_tokens import OAuthTokens
+
     resource = _resource_of(http, http.oauth)
     verifiers.append(OAuthTokens(http.oauth, resource))
     return Authenticated(app, AnyOf(verifiers), metadata_url=metadata_url(resource))

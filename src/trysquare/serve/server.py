@@ -12,7 +12,6 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from trysquare.core.call import contained
 from trysquare.core.errors import ToolError
@@ -27,6 +26,7 @@ from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
 from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import ResourceRequests
+from trysquare.serve.sealed_states import SealedStates
 from trysquare.serve.skill_requests import EXTENSION, SKILLS_GET, SKILLS_LIST, GetSkillParams, SkillRequests
 from trysquare.serve.switchboard import Switchboard
 from trysquare.serve.tool_calls import ToolCalls
@@ -107,7 +107,7 @@ def build_server(toolset: Toolset, options: ServeOptions | None = None) -> Trysq
     _register(server, toolset, known, tools)
     if not known.telemetry:
         server.middleware.clear()
-    server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
+    server.middleware.append(SealedStates(known))
     server.middleware.append(KeptLists(known))
     server.middleware.append(server.calls)
     return server
@@ -180,9 +180,3 @@ def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
         "resources/templates/list": shared,
         "resources/read": CacheHint(ttl_ms=0, scope="private"),
     }
-
-
-def _state_security(options: ServeOptions) -> RequestStateSecurity:
-    if options.state_keys:
-        return RequestStateSecurity(keys=options.state_keys, ttl=options.state_ttl)
-    return RequestStateSecurity.ephemeral(ttl=options.state_ttl)
