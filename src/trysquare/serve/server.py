@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import CallNext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 
@@ -73,7 +73,7 @@ class TrysquareServer(Server[Switchboard]):
         call: CallNext = self.calls.answer
         for middleware in reversed(self.middleware):
             if middleware is not self.calls:
-                call = partial(middleware, call_next=call)
+                call = partial(_through, middleware, call)
         answer: Any = await call(ctx)
         return answer
 
@@ -96,6 +96,10 @@ class TrysquareServer(Server[Switchboard]):
         return super().create_initialization_options(
             notification_options or changing, experimental_capabilities, extensions
         )
+
+
+def _through(middleware: ServerMiddleware[Switchboard], call_next: CallNext, ctx: Request) -> Awaitable[HandlerResult]:
+    return middleware(ctx, call_next)
 
 
 def build_server(toolset: Toolset, options: ServeOptions | None = None) -> TrysquareServer:
