@@ -124,6 +124,18 @@ async def test_a_request_key_gets_its_first_answer_again(project: Path) -> None:
         assert bot.completed() == ["shape.gather_context"]
 
 
+async def test_no_gate_stands_between_a_request_key_and_its_first_answer(project: Path, tmp_path: Path) -> None:
+    """What is asked of the next action is no business of a close that was made before it."""
+    bot = mini(tmp_path, gates={"shape.gather_context": {"proof": True}})
+    async with served(project, bot=bot, name="mini") as client:
+        close = {"request_key": "k1", "expected_action": "shape.initialize_project"}
+        once = await client.call("close_current_action", **close)
+        twice = await client.call("close_current_action", **close)
+        assert (once["completed_action"], twice["completed_action"]) == ("initialize_project", "initialize_project")
+        assert twice["replayed"] is True
+        assert client.completed() == ["shape.initialize_project"]
+
+
 async def test_a_close_that_expects_another_action_changes_nothing(project: Path) -> None:
     async with served(project) as bot:
         await bot.call("shape_gather_context")

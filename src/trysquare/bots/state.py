@@ -185,6 +185,12 @@ class BotState:
         moved, notices = self._changed(lambda ledger: self._moved(ledger, run, change, stamp, expected, request))
         return replace(moved, notices=notices)
 
+    def was_answered(self, request: Request, principal: str) -> bool:
+        """Whether this very call was made before under its request key: a move with it gets the first answer."""
+        with self._store.read(self.plan.bot) as rows:
+            found = rows.find_answer(request.key, tool=request.tool, principal=principal, digest=request.digest)
+        return found is not None
+
     def record(self, kind: str, principal: str, body: JsonObject, *, run: str = MAIN) -> None:
         """Note in the audit what changes no state, such as an independent action."""
         with self._store.write(self.plan.bot) as rows:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 
 from trysquare.core.types import JsonObject
 from trysquare.store import audit
-from trysquare.store.idempotency import Claim, EarlierAnswer, claim, finish
+from trysquare.store.idempotency import Claim, EarlierAnswer, claim, find_answer, finish
 from trysquare.store.lazy import Transactions
 from trysquare.store.statements import Statements
 
@@ -144,28 +144,18 @@ class WorkflowRows:
             self._run(
                 "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                run.name,
-                run.generation,
-                seq,
-                run.version,
-                _text(body),
+                *(run.name, run.generation, seq, run.version, _text(body)),
             )
 
     def copy_entries(self, source: StoredRun, target: StoredRun) -> None:
         """Give a new run the first lines of another one's history, as many as its row says."""
+        given = (target.name, target.generation, target.version)
+        taken = (source.name, source.generation, target.entries)
         self._statements.execute(
             "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
             " SELECT project, bot, ?, ?, seq, ?, body FROM workflow_entries"
             " WHERE project = ? AND bot = ? AND run = ? AND generation = ? AND seq <= ?",
-            (
-                target.name,
-                target.generation,
-                target.version,
-                *self._key,
-                source.name,
-                source.generation,
-                target.entries,
-            ),
+            (*given, *self._key, *taken),
         )
 
     def entries(
@@ -257,8 +247,13 @@ class WorkflowRows:
 
     def claim(self, key: str, *, tool: str, principal: str, digest: str) -> Claim | EarlierAnswer:
         """Claim a request key, or get the answer that it had before."""
-        scope = f"{self._key[0]}:{tool}" if self._key[0] else tool
+        scope = self._scope(tool)
         return claim(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
+
+    def find_answer(self, key: str, *, tool: str, principal: str, digest: str) -> EarlierAnswer | None:
+        """The answer that a request key had before."""
+        scope = self._scope(tool)
+        return find_answer(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def finish(self, claimed: Claim, answer: JsonObject) -> None:
         """Keep the answer of a claimed key."""
@@ -272,6 +267,9 @@ class WorkflowRows:
         """What the chain of hashes tells of this bot under one kind, in order."""
         bodies = (json.loads(text) for text in self._read_audit(kind))
         return [body for body in bodies if body.get("bot") == self._key[1]]
+
+    def _scope(self, tool: str) -> str:
+        return f"{self._key[0]}:{tool}" if self._key[0] else tool
 
     def _run(self, sql: str, *parameters: Any) -> None:
         self._statements.execute(sql, (*self._key, *parameters))

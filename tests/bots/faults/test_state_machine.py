@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,12 +27,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, FaultyWindow
+from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, failing_files
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at
 from tests.support import size
 from trysquare.bots.plan import Position
 from trysquare.bots.state import BotState, Change, Request
 from trysquare.bots.state_file import parse_state
+from trysquare.bots.window import ProjectWindow
 from trysquare.bots.window_gates import passed_gate, without_delivery
 from trysquare.bots.workflow import Entry, RunState, begin, close, open_action, reject, select_behavior
 from trysquare.core.errors import ErrorCode, ToolError
@@ -103,6 +104,8 @@ class Workflow(RuleBasedStateMachine):
         memory = Path("/dev/shm")
         self.project = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
         self.faults = Faults()
+        self.patched = ExitStack()
+        self.patched.enter_context(failing_files(self.faults))
         self.desks = [self.opened(), self.opened()]
         self.books: Runs = {}
         self.touched: str | None = None
@@ -114,7 +117,7 @@ class Workflow(RuleBasedStateMachine):
 
     def opened(self) -> Desk:
         database = FaultyDatabase(project_state(self.project), self.faults)
-        window = FaultyWindow(self.project, BOT, self.faults)
+        window = ProjectWindow(self.project, BOT)
         store = SqliteWorkflows(database)
         desk = Desk(self.project, BotState(plan=PLAN, store=store, window=window, needs_proof=needs_proof))
         self.databases = [*getattr(self, "databases", [])[-3:], database]
@@ -122,6 +125,7 @@ class Workflow(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "databases"):
+            self.patched.close()
             for database in self.databases:
                 database.close()
             shutil.rmtree(self.project)
@@ -367,7 +371,7 @@ def test_no_completion_is_lost_and_none_is_made_twice() -> None:
     run_state_machine_as_test(
         Workflow,
         settings=settings(
-            max_examples=size(500, 10_000),
+            max_examples=size(200, 10_000),
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

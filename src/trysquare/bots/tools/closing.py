@@ -12,7 +12,7 @@ from trysquare.bots.artifacts import keep
 from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
 from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.state import Change, Loaded, Request
+from trysquare.bots.state import Change, Loaded
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
 from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_project
@@ -68,6 +68,8 @@ def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
         require_project(call, view.location)
     if call.parameters.reject:
         return _rejected(call, view)
+    if call.is_repeated():
+        return _closed(call, view, None)
     if (known := _known_answer(call, view)) is not None:
         return known
     _check_gate(call, view)
@@ -224,7 +226,7 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
         principal=call.principal,
         run=call.parameters.run,
         expected_version=view.state.version if agreement is not None else None,
-        request=_request(call),
+        request=call.request,
     )
     notices = view.loaded.notices + moved.notices + Notices(warnings=unkept)
     return answered(call, moved.answer, notices, replayed=moved.replayed)
@@ -324,7 +326,7 @@ def _rejected(call: Call, view: View) -> Result[Any]:
         kind="reject",
         principal=call.principal,
         run=call.parameters.run,
-        request=_request(call),
+        request=call.request,
     )
     return answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
 
@@ -365,9 +367,3 @@ def _names(plan: Plan, path: str, together: tuple[Position, ...]) -> bool:
     if named is None:
         return False
     return any(named.action == each.action and named.behavior in ("", each.behavior) for each in together)
-
-
-def _request(call: Call) -> Request | None:
-    if call.parameters.request_key is None:
-        return None
-    return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)

@@ -8,7 +8,7 @@ from typing import Any
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.gates import Gates, ask_person, check_jump
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.state import Change, Loaded, Moved, Request
+from trysquare.bots.state import Change, Loaded, Moved
 from trysquare.bots.tools.answers import Call, Told, answer
 from trysquare.bots.tools.delivery import Deliveries, deliver, deliver_part
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
@@ -64,6 +64,8 @@ def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any
     position = view.position
     if call.parameters.part is not None:
         return deliver_part(call, position, view.notes, call.parameters.part)
+    if call.is_repeated():
+        return _opened(call, target, view, None, deliveries)
     if target.behavior is None and view.loaded.state.finished:
         return _finished(call, view)
     if target.action is not None and target.action in call.bot.plan.independent:
@@ -113,7 +115,7 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
         kind="open",
         principal=call.principal,
         run=call.parameters.run,
-        request=_request(call),
+        request=call.request,
     )
     position = Position(behavior=moved.answer["behavior"], action=moved.answer["action"])
     notices = view.loaded.notices + moved.notices
@@ -243,9 +245,3 @@ def _finished(call: Call, view: View) -> Result[Any]:
         notices=view.loaded.notices,
     )
     return answer(call, view.loaded.state.current, told)
-
-
-def _request(call: Call) -> Request | None:
-    if call.parameters.request_key is None:
-        return None
-    return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)
