@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.bots.faults.crashing import Crash
 from tests.bots.faults.hand import SEEDS, Hand
@@ -34,9 +34,9 @@ from trysquare.store.audit import verify
 from trysquare.store.location import project_state
 
 SERVERS = st.sampled_from([0, 1])
-BOTS = st.sampled_from(["mini", "mini", "aide"])
-RUNS = st.sampled_from(["main", "main", "story-12"])
-FAULTS = st.sampled_from(["none", "none", "none", "crash", "crash", "full", "filled", "shut"])
+BOTS = st.sampled_from(["mini", "mini", "mini", "aide"])
+RUNS = st.sampled_from(["main", "main", "main", "story-12"])
+FAULTS = st.sampled_from(["none", "none", "none", "none", "none", "crash", "crash", "full", "filled", "shut"])
 POINTS = st.one_of(st.integers(0, 12), st.integers(0, 70))
 PICKS = st.integers(0, 11)
 REFUSED = {"STATE_CONFLICT", "CONSENT_REQUIRED", "CONSENT_REFUSED"}
@@ -145,10 +145,20 @@ class Tools(RuleBasedStateMachine):
         sent = self.through(f"{bot}_close_current_action", parameters, through)
         self.call(server, sent, fault, points, client=client, meddles=pick)
 
+    @rule(server=SERVERS, bot=BOTS, run=RUNS, keyed=st.booleans(), fault=FAULTS, points=POINTS)
+    def finish(self, server: int, bot: str, run: str, keyed: bool, fault: str, points: int) -> None:
+        """Do as a person wants it: look at the action, and close it with their word."""
+        opened = self.call(server, Sent(tool=f"{bot}_tool", parameters={"run": run}), "none", 0)
+        answer = opened.sent.answer
+        if answer is None or answer.next is None:
+            return
+        arguments: dict[str, Any] = answer.next["arguments"]["parameters"]
+        sent = Sent(tool=answer.next["tool"], parameters={**arguments, **self.key(keyed)})
+        self.call(server, sent, fault, points, client="yes")
+
+    @precondition(lambda self: bool(self.kept))
     @rule(server=SERVERS, pick=PICKS, fault=FAULTS, points=POINTS)
     def send_again(self, server: int, pick: int, fault: str, points: int) -> None:
-        if not self.kept:
-            return
         earlier = self.kept[pick % len(self.kept)]
         again = Sent(tool=earlier.tool, parameters=earlier.parameters)
         came = self.call(server, again, fault, points)
@@ -161,13 +171,16 @@ class Tools(RuleBasedStateMachine):
         if first is None or not first.success:
             earlier.answer = now
 
-    @rule(server=SERVERS, bot=BOTS, query=st.sampled_from(["gather context", "close", "xyzzy"]))
-    def find(self, server: int, bot: str, query: str) -> None:
-        found = self.run(server, f"{bot}_find", {"query": query})
-        assert found.success
+    @rule(server=SERVERS, bot=BOTS, how=st.sampled_from(["find", "soft", "hard", "changed", "broken"]), pick=PICKS)
+    def find_or_restart(self, server: int, bot: str, how: str, pick: int) -> None:
+        """What changes nothing of the work."""
+        if how == "find":
+            query = ("gather context", "close", "xyzzy")[pick % 3]
+            assert self.run(server, f"{bot}_find", {"query": query}).success
+        else:
+            self.restart(server, bot, how)
         self.unchanged()
 
-    @rule(server=SERVERS, bot=BOTS, how=st.sampled_from(["soft", "hard", "changed", "broken"]))
     def restart(self, server: int, bot: str, how: str) -> None:
         place = bot_folder(bot) / ("bot_config.json" if how == "broken" else "behaviors/1_shape/instructions.json")
         before = place.read_bytes()
@@ -182,10 +195,10 @@ class Tools(RuleBasedStateMachine):
         assert self.site.servers[server].left == (how == "hard")
         if how == "hard":
             self.site.restart(server)
-        self.unchanged()
 
     # What a person does.
 
+    @precondition(lambda self: bool(self.asked))
     @rule(pick=PICKS, agrees=st.sampled_from([True, True, True, False]), sends=st.sampled_from([True, True, False]),
           server=SERVERS, fault=FAULTS, points=POINTS)  # fmt: skip
     def decide(self, pick: int, agrees: bool, sends: bool, server: int, fault: str, points: int) -> None:
@@ -199,13 +212,13 @@ class Tools(RuleBasedStateMachine):
             again = self.asked[call.code]
             self.call(server, Sent(tool=again.tool, parameters=again.parameters), fault, points)
 
-    @rule(bot=BOTS, run=RUNS, how=st.sampled_from(Hand.WAYS), pick=PICKS)
+    @precondition(lambda self: bool(self.record.events))
+    @rule(bot=BOTS, run=RUNS, how=st.sampled_from([*Hand.WAYS, "document"]), pick=PICKS)
     def edit(self, bot: str, run: str, how: str, pick: int) -> None:
-        self.hand.touch(bot, run, how, pick)
-
-    @rule(pick=PICKS)
-    def change_a_document(self, pick: int) -> None:
-        self.hand.change_document(pick)
+        if how == "document":
+            self.hand.change_document(pick)
+        else:
+            self.hand.touch(bot, run, how, pick)
 
     # How a call is sent and judged.
 
