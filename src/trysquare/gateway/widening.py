@@ -23,7 +23,12 @@ _SINK_WORDS = (
 _SINKS = frozenset(_SINK_WORDS.split())
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _LOWER = ("minimum", "exclusiveMinimum")
-_NARROWING = ("pattern", "const", "format", "propertyNames", "not")
+_NARROWING = ("pattern", "const", "propertyNames", "not")
+_NOT_COMPARED = (
+    "allOf", "if", "then", "else", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies",
+    "prefixItems", "additionalItems", "contains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef",
+)  # fmt: skip
+"""Too seldom seen to be weighed one by one: any change of these is for a person to see."""
 
 
 def widenings(before: Any, after: Any) -> list[str]:
@@ -49,10 +54,12 @@ class _Comparison:
         yield from _wider_bounds(old, new, where)
         yield from self._wider_names(old, new, where, depth)
         yield from self._wider_parts(old, new, where, depth)
+        yield from (f"{_at(where)} changed in `{key}`." for key in _NOT_COMPARED if old.get(key) != new.get(key))
 
     def _wider_names(self, old: JsonObject, new: JsonObject, where: str, depth: int) -> Iterator[str]:
-        if old.get("additionalProperties") is False and new.get("additionalProperties") is not False:
-            yield f"{_at(where)} takes names that are not listed."
+        had, has = old.get("additionalProperties", True), new.get("additionalProperties", True)
+        if had not in (True, has) and has is not False:
+            yield f"{_at(where)} takes other names than those that are listed."
         known, now = as_object(old.get("properties")), as_object(new.get("properties"))
         required = set(required_of(new))
         for name, schema in now.items():
