@@ -51,6 +51,10 @@ class Listener(Protocol):
         """Learn that one request gets no answer, or with no id that the whole channel has ended."""
         ...
 
+    def awaits(self, request_id: RequestId) -> bool:
+        """Whether the answer to a request is still to come."""
+        ...
+
 
 class Channel(Protocol):
     """The way to one server. Opened once, closed once, and never reopened."""

@@ -206,6 +206,9 @@ class Connection:
                 exchange.settle(loss)
             self._observer.lost(loss)
 
+    def awaits(self, request_id: RequestId) -> bool:
+        return request_id in self._exchanges
+
     def exchange_of(self, request_id: RequestId) -> Exchange | None:
         """The exchange with this id, if it is under way."""
         return self._exchanges.get(request_id)
