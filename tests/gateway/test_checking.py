@@ -15,7 +15,7 @@ from trysquare.gateway.compiling import compile_schema
 from trysquare.gateway.linear_patterns import text_test
 
 
-@settings(max_examples=size(300, 5_000))
+@settings(max_examples=size(300, 2_000))
 @given(SCHEMAS, VALUES)
 def test_the_verdict_is_that_of_the_reference_library(schema: Any, value: Any) -> None:
     compiled = compile_schema(schema)

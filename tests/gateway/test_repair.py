@@ -204,7 +204,7 @@ def test_a_name_that_could_mean_two_things_is_not_guessed() -> None:
     assert not found.is_sendable
 
 
-@settings(max_examples=size(150, 2_000))
+@settings(max_examples=size(150, 1_000))
 @given(SCHEMAS, st.dictionaries(st.sampled_from(["a", "b", "c", "A", "args"]), VALUES, max_size=3))
 def test_whatever_comes_of_a_repair_holds(schema: Any, inputs: JsonObject) -> None:
     definition = Definition(name="tool", input_schema=schema)
