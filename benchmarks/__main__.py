@@ -1,4 +1,4 @@
-"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide]`: us and the peers in one run, as ratios."""
+"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide] [bots]`: us and the peers, as ratios."""
 
 from __future__ import annotations
 

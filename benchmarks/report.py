@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
@@ -71,6 +72,7 @@ def tables(results: Results) -> Iterator[Table]:
         rows = [[f"{tools} tools", f"{cpu:.0f} us", _ratio(cpu, grown[min(grown)])] for tools, cpu in grown.items()]
         yield Table(title=HEADINGS["growth"], head=["tools", "CPU a call", f"to {min(grown)}"], rows=rows)
     yield from guide_tables(results.guide)
+    yield from bot_tables(results.bots)
 
 
 def _cold_table(results: Results) -> Table:
@@ -133,6 +135,7 @@ def targets(results: Results) -> Iterator[Target]:
     if 1 in grown and 1000 in grown:
         yield Target(promise="CPU a call over stdio, 1000 tools to 1 tool", found=grown[1000] / grown[1], limit=1.1)
     yield from guide_targets(results.guide)
+    yield from bot_targets(results.bots)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.bots import BotResults, measure_bots
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
@@ -53,6 +54,7 @@ class Results:
     rate: dict[Cell, float] = field(default_factory=dict[Cell, float])
     """Calls a second."""
     guide: GuideResults = field(default_factory=GuideResults)
+    bots: BotResults = field(default_factory=BotResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -132,6 +134,10 @@ def _guide(plan: Plan, peers: Sequence[str], results: Results, project: Path) ->
     measure_guide(results.guide, plan.seconds, quick=plan == Plan.quick())
 
 
+def _bots(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_bots(results.bots, plan.seconds, quick=plan == Plan.quick())
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -140,4 +146,5 @@ SECTIONS: dict[str, Section] = {
     "http": _http,
     "growth": _growth,
     "guide": _guide,
+    "bots": _bots,
 }

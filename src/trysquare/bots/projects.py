@@ -12,6 +12,7 @@ from trysquare.bots.config import BotConfig
 from trysquare.bots.definition import BotDefinition, Changes, changed_parts
 from trysquare.bots.loading import load_bot
 from trysquare.bots.plan import Plan
+from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.state import BotState, Loaded
 from trysquare.bots.state_file import UnreadableState, parse_state
 from trysquare.bots.window import NAME, ProjectWindow
@@ -94,6 +95,7 @@ class LiveBot:
     def reload(self) -> Changes:
         """Read the folder again; a folder that is wrong raises, and the definition before it stays."""
         fresh = load_bot(self.config.folder)
+        require_sound_rules(fresh)
         with self._lock:
             changes = changed_parts(self.definition, fresh)
             self.definition, self.plan = fresh, fresh.plan()

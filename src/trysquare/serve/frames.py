@@ -24,6 +24,9 @@ from pydantic_core import PydanticSerializationError, to_json
 from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import is_encodable, replaced
 
+RAW: Final = "trysquare.raw"
+"""The one name in a result that stands for the whole of it: its value is the JSON to send, on one line."""
+
 
 class FrameError(Exception):
     """A line that is no message, with the answer to it."""
@@ -50,6 +53,8 @@ def decode_frame(line: bytes) -> JSONRPCMessage:
 
 def encode_frame(message: JSONRPCMessage) -> bytes:
     """A message as one line of JSON."""
+    if isinstance(message, JSONRPCResponse) and RAW in message.result:
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (to_json(message.id), message.result[RAW])
     frame = _as_object(message)
     try:
         return to_json(frame, inf_nan_mode="null", fallback=str) + b"\n"

@@ -26,6 +26,7 @@ from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import ResourceRequests
 from trysquare.serve.skill_requests import EXTENSION, SKILLS_GET, SKILLS_LIST, GetSkillParams, SkillRequests
 from trysquare.serve.switchboard import Switchboard
+from trysquare.serve.tool_calls import ToolCalls
 from trysquare.serve.tool_requests import ToolRequests
 
 __all__ = ["ServeOptions", "TrysquareServer", "build_server"]
@@ -38,7 +39,9 @@ Handler: TypeAlias = Callable[[Request, Any], Awaitable[JsonObject]]
 class TrysquareServer(Server[Switchboard]):
     """The SDK's server, which tells clients of the handshake era that lists may change."""
 
-    def __init__(self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf) -> None:
+    def __init__(
+        self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf, calls: ToolCalls
+    ) -> None:
         super().__init__(
             options.name,
             version=options.version,
@@ -48,6 +51,7 @@ class TrysquareServer(Server[Switchboard]):
             get_tool_input_schema=get_tool_input_schema,
             cache_hints=_cache_hints(options),
         )
+        self.calls = calls
         self._toolset = toolset
         self._running: set[Switchboard] = set()
 
@@ -82,12 +86,13 @@ def build_server(toolset: Toolset, options: ServeOptions | None = None) -> Trysq
     known = options or ServeOptions()
     tools = ToolRequests(toolset, known)
 
-    server = TrysquareServer(toolset, known, tools.schema_of)
+    server = TrysquareServer(toolset, known, tools.schema_of, ToolCalls(tools, known))
     _register(server, toolset, known, tools)
     if not known.telemetry:
         server.middleware.clear()
     server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
     server.middleware.append(KeptLists(known))
+    server.middleware.append(server.calls)
     return server
 
 

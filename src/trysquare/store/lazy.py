@@ -22,7 +22,7 @@ class Transactions(Protocol):
         """One consistent view for the length of the block."""
         ...
 
-    def write(self) -> AbstractContextManager[sqlite3.Connection]:
+    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction that is committed whole, or not at all."""
         ...
 
@@ -47,9 +47,9 @@ class LazyDatabase:
             yield connection
 
     @contextmanager
-    def write(self) -> Generator[sqlite3.Connection]:
+    def write(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
         """A transaction on the file, which is made if there is none."""
-        with self._opened().write() as connection:
+        with self._opened().write(durable=durable) as connection:
             yield connection
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from trysquare.core.types import JsonObject
@@ -283,8 +284,11 @@ class WorkflowStore(Protocol):
         """One consistent view of a bot's rows."""
         ...
 
-    def write(self, bot: str) -> AbstractContextManager[WorkflowRows]:
-        """A transaction that no other one on the same bot overlaps; committed whole, or not at all."""
+    def write(self, bot: str, *, durable: bool = True) -> AbstractContextManager[WorkflowRows]:
+        """A transaction that no other one on the same bot overlaps; committed whole, or not at all.
+
+        One that is not durable survives the end of the process, but perhaps not that of the machine.
+        """
         ...
 
     def verify(self, bot: str) -> audit.AuditReport:
@@ -312,9 +316,9 @@ class SqliteWorkflows:
             yield _rows(connection, bot)
 
     @contextmanager
-    def write(self, bot: str) -> Generator[WorkflowRows]:
+    def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
         """A transaction that excludes every other writer of the file."""
-        with self._database.write() as connection:
+        with self._database.write(durable=durable) as connection:
             yield _rows(connection, bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
@@ -351,10 +355,16 @@ def _stored_run(row: Any) -> StoredRun:
         version=version,
         generation=generation,
         entries=entries,
-        state=json.loads(state),
+        state=_read_state(state),
         updated=updated,
         origin=origin,
     )
+
+
+@lru_cache(maxsize=32)
+def _read_state(text: str) -> JsonObject:
+    """The state of a row. Every call reads the same few again and again, and none changes them."""
+    return json.loads(text)
 
 
 def _stored_event(row: Any) -> StoredEvent:

@@ -92,8 +92,8 @@ class PostgresWorkflows:
             yield self._rows(statements, bot)
 
     @contextmanager
-    def write(self, bot: str) -> Generator[WorkflowRows]:
-        """A transaction that excludes every other one on the same bot and project."""
+    def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
+        """A transaction that excludes every other one on the same bot and project; always durable."""
         with self._transaction("BEGIN") as statements:
             statements.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"trysquare:{self._project}:{bot}",)

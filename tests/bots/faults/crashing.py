@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trysquare.bots.window import ProjectWindow
-from trysquare.files.sealed_folder import SealedFolder
+from trysquare.files.sealed_folder import Pieces, SealedFolder
 from trysquare.store.lazy import LazyDatabase
 
 
@@ -82,8 +82,8 @@ class FaultyDatabase:
             yield connection
 
     @contextmanager
-    def write(self) -> Generator[Any]:
-        with self.database.write() as connection:
+    def write(self, *, durable: bool = True) -> Generator[Any]:
+        with self.database.write(durable=durable) as connection:
             yield _Connection(connection, self._faults)
             self._faults.point("before commit", disk=True)
         self._faults.point("after commit")
@@ -99,13 +99,16 @@ class FaultyFolder(SealedFolder):
         super().__init__(root)
         self._faults = faults
 
-    def write_bytes(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+    def write_bytes(
+        self, path: str, data: bytes | Pieces, *, mode: int = 0o644, modified_ns: int | None = None
+    ) -> None:
         self._faults.point("file before write", disk=True)
         half = self.root / os.path.dirname(path) / f".{os.path.basename(path)}.half.tmp"
-        half.write_bytes(data[: len(data) // 2])
+        whole = data if isinstance(data, bytes) else b"".join(data)
+        half.write_bytes(whole[: len(whole) // 2])
         self._faults.point("file half written", disk=True)
         half.unlink()
-        super().write_bytes(path, data, mode=mode)
+        super().write_bytes(path, data, mode=mode, modified_ns=modified_ns)
         self._faults.point("file after write")
 
 
