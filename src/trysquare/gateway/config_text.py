@@ -38,6 +38,14 @@ class RawEntry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """A part of a file that holds servers, and the names that lead to it."""
+
+    path: tuple[str, ...]
+    node: Node
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ConfigText:
     """A configuration file as text, and the tree that was read from it."""
 
@@ -55,7 +63,7 @@ class ConfigText:
 
     def entries(self) -> list[RawEntry]:
         """Every server that the file names, in its order."""
-        return [entry for section in self._sections() for entry in self._of_section(section)]
+        return [entry for section in self.sections() for entry in self._of_section(section.node)]
 
     def common_settings(self) -> Node | None:
         """Our own settings for all servers of the file."""
@@ -69,17 +77,21 @@ class ConfigText:
         given = [(item.get("id"), item.get("default")) for item in objects]
         return {name: default for name, default in given if isinstance(name, str) and isinstance(default, str)}
 
-    def _sections(self) -> Iterator[Node]:
+    def sections(self) -> Iterator[Section]:
         """The parts of the file that hold servers."""
         if self.root.items is not None:
-            yield self.root
+            yield Section(path=(), node=self.root)
             return
-        named = [node for name in SECTIONS if (node := find(self.root, name)) is not None and not _is_server(node)]
+        found = [(name, find(self.root, name)) for name in SECTIONS]
+        named = [(name, node) for name, node in found if node is not None and not _is_server(node)]
         if not named and self._is_bare():
-            yield self.root
-        for node in named:
+            yield Section(path=(), node=self.root)
+        for name, node in named:
             inner = find(node, "servers")
-            yield inner if inner is not None and not _is_server(inner) else node
+            if inner is None or _is_server(inner):
+                yield Section(path=(name,), node=node)
+            else:
+                yield Section(path=(name, "servers"), node=inner)
 
     def _is_bare(self) -> bool:
         members = [member for member in self.root.members or () if member.name not in _NOT_SERVERS]
@@ -109,7 +121,11 @@ class ConfigText:
 
 def read_text(path: Path) -> ConfigText:
     """The file, or the error that says what is wrong with it as a whole."""
-    text = _text(path)
+    return parse_text(path, _text(path))
+
+
+def parse_text(path: Path, text: str) -> ConfigText:
+    """A file's text, or the error that says what is wrong with it as a whole."""
     root = _tree(path, text)
     if root is None:
         raise ConfigurationError("The file is empty.", where=str(path), hint='Write at least {"mcpServers": {}}.')
