@@ -262,6 +262,9 @@ class Server:
     def tool_environment(self, number: Any, arguments: Params, params: Params) -> Params:
         return text(json.dumps(dict(os.environ)))
 
+    def tool_capabilities(self, number: Any, arguments: Params, params: Params) -> Params:
+        return text(json.dumps(self.client))
+
     def tool_change(self, number: Any, arguments: Params, params: Params) -> Params:
         self.tools.append(f"new_{len(self.tools)}")
         meta = {"_meta": {_META + "subscriptionId": self.subscription}} if self.subscription is not None else {}

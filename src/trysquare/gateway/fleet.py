@@ -18,6 +18,7 @@ from trysquare.gateway.member import Member, OpenChannel, ServerStatus
 from trysquare.gateway.parking import PARKED_SECONDS, ParkingLot
 from trysquare.gateway.server import Definition, ServerConfig
 from trysquare.gateway.upstream import frames
+from trysquare.gateway.upstream.call import Request
 from trysquare.gateway.upstream.channels import open_channel
 from trysquare.gateway.upstream.handshake import Greeting
 from trysquare.processes.nursery import Nursery, open_nursery
@@ -55,15 +56,15 @@ class Fleet:
         What fails is a `ToolError` whose field `outcome` says what is known of the call.
         """
         fields = b'"name":%s,"arguments":%s' % (frames.encode(tool), arguments_json)
-        return await self._found(server).call("tools/call", tool, fields, context, on_sent)
+        return await self._found(server).call(Request("tools/call", tool, fields), context, on_sent)
 
     async def request(
         self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""
     ) -> bytes:
         """Send any other request, and have its result in JSON. `about` names the prompt or resource it is about."""
         fields = frames.encode(params)[1:-1]
-        answer = await self._found(server).call(method, about, fields, context or CallContext(), _unheard)
-        return answer.body
+        wanted = Request(method, about, fields)
+        return (await self._found(server).call(wanted, context or CallContext(), _unheard)).body
 
     async def definitions(self, server: str, context: CallContext | None = None) -> list[Definition]:
         """What the server says of its tools, all pages of it, those left out that its entry leaves out."""
@@ -108,10 +109,8 @@ class Fleet:
 
     async def replace(self, servers: Mapping[str, ServerConfig]) -> None:
         """Take up another configuration. Servers whose entry did not change go on, and so do calls under way."""
-        before, self._members = self._members, {}
-        for name, config in servers.items():
-            kept = before.get(name)
-            self._members[name] = kept if kept is not None and kept.config == config else self._member(config)
+        before = self._members
+        self._members = {name: self._continued(before.get(name), config) for name, config in servers.items()}
         for name, member in before.items():
             if self._members.get(name) is not member:
                 self._retired.add(member)
@@ -131,6 +130,9 @@ class Fleet:
         if member is None:
             raise failures.unknown_server(server, list(self._members))
         return member
+
+    def _continued(self, member: Member | None, config: ServerConfig) -> Member:
+        return member if member is not None and member.config == config else self._member(config)
 
     def _member(self, config: ServerConfig) -> Member:
         return Member(

@@ -14,7 +14,7 @@ from trysquare.gateway.answer import Answer
 from trysquare.gateway.breaker import Breaker
 from trysquare.gateway.parking import ParkingLot, call_key
 from trysquare.gateway.server import ServerConfig
-from trysquare.gateway.upstream.call import Call
+from trysquare.gateway.upstream.call import Call, Request
 from trysquare.gateway.upstream.channel import Channel, Loss, Unreachable
 from trysquare.gateway.upstream.connection import Lost, Refused
 from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS, Greeting, Introduction
@@ -88,23 +88,14 @@ class Member:
             retry_seconds=rest,
         )
 
-    async def call(
-        self, method: str, about: str, fields: bytes, context: CallContext, on_sent: Callable[[], None]
-    ) -> Answer:
+    async def call(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
         """Send a request and wait for its answer; one that was left with a question open is taken up instead."""
         await self._enter(context)
         try:
-            key = call_key(self.config.name, context.principal.subject, method, fields)
-            call = self._lot.take(key) if len(self._lot) else None
-            if call is None:
-                call = await self._begun(method, about, fields, context, on_sent)
-            elif call.is_answered and not call.session.is_usable:
-                call.session = await self.session(context)
-            try:
-                return await call.finish(context)
-            except InputRequired:
-                self._lot.park(key, call)
-                raise
+            call = await self._resumed(request, context)
+            if call is not None:
+                return await self._finished(call, context)
+            return await self._answered(request, context, on_sent)
         finally:
             self._leave()
 
@@ -147,22 +138,39 @@ class Member:
         sessions, self._sessions = self._sessions, {}
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
-    async def _begun(
-        self, method: str, about: str, fields: bytes, context: CallContext, on_sent: Callable[[], None]
-    ) -> Call:
-        """A request that has been sent. A session that turns out to be dead is replaced once."""
-        while True:
+    async def _resumed(self, request: Request, context: CallContext) -> Call | None:
+        """The same call of the same caller, if it waits for an answer that may have come now."""
+        if self._lot.is_empty:
+            return None
+        call = self._lot.take(self._key(request, context))
+        if call is not None and call.is_answered and not call.session.is_usable:
+            call.session = await self.session(context)
+        return call
+
+    def _key(self, request: Request, context: CallContext) -> bytes:
+        return call_key(self.config.name, context.principal.subject, request)
+
+    async def _answered(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
+        """The answer to a new request. A session that turns out to have died before it is replaced once."""
+        for is_last in (False, True):
             session = await self.session(context)
-            call = Call(session, method, about, fields)
+            is_fresh = not session.answered
+            call = Call(session, request)
             try:
                 call.begin(context, on_sent)
+                return await self._finished(call, context)
             except Unreachable as error:
-                is_new = not session.answered
                 self._drop(session)
-                if is_new:
+                if is_last or is_fresh:
                     raise self._not_sent(error, session) from None
-            else:
-                return call
+        raise AssertionError("the last try returns or raises")
+
+    async def _finished(self, call: Call, context: CallContext) -> Answer:
+        try:
+            return await call.finish(context)
+        except InputRequired:
+            self._lot.park(self._key(call.request, context), call)
+            raise
 
     async def _enter(self, context: CallContext) -> None:
         """Wait for one of the places that calls have."""

@@ -7,7 +7,7 @@ import hashlib
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
-from trysquare.gateway.upstream.call import Call
+from trysquare.gateway.upstream.call import Call, Request
 
 PARKED_SECONDS = 900.0
 """How long a person may take; then the server is told that nobody waits any more."""
@@ -26,8 +26,10 @@ class ParkingLot:
         self._seconds = seconds
         self._parked: defaultdict[bytes, deque[_Parked]] = defaultdict(deque)
 
-    def __len__(self) -> int:
-        return sum(len(waiting) for waiting in self._parked.values())
+    @property
+    def is_empty(self) -> bool:
+        """Whether no call waits."""
+        return not self._parked
 
     def park(self, key: bytes, call: Call) -> None:
         """Keep a call until it is taken up again."""
@@ -36,7 +38,7 @@ class ParkingLot:
 
     def take(self, key: bytes) -> Call | None:
         """The call that waits under this key, if there is one; it is parked no more."""
-        if not self._parked or key not in self._parked:
+        if key not in self._parked:
             return None
         parked = self._parked[key].popleft()
         parked.timer.cancel()
@@ -59,9 +61,9 @@ class ParkingLot:
         call.abandon()
 
 
-def call_key(server: str, subject: str, method: str, fields: bytes) -> bytes:
+def call_key(server: str, subject: str, request: Request) -> bytes:
     """By what a call is known when it comes again."""
     digest = hashlib.sha256()
-    for part in (server.encode(), subject.encode("utf-8", "surrogatepass"), method.encode(), fields):
+    for part in (server.encode(), subject.encode("utf-8", "surrogatepass"), request.method.encode(), request.fields):
         digest.update(b"%d:" % len(part) + part)
     return digest.digest()

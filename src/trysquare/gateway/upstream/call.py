@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trysquare.core.client_requests import ClientRequest
 from trysquare.core.context import CallContext
@@ -27,18 +27,25 @@ _TIMED_OUT: Final = Loss(reason="The call ran out of time.")
 _PAUSE_SECONDS = 0.1
 
 
+class Request(NamedTuple):
+    """What is asked of a server."""
+
+    method: str
+    about: str
+    """The tool, prompt or resource it is about; empty for none."""
+    fields: bytes
+    """The parameters in JSON, without the brackets around them."""
+
+
 class Call:
     """One request of a caller. Left with a question open, it stays under way, and `finish` takes it up again."""
 
-    def __init__(self, session: Session, method: str, about: str, fields: bytes) -> None:
+    def __init__(self, session: Session, request: Request) -> None:
         self.session = session
+        self.request = request
         self.context: CallContext | None = None
         """Whose call it is."""
         self.notes: list[str] = []
-        self._method = method
-        self._about = about
-        self._fields = fields
-        """The parameters in JSON, without the brackets around them."""
         self._resumption = b""
         self._asked = 0
         self._time_left = session.config.timeout
@@ -65,7 +72,7 @@ class Call:
         """Wait for the answer, asking and telling the caller meanwhile.
 
         A question that the client has to bring the answer to in a call of its own leaves this with `InputRequired`,
-        and then the call stays under way.
+        and then the call stays under way. `Unreachable` says that the server never saw the call.
         """
         self.context = context
         while True:
@@ -89,14 +96,14 @@ class Call:
         self.exchange.wake()
 
     def _send(self, context: CallContext) -> None:
-        self._exchange = self.session.begin(self, self._method, self._about, self._params(context))
+        self._exchange = self.session.begin(self, self._params(context))
 
     def _params(self, context: CallContext) -> bytes:
         meta = self.session.stamp_for(context)
         if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
             token = b'"progressToken":%d' % self.session.connection.next_id
             meta = meta + b"," + token if meta else token
-        parts = [self._fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
+        parts = [self.request.fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
         return b"{" + b",".join([part for part in parts if part]) + b"}"
 
     async def _settled(self, context: CallContext) -> None:
@@ -141,17 +148,19 @@ class Call:
         config, last_words = self.session.config, self.session.connection.channel.last_words
         if self.exchange.outcome is _TIMED_OUT:
             self.session.suspect(self)
-            raise failures.timed_out(config.name, self._about, config.timeout)
+            raise failures.timed_out(config.name, self.request.about, config.timeout)
         self.session.end(self)
         try:
             result = self.exchange.result()
             head = frames.decode_head(result)
         except Lost as error:
+            if not error.loss.was_sent and not self._asked:
+                raise Unreachable(error.loss) from None
             raise failures.lost(config.name, error.loss, last_words=last_words()) from None
         except Refused as error:
-            raise failures.refused(config.name, self._about, error.error) from None
+            raise failures.refused(config.name, self.request.about, error.error) from None
         except NotAFrame as error:
-            raise failures.unreadable(config.name, self._about, str(error)) from None
+            raise failures.unreadable(config.name, self.request.about, str(error)) from None
         if head.result_type == "input_required":
             return None
         # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
@@ -192,11 +201,11 @@ class Call:
                 for name, request in requests.items()
             }
         except (CannotAsk, AttributeError) as error:
-            raise failures.unreadable(server, self._about, f"it asks for what cannot be had: {error}") from None
+            raise failures.unreadable(server, self.request.about, f"it asks for what cannot be had: {error}") from None
 
     def _key(self, name: str) -> str:
         return f"{self.session.config.name}.{self._asked}.{name}"
 
     def _count_round(self) -> None:
         if self._asked >= MAX_ROUNDS:
-            raise failures.unreadable(self.session.config.name, self._about, f"it asked back {MAX_ROUNDS} times")
+            raise failures.unreadable(self.session.config.name, self.request.about, f"it asked back {MAX_ROUNDS} times")

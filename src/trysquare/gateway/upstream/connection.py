@@ -153,7 +153,7 @@ class Connection:
             body = frames.request(request_id, method, params)
             self.channel.send(Outgoing(body=body, request_id=request_id, method=method, name=name))
         except Unreachable:
-            del self._exchanges[request_id]
+            self._exchanges.pop(request_id, None)
             raise
         return exchange
 

@@ -69,6 +69,7 @@ class Session:
         self.greeting = await shake_hands(
             self.connection, self._own, version=version, seconds=self.config.start_timeout
         )
+        self.last_used = asyncio.get_running_loop().time()
         if self.greeting.is_modern:
             self._listen()
 
@@ -80,9 +81,9 @@ class Session:
         self.connection.lose(Loss(reason="The gateway has ended its connection."))
         await self.connection.channel.close()
 
-    def begin(self, call: Call, method: str, about: str, params: bytes) -> Exchange:
+    def begin(self, call: Call, params: bytes) -> Exchange:
         """Send a call's request. Raises `Unreachable` where nothing was sent."""
-        exchange = self.connection.begin(method, params, name=about)
+        exchange = self.connection.begin(call.request.method, params, name=call.request.about or None)
         self._calls[exchange.id] = call
         return exchange
 
