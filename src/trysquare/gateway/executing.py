@@ -54,7 +54,7 @@ async def execute(
         tool=tool,
         context=context,
         results=servers.results,
-        notes=mended.notes,
+        notes=(*mended.notes, *sent.answer.notes),
         outcome=sent.outcome,
         read_call=front.read,
         replayed=sent.replayed,
@@ -67,7 +67,6 @@ def _unnamed(server: ServerConfig, names: Sequence[str], front: Front) -> Invali
         code=ErrorCode.VALIDATION_MISSING_PARAM,
         instruction="Name the tool. The call in `next` shows them all with their inputs.",
         next=front.list(),
-        fields={"tools": list(names[:_NAMES])},
     )
 
 

@@ -52,6 +52,7 @@ class Servers:
         self._asked_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._work: set[asyncio.Task[None]] = set()
+        self._is_open = True
 
     def use(self, entries: Mapping[str, ServerEntry]) -> None:
         """Go on with these servers. Those that are the same as before keep what is known of them."""
@@ -145,6 +146,7 @@ class Servers:
 
     async def close(self) -> None:
         """Let go of what is being asked beside."""
+        self._is_open = False
         tasks = [*self._work, *self._asking.values()]
         for task in tasks:
             task.cancel()
@@ -191,6 +193,9 @@ class Servers:
             logger.warning("%s cannot be asked what it offers: %s", name, error)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        if not self._is_open:
+            work.close()
+            return
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)

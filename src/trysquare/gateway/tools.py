@@ -183,6 +183,7 @@ async def _read(servers: Servers, call: ReadCall, context: CallContext, read_cal
         grep=call.grep,
         offset=call.offset,
         length=call.length,
+        unit=call.unit,
         context=context,
         read_call=read_call,
     )
