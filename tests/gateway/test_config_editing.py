@@ -18,7 +18,7 @@ from trysquare.gateway.config_editing import add_server, remove_server
 
 ENTRY: dict[str, Any] = {"command": "run", "args": ["-x"]}
 FILES = {
-    "claude": '{\n  // mine\n  "mcpServers": {\n    "a": {"command": "x", "theirs": 1}, // first\n  },\n  "theme": 1\n}\n',
+    "claude": '{\n  // mine\n  "mcpServers": {\n    "a": {"command": "x", "theirs": 1}, // a\n  },\n  "theme": 1\n}\n',
     "code": '{\n\t"servers": {\n\t\t"a": {"command": "x"}\n\t},\n\t"inputs": []\n}\n',
     "settings": '{"mcp": {"servers": {"a": {"command": "x"}}}}',
     "list": '{\n  "servers": [\n    {"name": "a", "command": "x"} // first\n  ]\n}\n',
