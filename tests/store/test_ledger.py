@@ -149,7 +149,8 @@ def test_a_key_gives_the_answer_of_the_first_call(ledger: CallLedger) -> None:
     id = ledger.claim(call(1), "k")
     assert isinstance(id, str)
     running = ledger.claim(call(1), "k")
-    assert isinstance(running, KeyedCall) and running.state == "sending"
+    assert isinstance(running, KeyedCall)
+    assert running.state == "sending"
     ledger.end_claimed(id, done(), b'{"content":[]}')
     again = ledger.claim(call(1), "k")
     assert isinstance(again, KeyedCall)

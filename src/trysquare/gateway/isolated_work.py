@@ -12,6 +12,7 @@ import re
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 LONG_LINE = 400
@@ -68,19 +69,25 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[dict[str, Any]]:
 
 def query(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """The values that a path leads to, from value number `offset` on, as long as they fit."""
-    path, document = _compiled(job["path"]), _document(data)
-    values: list[Any] = []
+    path, document = _compiled(job["path"]), document_of(data)
+    return page((match.obj for match in path.finditer(document)), job)
+
+
+def page(values: Iterator[Any], job: dict[str, Any]) -> dict[str, Any]:
+    """The values from number `offset` on: at most `length` of them, and not many more characters than `budget`."""
+    shown: list[Any] = []
     budget = int(job["budget"])
-    for number, match in enumerate(path.finditer(document)):
-        if number < job["offset"]:
-            continue
-        budget -= len(json.dumps(match.obj)) + 2
-        if len(values) >= job["length"] or (values and budget < 0):
-            return {"values": values, "more": True}
+    for value in islice(values, job["offset"], None):
+        budget -= len(json.dumps(value)) + 2
+        if len(shown) >= job["length"] or (shown and budget < 0):
+            return {"values": shown, "more": True}
         if budget < 0:
-            return {"values": [], "large": _large(match.obj), "more": True}
-        values.append(match.obj)
-    return {"values": values, "more": False}
+            return {"values": [], "large": _large(value), "more": next(values, _END) is not _END}
+        shown.append(value)
+    return {"values": shown, "more": False}
+
+
+_END = object()
 
 
 def _large(value: Any) -> dict[str, Any]:
@@ -94,14 +101,19 @@ def _large(value: Any) -> dict[str, Any]:
 
 
 def value(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """The value that a path leads to: the one of a path that can lead to one only, else the list of all."""
-    path, document = _compiled(job["path"]), _document(data)
-    found = [match.obj for match in path.finditer(document)]
-    if getattr(path, "singular_query", lambda: False)():
-        if not found:
-            raise Refused(f"The path `{job['path']}` leads to nothing.", "Read the result with the path first.")
-        return {"value": found[0]}
-    return {"value": found}
+    """The value that a path leads to."""
+    path, document = _compiled(job["path"]), document_of(data)
+    is_singular = getattr(path, "singular_query", lambda: False)()
+    return one_or_all([match.obj for match in path.finditer(document)], job, is_singular=is_singular)
+
+
+def one_or_all(found: list[Any], job: dict[str, Any], *, is_singular: bool) -> dict[str, Any]:
+    """The one value of a path that can lead to one only, else the list of all."""
+    if not is_singular:
+        return {"value": found}
+    if not found:
+        raise Refused(f"The path `{job['path']}` leads to nothing.", "Read the result with the path first.")
+    return {"value": found[0]}
 
 
 def _compiled(path: str) -> Any:
@@ -114,7 +126,8 @@ def _compiled(path: str) -> Any:
         raise Refused(f"`path` is no valid JSONPath: {told}.", "Write a path such as $.rows[*].id.") from None
 
 
-def _document(data: bytes) -> Any:
+def document_of(data: bytes) -> Any:
+    """A value that is JSON."""
     import msgspec
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.result import clean
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answer import Answer
@@ -58,18 +60,24 @@ class Ledger:
         *,
         principal: str,
         request_key: str | None = None,
+        encoded: bytes | None = None,
     ) -> Begun:
-        """Put down a call before it is sent. With a key that was used before, return its answer instead."""
+        """Put down a call before it is sent. With a key that was used before, return its answer instead.
+
+        `encoded` is the inputs as JSON, where that is known already.
+        """
         if not self._is_open:
             await run_in_thread(self._calls.open)
             self._is_open = True
-        text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
+        if request_key is not None or encoded is None:
+            # In one order, so that the same call has the same digest whoever writes it.
+            encoded = json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()
         call = NewCall(
             principal=principal,
             server=server.name,
             tool=definition.name,
-            arguments=redacted(inputs, text, definition.input_schema, server.redact),
-            digest=hashlib.sha256(text.encode()).hexdigest(),
+            arguments=redacted(inputs, encoded.decode(), definition.input_schema, server.redact),
+            digest=hashlib.sha256(encoded).hexdigest(),
         )
         if request_key is None:
             return Entry(id=self._calls.begin(call))
@@ -99,10 +107,20 @@ class Ledger:
         await run_in_thread(self._calls.close)
 
     async def _claim(self, call: NewCall, key: str) -> Begun:
-        found = await run_in_thread(lambda: self._calls.claim(call, key))
+        claiming = asyncio.ensure_future(run_in_thread(lambda: self._calls.claim(call, key)))
+        try:
+            found = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # Nothing was sent: the key must not stay claimed by a call that nobody waits for.
+            claiming.add_done_callback(self._release)
+            raise
         if isinstance(found, str):
             return Entry(id=found, request_key=key)
         return _earlier_answer(found, call, key)
+
+    def _release(self, claiming: asyncio.Future[str | KeyedCall]) -> None:
+        if not claiming.cancelled() and claiming.exception() is None and isinstance(id := claiming.result(), str):
+            self._calls.end_claimed(id, CallEnd(state="not_sent", ended=self._clock(), note="taken back"))
 
     async def _end(self, entry: Entry, end: CallEnd, result: bytes | None) -> None:
         if entry.request_key is None:
@@ -120,7 +138,7 @@ def _outcome(entry: Entry, error: BaseException) -> CallState:
 
 def _note(error: BaseException) -> str:
     told = " ".join(str(error).split()) or type(error).__name__
-    return told[:_NOTE]
+    return clean(told[:_NOTE])
 
 
 def _digest(body: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ _LONGEST_ESCAPE = 12
 class _Body(msgspec.Struct):
     content: list[msgspec.Raw] = []
     structuredContent: msgspec.Raw = msgspec.Raw()
-    isError: msgspec.Raw = msgspec.Raw(b"false")
 
 
 class _Block(msgspec.Struct):
@@ -36,6 +35,7 @@ class _Resource(msgspec.Struct):
 
 
 _BODY = msgspec.json.Decoder(_Body)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _BLOCK = msgspec.json.Decoder(_Block)
 _RESOURCE = msgspec.json.Decoder(_Resource)
 
@@ -78,6 +78,13 @@ def split(body: bytes) -> Parts:
     except msgspec.DecodeError:
         return Parts(blocks=(), structured=memoryview(b""), whole=memoryview(body))
     return Parts(blocks=blocks, structured=memoryview(read.structuredContent))
+
+
+def with_content(body: bytes, content: Sequence[bytes | memoryview]) -> bytes:
+    """The same answer with other blocks; everything beside them stays as it was."""
+    fields = _FIELDS.decode(body)
+    fields["content"] = msgspec.Raw(b"[" + b",".join(content) + b"]")
+    return msgspec.json.encode(fields)
 
 
 def texts_of(parts: Parts) -> list[memoryview]:
@@ -132,4 +139,4 @@ def beginning_of(token: memoryview, size: int) -> tuple[str, bool]:
 
 def _ends(token: memoryview, size: int) -> Iterator[int]:
     """Places to cut a JSON string: one of them is between two characters."""
-    return iter(range(size, max(1, size - _LONGEST_ESCAPE - 1), -1))
+    return iter(range(size, max(0, size - _LONGEST_ESCAPE - 1), -1))

@@ -18,15 +18,26 @@ def redacted(inputs: JsonObject, text: str, schema: JsonObject, names: Set[str])
 
     `text` is the inputs as JSON. Most calls hold no secret, and keep it as it is.
     """
-    if _may_hold_secret(text, schema, names):
+    if _may_hold_secret(inputs, schema, names):
         text = json.dumps(_without(masked(inputs, schema), names), sort_keys=True, separators=(",", ":"))
     if len(text) <= MAX_CHARACTERS:
         return text
     return json.dumps({"(shortened)": text[: MAX_CHARACTERS // 2], "characters": len(text)})
 
 
-def _may_hold_secret(text: str, schema: JsonObject, names: Set[str]) -> bool:
-    return is_secret_name(text) or any(name in text for name in names) or _has_marks(_Schema(schema))
+def _may_hold_secret(inputs: JsonObject, schema: JsonObject, names: Set[str]) -> bool:
+    return _has_secret_name(inputs, names) or _has_marks(_Schema(schema))
+
+
+def _has_secret_name(value: Any, names: Set[str]) -> bool:
+    if isinstance(value, dict):
+        parts = cast(JsonObject, value).items()
+        return any(name in names or _is_secret(name) or _has_secret_name(part, names) for name, part in parts)
+    return isinstance(value, list) and any(_has_secret_name(item, names) for item in cast(list[Any], value))
+
+
+# The same few names come with every call.
+_is_secret = functools.lru_cache(maxsize=4096)(is_secret_name)
 
 
 class _Schema:

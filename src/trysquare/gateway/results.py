@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from trysquare.core.context import CallContext
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
@@ -63,7 +65,7 @@ async def present(
     replayed: bool = False,
 ) -> Result[Any]:
     """A server's answer as the result of our tool."""
-    origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=tuple(notes), replayed=replayed)
+    origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=(*answer.notes, *notes), replayed=replayed)
     size = len(answer.body)
     if 0 < server.result_bytes < size:
         from trysquare.gateway.setting_aside import set_aside
@@ -82,7 +84,21 @@ async def present(
 def passed_on(answer: Answer, origin: Origin) -> Result[Any]:
     """The whole answer with our label; the bytes that came, unless something in them had to be cleaned."""
     body, cleaned = cleaned_json(answer.body)
-    return Result.relay(_valid(body), is_error=answer.is_error, meta=origin.label(cleaned=cleaned))
+    body = _valid(body)
+    if origin.notes:
+        body = _with_notes(body, origin.notes)
+    return Result.relay(body, is_error=answer.is_error, meta=origin.label(cleaned=cleaned))
+
+
+def _with_notes(body: bytes, notes: Sequence[str]) -> bytes:
+    """The answer with one more text, since few clients show a model what stands in a label."""
+    from trysquare.gateway.parts import split, with_content
+
+    parts = split(body)
+    if parts.whole is not None:
+        return body
+    note = to_json({"type": "text", "text": " ".join(("Note:", *notes))})
+    return with_content(body, [*(part.raw for part in parts.blocks), note])
 
 
 def _valid(body: bytes) -> bytes:

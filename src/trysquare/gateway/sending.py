@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
@@ -17,6 +18,7 @@ from trysquare.gateway.answer import Answer
 from trysquare.gateway.ledger import Entry, Ledger
 from trysquare.gateway.retrying import pause_before_retry
 from trysquare.gateway.server import Definition, ServerConfig
+from trysquare.store.ledger_rows import CallState
 
 MAX_WAITING = 1024
 """Calls that wait for a person's answer; the ledger entries of older ones stay open until the gateway ends."""
@@ -49,6 +51,7 @@ class Sender:
         self._calls = calls
         self._ledger = ledger
         self._waiting: dict[bytes, Entry] = {}
+        self._endings: set[asyncio.Future[CallState]] = set()
 
     async def send(
         self,
@@ -61,13 +64,14 @@ class Sender:
         arguments: JsonObject | None = None,
     ) -> Sent:
         """Send a call whose inputs were checked. `arguments` is what the ledger keeps, where that is shorter."""
-        body = to_json(inputs)
+        body = encoded(inputs)
         begun = self._resumed(server, definition, body, context) or await self._ledger.begin(
             server,
             definition,
             inputs if arguments is None else arguments,
             principal=context.principal.subject,
             request_key=request_key,
+            encoded=body if arguments is None or arguments is inputs else None,
         )
         if isinstance(begun, Answer):
             return Sent(answer=begun, replayed=True)
@@ -101,7 +105,10 @@ class Sender:
 
     async def _end_failed(self, entry: Entry, error: BaseException) -> None:
         # Shielded: a call that is taken back is put down as well.
-        outcome = await asyncio.shield(asyncio.ensure_future(self._ledger.failed(entry, error)))
+        ending = asyncio.ensure_future(self._ledger.failed(entry, error))
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+        outcome = await asyncio.shield(ending)
         if isinstance(error, ToolError) and "outcome" not in error.fields:
             error.fields = {**error.fields, "outcome": outcome}
 
@@ -113,6 +120,14 @@ class Sender:
         self._waiting[call] = entry
         while len(self._waiting) > MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
+
+
+def encoded(inputs: JsonObject) -> bytes:
+    """Inputs as JSON, also where a text in them holds halves of characters."""
+    try:
+        return to_json(inputs)
+    except PydanticSerializationError:
+        return json.dumps(inputs).encode()
 
 
 def _call_key(server: ServerConfig, definition: Definition, body: bytes, context: CallContext) -> bytes:

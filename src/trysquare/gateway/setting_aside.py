@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
@@ -22,7 +23,7 @@ from trysquare.gateway.answer import Answer
 from trysquare.gateway.hidden_text import cleaned_text
 from trysquare.gateway.large import KeptResult, LargeResults, ReadOn
 from trysquare.gateway.outline import outline
-from trysquare.gateway.parts import Part, Parts, beginning_of, split, string_of, texts_of
+from trysquare.gateway.parts import Part, Parts, beginning_of, split, string_of, texts_of, with_content
 from trysquare.gateway.results import Origin, passed_on
 
 RESOURCE = "trysquare://gateway/results/"
@@ -53,13 +54,8 @@ def set_aside(
 
 def _with_links(answer: Answer, parts: Parts, keep: Keep) -> Answer:
     """The same answer with links in place of its large binary pieces."""
-    content = [msgspec.Raw(part.raw if len(part.data) <= BINARY else _link(part, keep)) for part in parts.blocks]
-    body: dict[str, Any] = {"content": content}
-    if len(parts.structured):
-        body["structuredContent"] = msgspec.Raw(parts.structured)
-    if answer.is_error:
-        body["isError"] = True
-    return Answer(body=msgspec.json.encode(body), is_error=answer.is_error)
+    content = [part.raw if len(part.data) <= BINARY else _link(part, keep) for part in parts.blocks]
+    return replace(answer, body=with_content(answer.body, content))
 
 
 def _link(part: Part, keep: Keep) -> bytes:
@@ -98,7 +94,10 @@ def _handle_result(answer: Answer, parts: Parts, origin: Origin, keep: Keep, rea
             success=False, error=head, error_type="tool_failed", code=ErrorCode.TOOL_FAILED, instruction=instruction,
             next=following, fields=about, content=content, meta=meta,
         )  # fmt: skip
-    return Result(success=True, value=about, instruction=instruction, next=following, content=content, meta=meta)
+    return Result(
+        success=True, value=about, instruction=instruction, next=following, content=content, meta=meta,
+        warnings=origin.notes,
+    )  # fmt: skip
 
 
 def _head(parts: Parts) -> tuple[str, bool]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from trysquare.core.result import clean
+
 CallState: TypeAlias = Literal["sending", "not_sent", "sent_unknown", "done"]
 
 BEGIN_COLUMNS = ("id", "owner", "started", "principal", "server", "tool", "arguments", "digest")
@@ -99,7 +101,7 @@ class CallRecord:
 def begin_row(call: NewCall, id: str, owner: str, now: float) -> list[Any]:
     """The row of a call that is under way."""
     return [
-        id, owner, now, call.principal, call.server, call.tool, call.arguments, call.digest,
+        id, owner, now, clean(call.principal), clean(call.server), clean(call.tool), clean(call.arguments), call.digest,
         None, "sending", None, None, None, None,
     ]  # fmt: skip
 
