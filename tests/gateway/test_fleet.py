@@ -17,6 +17,7 @@ from tests.gateway.toys import ERAS, Person, called_by, has_ended, hear_nothing,
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.gateway.fleet import open_fleet
+from trysquare.gateway.server import ServerConfig
 
 
 @pytest.mark.parametrize("era", [*ERAS, "old"])
@@ -294,7 +295,8 @@ async def test_a_changed_list_is_told(era: str) -> None:
 
     def hear(server: str, kind: str) -> None:
         changes.append((server, kind))
-        changed.set()
+        if kind == "tools":
+            changed.set()
 
     async with open_fleet({"toy": toy("toy", "--era", era)}, on_change=hear) as fleet:
         before = len(await fleet.definitions("toy"))
@@ -302,7 +304,21 @@ async def test_a_changed_list_is_told(era: str) -> None:
         with anyio.fail_after(20):
             await changed.wait()
         assert len(await fleet.definitions("toy")) == before + 1
-    assert changes == [("toy", "tools")]
+    assert changes == [("toy", "connected"), ("toy", "tools")]
+
+
+async def test_a_server_that_is_not_admitted_is_not_started(tmp_path: Path) -> None:
+    def refuse(config: ServerConfig) -> None:
+        raise ToolError(f"{config.name} is held", code=ErrorCode.CONSENT_REQUIRED)
+
+    started = tmp_path / "started"
+    entry = toy("toy", "--started", str(started))
+    async with open_fleet({"toy": entry}, on_change=hear_nothing, admit=refuse) as fleet:
+        for _ in range(3):
+            with pytest.raises(ToolError, match="toy is held"):
+                await fleet.definitions("toy")
+        assert fleet.status()["toy"].failures == 0
+    assert not started.exists()
 
 
 @pytest.mark.parametrize("era", ERAS)

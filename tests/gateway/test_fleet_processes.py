@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -45,7 +46,7 @@ async def none_is_left(mark: str) -> None:
             os.close(handle)
 
 
-async def test_no_process_is_left_of_servers_that_are_killed(record_property: pytest.RecordProperty) -> None:
+async def test_no_process_is_left_of_servers_that_are_killed(record_property: Callable[[str, object], None]) -> None:
     mark, rounds = secrets.token_hex(8), size(25, 250)
     async with open_fleet({"toy": toy("toy", env={"TOY_MARK": mark})}, on_change=hear_nothing) as fleet:
         pids: set[str] = set()
@@ -60,7 +61,7 @@ async def test_no_process_is_left_of_servers_that_are_killed(record_property: py
     record_property("shown", f"{rounds} servers killed, no process left")
 
 
-async def test_no_process_is_left_of_a_gateway_that_is_killed(record_property: pytest.RecordProperty) -> None:
+async def test_no_process_is_left_of_a_gateway_that_is_killed(record_property: Callable[[str, object], None]) -> None:
     mark, rounds = secrets.token_hex(8), size(5, 50)
     command = [sys.executable, str(PROGRAM), str(SERVERS_IN_A_GATEWAY), mark]
     for _ in range(rounds):

@@ -14,7 +14,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.types import JsonObject
 from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
-from trysquare.gateway.member import Member, OpenChannel, ServerStatus
+from trysquare.gateway.member import Admit, Member, OpenChannel, ServerStatus
 from trysquare.gateway.parking import PARKED_SECONDS, ParkingLot
 from trysquare.gateway.server import Definition, ServerConfig
 from trysquare.gateway.upstream import frames
@@ -37,10 +37,12 @@ class Fleet:
         nursery: Nursery,
         *,
         on_change: Callable[[str, str], None],
+        admit: Admit | None = None,
         channels: OpenChannel | None = None,
         parked_seconds: float = PARKED_SECONDS,
     ) -> None:
         self._on_change = on_change
+        self._admit = admit or _admit_all
         self._open_channel: OpenChannel = channels or functools.partial(open_channel, nursery=nursery)
         self._lot = ParkingLot(parked_seconds)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -138,6 +140,7 @@ class Fleet:
         return Member(
             config,
             open_channel=self._open_channel,
+            admit=self._admit,
             lot=self._lot,
             on_change=self._note_change,
             keep=self._keep,
@@ -169,15 +172,19 @@ async def open_fleet(
     servers: Mapping[str, ServerConfig],
     *,
     on_change: Callable[[str, str], None],
+    admit: Admit | None = None,
     channels: OpenChannel | None = None,
     parked_seconds: float = PARKED_SECONDS,
 ) -> AsyncGenerator[Fleet]:
     """The servers of a configuration; when it is left, none of their processes is.
 
-    `on_change(server, kind)` hears of `tools`, `prompts` and `resources`, and of a resource by its address.
+    `on_change(server, kind)` hears of `tools`, `prompts` and `resources`, of a resource by its address, and of
+    `connected` whenever the server was started or reached anew. `admit` is asked in a thread before that is done.
     """
     async with open_nursery() as nursery:
-        fleet = Fleet(servers, nursery, on_change=on_change, channels=channels, parked_seconds=parked_seconds)
+        fleet = Fleet(
+            servers, nursery, on_change=on_change, admit=admit, channels=channels, parked_seconds=parked_seconds
+        )
         try:
             yield fleet
         finally:
@@ -207,4 +214,8 @@ def _definition(entry: JsonObject) -> Definition | None:
 
 
 def _unheard() -> None:
+    return None
+
+
+def _admit_all(config: ServerConfig) -> None:
     return None

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.breaker import Breaker
@@ -22,6 +23,8 @@ from trysquare.gateway.upstream.session import CAPABILITIES, Session, capability
 
 State: TypeAlias = Literal["asleep", "starting", "running", "resting"]
 OpenChannel: TypeAlias = Callable[[ServerConfig], Channel]
+Admit: TypeAlias = Callable[[ServerConfig], None]
+"""Raises a `ToolError` for a server that must not be started or reached as it is. May take its time."""
 _SHORT_LIFE = 1.0
 """A server that ends sooner than this after its start without having answered anything has failed to start."""
 _ANYBODY = ""
@@ -50,6 +53,7 @@ class Member:
         config: ServerConfig,
         *,
         open_channel: OpenChannel,
+        admit: Admit,
         lot: ParkingLot,
         on_change: Callable[[str, str], None],
         keep: Callable[[Coroutine[Any, Any, None]], None],
@@ -61,6 +65,7 @@ class Member:
         self.greeting: Greeting | None = None
         """What the server said of itself at its last start."""
         self._open_channel = open_channel
+        self._admit = admit
         self._lot = lot
         self._on_change = on_change
         self._keep = keep
@@ -219,6 +224,7 @@ class Member:
             task.exception()
 
     async def _start(self, key: str, own: Introduction) -> Session:
+        await run_in_thread(lambda: self._admit(self.config))
         try:
             session = await self._connected(own)
         except _CannotConnect as failed:
@@ -230,6 +236,7 @@ class Member:
         for uri in self._subscribed:
             await self._told(session.subscribe(uri))
         self._sleep_later(key, session)
+        self._on_change(self.config.name, "connected")
         return session
 
     async def _connected(self, own: Introduction) -> Session:

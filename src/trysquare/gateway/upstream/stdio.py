@@ -41,7 +41,10 @@ class StdioChannel:
         self._exit_timer: asyncio.TimerHandle | None = None
         self._takes_input = True
         self._output_ended = False
+        self._held: list[bytes] | None = None
+        """What is written at the end of this turn of the loop; None before the first message of a turn."""
         self._written = 0
+        self._writing_from = 0
         self._requests: deque[tuple[int, RequestId]] = deque()
         """The latest requests, each with the count of bytes that were written up to its end."""
         self.garbage = 0
@@ -71,13 +74,29 @@ class StdioChannel:
             raise Unreachable(Loss(reason="The server has ended.", was_sent=False))
         if self._outlet.waiting_bytes > _MAX_WAITING:
             raise Unreachable(Loss(reason="The server does not read what it is sent.", was_sent=False))
-        self._written += len(outgoing.body) + 1
+        line = outgoing.body + b"\n"
+        self._written += len(line)
         if outgoing.request_id is not None:
             self._note_request(outgoing.request_id)
-        self._outlet.write(outgoing.body + b"\n")
+        if self._held is not None:
+            self._held.append(line)
+            return
+        self._held = []
+        asyncio.get_running_loop().call_soon(self._write_held)
+        self._write(line)
         if not self._takes_input:
             # It never got the end of the line, so it cannot have acted on it.
             raise Unreachable(Loss(reason="The server has closed its input.", was_sent=False))
+
+    def _write_held(self) -> None:
+        """Write at once what many callers sent in one turn of the loop, after the first of them."""
+        held, self._held = self._held, None
+        if held and self._takes_input:
+            self._write(b"".join(held))
+
+    def _write(self, data: bytes) -> None:
+        self._writing_from = self._written - len(data)
+        self._outlet.write(data)
 
     def settle(self, version: str) -> None:
         return None
@@ -116,7 +135,9 @@ class StdioChannel:
     def _taken(self) -> int:
         """How much of what we wrote the server has taken out of its pipe, alive or dead."""
         unread = struct.unpack("i", fcntl.ioctl(self._outlet_end, termios.FIONREAD, b"\0\0\0\0"))[0]
-        return self._written - self._outlet.waiting_bytes - unread
+        held = sum(len(line) for line in self._held or ())
+        taken = self._written - held - self._outlet.waiting_bytes - unread
+        return taken if self._takes_input else min(taken, self._writing_from)
 
     def _hear(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk) if chunk else self._lines.finish():
