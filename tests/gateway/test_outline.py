@@ -42,7 +42,8 @@ def test_the_outline_of_a_value(value: Any, expected: str) -> None:
 
 
 def test_counts_of_a_value_that_was_cut_are_lower_bounds() -> None:
-    assert outline({"rows": [1, 2]}, is_cut=True) == "{rows: [2+ x int]}"
+    assert outline({"rows": [1, 2]}, is_cut=True) == "{rows: [2+ x int], …}"
+    assert outline([[1], [1, 2, 3]], is_cut=True) == "[2+ x [1 x int] | [3+ x int]]"
 
 
 def test_many_names_are_counted() -> None:

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.parts import beginning_of, split, string_of, texts_of
+from trysquare.gateway.parts import beginning_of, pieces_of, split, string_of, texts_of
 
 
 def tokens(text: str) -> list[memoryview]:
@@ -20,10 +20,15 @@ def test_the_beginning_of_a_string_is_a_beginning(text: str, size: int) -> None:
     for token in tokens(text):
         beginning, is_cut = beginning_of(token, size)
         assert text.startswith(beginning)
-        assert is_cut == (len(token) > size)
-        assert is_cut or beginning == text
+        assert is_cut == (beginning != text)
         # No more is lost than the one character that the cut went through.
-        assert not is_cut or len(json.dumps(beginning)) >= min(size, len(token)) // 3 - 12
+        assert not is_cut or len(json.dumps(beginning + text[len(beginning)])) > size
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 60))
+def test_the_pieces_of_a_string_are_the_string(text: str, size: int) -> None:
+    for token in tokens(text):
+        assert "".join(pieces_of(token, size)) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

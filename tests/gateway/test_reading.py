@@ -19,7 +19,7 @@ from trysquare.gateway import isolated
 from trysquare.gateway.large import LargeResults
 from trysquare.gateway.reading import MAX_CHARACTERS, read_result
 from trysquare.gateway.references import resolve
-from trysquare.gateway.views import views_of
+from trysquare.gateway.views import KeptText
 
 ME = CallContext(principal=Principal(subject="me"))
 ROWS = [{"id": number, "name": f"row {number}"} for number in range(200)]
@@ -206,9 +206,12 @@ async def test_a_reference_whose_path_leads_nowhere_is_refused(results: LargeRes
         await resolve({"x": {"$from": keep(results, "{}"), "path": "$.a"}}, results, ME)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 30), st.integers(1, 30))
-def test_a_slice_is_that_of_the_text(text: str, offset: int, length: int) -> None:
-    results = LargeResults(Path(tempfile.gettempdir()))
-    views = views_of(results.find(keep(results, text or "x"), principal="me"), results)
-    assert views.slice(offset, length) == ((text or "x")[offset : offset + length], offset + length < len(text or "x"))
-    results.close()
+TEXTS = st.lists(st.text(st.sampled_from("aä\N{ROCKET}\n"), max_size=8), max_size=6)
+
+
+@given(TEXTS, st.integers(0, 30), st.integers(1, 30))
+def test_a_slice_and_lines_are_those_of_the_text(pieces: list[str], offset: int, length: int) -> None:
+    results, text = LargeResults(Path(tempfile.gettempdir())), "".join(pieces)
+    kept, lines = KeptText(pieces, results), text.split("\n")
+    assert kept.slice(offset, length) == (text[offset : offset + length], offset + length < len(text))
+    assert kept.lines(offset, length) == ("\n".join(lines[offset : offset + length]), offset + length < len(lines))

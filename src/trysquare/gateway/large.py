@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,13 +35,15 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 class KeptBytes:
     """Bytes in a file without a name. It goes when nobody holds this object any more, and not while somebody reads."""
 
-    def __init__(self, data: bytes | memoryview, folder: Path) -> None:
+    def __init__(self, pieces: Iterable[bytes | memoryview], folder: Path) -> None:
         self.descriptor, path = tempfile.mkstemp(dir=folder)
         os.unlink(path)
-        left = memoryview(data)
-        self.size = len(left)
-        while left:
-            left = left[os.write(self.descriptor, left) :]
+        self.size = 0
+        for piece in pieces:
+            left = memoryview(piece)
+            self.size += len(left)
+            while left:
+                left = left[os.write(self.descriptor, left) :]
 
     def __del__(self) -> None:
         if (descriptor := getattr(self, "descriptor", None)) is not None:
@@ -106,7 +108,7 @@ class LargeResults:
             server=server,
             tool=tool,
             expires=self._clock() + self._lifetime,
-            body=self.store(data),
+            body=self.store((data,)),
             mime_type=mime_type,
         )
         with self._lock:
@@ -114,14 +116,14 @@ class LargeResults:
             self._make_room()
         return kept
 
-    def store(self, data: bytes | memoryview) -> KeptBytes:
+    def store(self, pieces: Iterable[bytes | memoryview]) -> KeptBytes:
         """Bytes on the disk, or an error that says that there is no room."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return KeptBytes(data, self.folder)
+            return KeptBytes(pieces, self.folder)
         except OSError as error:
             raise ToolError(
-                f"The result of {len(data)} bytes is too large to pass on, and cannot be kept aside ({error}).",
+                f"The result is too large to pass on, and cannot be kept aside ({error}).",
                 code=ErrorCode.STATE_UNAVAILABLE,
                 instruction="The call was done: do not repeat it for its effect. Tell the person to free disk space.",
                 fields={"outcome": "done"},

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 _BINARY = frozenset({"image", "audio"})
 _LONGEST_ESCAPE = 12
 """Two halves of a character, each written as six."""
+PIECE = 1024 * 1024
 
 
 class _Body(msgspec.Struct):
@@ -116,27 +116,42 @@ def _string(raw: msgspec.Raw) -> memoryview:
 
 def string_of(token: memoryview) -> str:
     """What a JSON string says, also where it holds halves of characters or bytes that are no UTF-8."""
-    if not len(token):
-        return ""
-    try:
-        return msgspec.json.decode(token, type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        text: Any = json.loads(bytes(token).decode(errors="replace"), strict=False)
-        return str(text).encode(errors="replace").decode()
+    return "".join(pieces_of(token))
 
 
 def beginning_of(token: memoryview, size: int) -> tuple[str, bool]:
     """What the first bytes of a JSON string say, and whether there is more of it."""
-    if len(token) <= size:
-        return string_of(token), False
-    for end in _ends(token, size):
-        try:
-            return msgspec.json.decode(bytes(token[:end]) + b'"', type=str), True
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue
-    return bytes(token[1:size]).decode(errors="replace"), True
+    inner = token[1:-1]
+    text, end = _piece_from(inner, 0, size)
+    return text, end < len(inner)
 
 
-def _ends(token: memoryview, size: int) -> Iterator[int]:
-    """Places to cut a JSON string: one of them is between two characters."""
-    return iter(range(size, max(0, size - _LONGEST_ESCAPE - 1), -1))
+def pieces_of(token: memoryview, size: int = PIECE) -> Iterator[str]:
+    """What a JSON string says, piece by piece, so that a long one is not read in one go while all others wait."""
+    inner, position = token[1:-1], 0
+    while position < len(inner):
+        text, position = _piece_from(inner, position, size)
+        yield text
+
+
+def _piece_from(inner: memoryview, start: int, size: int) -> tuple[str, int]:
+    """Some of a JSON string without its quotes, and where it ends: between two characters, if they are any."""
+    end = min(start + max(size, _LONGEST_ESCAPE), len(inner))
+    ends = range(end, max(start, end - _LONGEST_ESCAPE), -1)
+    for read in (_read, _read_somehow):
+        for cut in ends:
+            try:
+                return read(b'"' + inner[start:cut] + b'"'), cut
+            except ValueError:
+                continue
+    return bytes(inner[start:end]).decode(errors="replace"), end
+
+
+def _read(token: bytes) -> str:
+    return msgspec.json.decode(token, type=str)
+
+
+def _read_somehow(token: bytes) -> str:
+    """What a JSON string says that holds halves of characters, or bytes that are no UTF-8."""
+    text = str(json.loads(token.decode(errors="replace"), strict=False))
+    return text.encode(errors="replace").decode()

@@ -66,8 +66,8 @@ async def _sliced(
     def read() -> tuple[str, bool]:
         views = views_of(kept, results)
         if unit == "lines":
-            return views.lines(offset, _bounded(length, MATCHES, MAX_MATCHES))
-        return views.slice(offset, _bounded(length, CHARACTERS, MAX_CHARACTERS))
+            return views.text.lines(offset, _bounded(length, MATCHES, MAX_MATCHES))
+        return views.text.slice(offset, _bounded(length, CHARACTERS, MAX_CHARACTERS))
 
     text, has_more = await run_in_thread(read)
     read_on = offset + (text.count("\n") + 1 if unit == "lines" else len(text))
@@ -81,7 +81,7 @@ async def _grepped(
 
     views = await run_in_thread(lambda: views_of(kept, results))
     job = {"kind": "grep", "pattern": pattern, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
-    found = await run_isolated(job, views.text)
+    found = await run_isolated(job, views.text.data)
     matches = [{**match, "text": cleaned_text(match["text"])} for match in found["matches"]]
     return {"matches": matches}, offset + len(matches) if found["more"] else None
 

@@ -67,6 +67,6 @@ async def _value_of(reference: JsonObject, results: LargeResults, principal: str
     kept = results.find(handle, principal=principal)
     views = await run_in_thread(lambda: views_of(kept, results))
     if path is None:
-        return await run_in_thread(lambda: views.text.read().decode())
+        return await run_in_thread(lambda: views.text.data.read().decode())
     found = await run_isolated({"kind": "value", "path": path}, views.json)
     return found["value"]

@@ -65,7 +65,7 @@ async def present(
     replayed: bool = False,
 ) -> Result[Any]:
     """A server's answer as the result of our tool."""
-    origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=(*answer.notes, *notes), replayed=replayed)
+    origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=tuple(notes), replayed=replayed)
     size = len(answer.body)
     if 0 < server.result_bytes < size:
         from trysquare.gateway.setting_aside import set_aside
