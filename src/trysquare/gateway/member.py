@@ -18,7 +18,7 @@ from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.call import Call, Request
 from trysquare.gateway.upstream.channel import Channel, Loss, Unreachable
 from trysquare.gateway.upstream.connection import Lost, Refused
-from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS, Greeting, Introduction
+from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS, Greeting, Incompatible, Introduction
 from trysquare.gateway.upstream.session import CAPABILITIES, Session, capability_object
 
 State: TypeAlias = Literal["asleep", "starting", "running", "resting"]
@@ -244,7 +244,9 @@ class Member:
         try:
             return await self._attempt(own, self.version)
         except _CannotConnect as failed:
-            if failed.is_final or (self.version is None and not failed.ended):
+            is_hopeful = failed.ended if self.version is None else failed.is_incompatible
+            if failed.loss.instruction is not None or not is_hopeful:
+                # Where somebody has to do something first, trying again is no use.
                 raise
         return await self._attempt(own, HANDSHAKE_VERSIONS[-1] if self.version is None else None)
 
@@ -259,7 +261,7 @@ class Member:
         try:
             await session.start(version)
         except Unreachable as error:
-            failed = _CannotConnect(error.loss, session)
+            failed = _CannotConnect(error, session)
             await session.close()
             raise failed from None
         except BaseException:
@@ -307,14 +309,14 @@ class Member:
 class _CannotConnect(Exception):
     """No session came about."""
 
-    def __init__(self, loss: Loss, session: Session) -> None:
-        self.loss = loss
+    def __init__(self, error: Unreachable, session: Session) -> None:
+        self.loss = error.loss
         self.last_words = session.connection.channel.last_words()
         self.ended = session.connection.loss is not None
         """Whether the server was there and ended."""
-        # Where somebody has to do something first, trying again is no use.
-        self.is_final = loss.instruction is not None
-        self.reason = f"{loss.reason} Its last words: {self.last_words}" if self.last_words else loss.reason
+        self.is_incompatible = isinstance(error, Incompatible)
+        said = f" Its last words: {self.last_words}" if self.last_words else ""
+        self.reason = f"{error.loss.reason}{said}"
         super().__init__(self.reason)
 
 
