@@ -121,7 +121,7 @@ class Servers:
         """Take in that a server says it offers something else now."""
         entry = self.entries.get(name)
         if isinstance(entry, ServerConfig):
-            self._beside(self._ask_quietly(entry))
+            self._beside(self._quietly(name, self._ask_again(entry)))
 
     def follow(self, server: ServerConfig, uri: str) -> None:
         """Have a server tell when one of its resources changes."""
@@ -171,6 +171,13 @@ class Servers:
     async def _subscribe(self, server: ServerConfig, uri: str) -> None:
         await self.require_trust(server)
         await self.fleet.subscribe(server.name, uri)
+
+    async def _ask_again(self, server: ServerConfig) -> None:
+        """Ask after whoever asks now: what they hear may be from before the change."""
+        if (task := self._asking.get(server.name)) is not None:
+            await asyncio.wait([task])
+        await self.ask(server)
+        self.on_change(server.name, "tools")
 
     async def _ask_offers(self, name: str) -> None:
         greeting = await self.fleet.greeting(name)
