@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
+from trysquare.core.errors import ConfigurationError
 from trysquare.gateway.secrets import Secrets, SystemSecrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities, trusting_nobody
-from trysquare.gateway.upstream.channel import Loss
+from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.oauth import LoginLost, stored_login
 
 _MOST_REDIRECTS = 5
@@ -42,7 +43,7 @@ class Web:
     async def open(self) -> None:
         """Make ready to connect. Nothing goes over the network yet."""
         has_own_token = any(name.lower() == "authorization" for name in self._config.headers)
-        login = None if has_own_token else await stored_login(self._config, self._secrets)
+        login = None if has_own_token else await self._login()
         self._has_login = login is not None
         is_plain = self._config.url.startswith("http://")
         self._client = httpx2.AsyncClient(
@@ -52,6 +53,12 @@ class Web:
             timeout=httpx2.Timeout(None, connect=self._config.start_timeout),
             limits=httpx2.Limits(max_keepalive_connections=64, keepalive_expiry=_KEEP_ALIVE_SECONDS),
         )
+
+    async def _login(self) -> httpx2.Auth | None:
+        try:
+            return await stored_login(self._config, self._secrets)
+        except ConfigurationError as error:
+            raise Unreachable(Loss(reason=error.message, was_sent=False, instruction=error.hint)) from None
 
     async def close(self) -> None:
         """Let go of every connection."""
