@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.ledger import Entry, Ledger
@@ -64,14 +65,16 @@ class Sender:
         arguments: JsonObject | None = None,
     ) -> Sent:
         """Send a call whose inputs were checked. `arguments` is what the ledger keeps, where that is shorter."""
-        body = encoded(inputs)
+        is_given = arguments is None or arguments is inputs
+        # What stands in place of a reference can be long.
+        body = encoded(inputs) if is_given else await run_in_thread(lambda: encoded(inputs))
         begun = self._resumed(server, definition, body, context) or await self._ledger.begin(
             server,
             definition,
             inputs if arguments is None else arguments,
             principal=context.principal.subject,
             request_key=request_key,
-            encoded=body if arguments is None or arguments is inputs else None,
+            encoded=body if is_given else None,
         )
         if isinstance(begun, Answer):
             return Sent(answer=begun, replayed=True)
