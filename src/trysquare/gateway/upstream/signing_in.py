@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+from typing import Any
+from urllib.parse import urljoin
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
@@ -17,11 +18,22 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway.secrets import Secrets
 from trysquare.gateway.server import OAuthClient, ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities
-from trysquare.gateway.upstream.handshake import MODERN
+from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS
 from trysquare.gateway.upstream.loopback import Loopback, open_loopback
 from trysquare.gateway.upstream.oauth import Login, save_login
 
 _REQUEST_SECONDS = 30.0
+_VERSION = HANDSHAKE_VERSIONS[-1]
+_KNOCK: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": _VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "trysquare", "version": ""},
+    },
+}
 _OWN_ID = 'Register a client there, and write its id into the entry: "oauth": {"clientId": "…", "callbackPort": 8123}.'
 
 
@@ -46,13 +58,12 @@ async def sign_in(config: ServerConfig, secrets: Secrets, *, show: Callable[[str
 async def _knock(config: ServerConfig, provider: OAuthClientProvider) -> None:
     """Send one harmless request. The provider goes through the login when the server asks for it."""
     verify = await asyncio.to_thread(trusted_authorities)
-    headers = {**config.headers, "accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN}
+    headers = {**config.headers, "accept": "application/json, text/event-stream", "mcp-protocol-version": _VERSION}
     async with httpx2.AsyncClient(auth=provider, headers=headers, verify=verify, timeout=_REQUEST_SECONDS) as client:
         if config.transport == "sse":
             request = client.build_request("GET", config.url)
         else:
-            probe: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
-            request = client.build_request("POST", config.url, json=probe)
+            request = client.build_request("POST", config.url, json=_KNOCK)
         response = await client.send(request, stream=True)
         await response.aclose()
 
@@ -61,9 +72,8 @@ def _provider(
     config: ServerConfig, wanted: OAuthClient, loopback: Loopback, show: Callable[[str], None]
 ) -> OAuthClientProvider:
     async def send_away(question: str) -> None:
-        address = _with_scopes(question, wanted.scopes)
-        loopback.expect(address)
-        show(address)
+        loopback.expect(question)
+        show(question)
 
     async def come_back() -> AuthorizationCodeResult:
         found = await loopback.answer()
@@ -80,8 +90,17 @@ def _provider(
     )
 
 
+class _WithOwnScopes(OAuthClientMetadata):
+    """Keeps the scopes that the entry names: they know better than discovery, which would put its own there."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "scope":
+            super().__setattr__(name, value)
+
+
 def _metadata(wanted: OAuthClient, address: str) -> OAuthClientMetadata:
-    return OAuthClientMetadata(
+    kind = _WithOwnScopes if wanted.scopes else OAuthClientMetadata
+    return kind(
         client_name="Trysquare",
         redirect_uris=[AnyUrl(address)],
         token_endpoint_auth_method="none" if wanted.client_secret is None else "client_secret_post",
@@ -126,20 +145,11 @@ def _login(provider: OAuthClientProvider) -> Login | None:
         expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in,
         scope=tokens.scope,
         token_endpoint=endpoint,
-        resource=context.get_resource_url() if context.should_include_resource_param(MODERN) else None,
+        resource=context.get_resource_url() if context.should_include_resource_param(_VERSION) else None,
         client_id=client.client_id,
         client_secret=client.client_secret,
         client_auth=client.token_endpoint_auth_method or "none",
     )
-
-
-def _with_scopes(question: str, scopes: tuple[str, ...]) -> str:
-    """The address with the scopes of the entry, which know better than discovery."""
-    if not scopes:
-        return question
-    parts = urlsplit(question)
-    query = {**dict(parse_qsl(parts.query)), "scope": " ".join(scopes)}
-    return urlunsplit(parts._replace(query=urlencode(query)))
 
 
 def _told(error: Exception) -> str:
