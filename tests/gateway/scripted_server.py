@@ -3,7 +3,7 @@
     python scripted_server.py offers.json
 
 The file holds `tools`, and perhaps `prompts`, `resources` and `templates`. A tool answers with its name and arguments;
-one called `announce` tells that every list changed. A resource that somebody subscribes to changes at once.
+one called `announce` tells that every list changed, and `rows` gives as many rows as `count` says. A resource that somebody subscribes to changes at once.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
     """Answer a call."""
     if params["name"] == "announce":
         tell("tools", "prompts", "resources")
+    if params["name"] == "rows":
+        rows = {"rows": [{"id": number, "name": f"row {number}"} for number in range(params["arguments"]["count"])]}
+        return {"content": [{"type": "text", "text": json.dumps(rows)}], "structuredContent": rows}
     told = {"tool": params["name"], "arguments": params.get("arguments", {})}
     return {"content": [{"type": "text", "text": json.dumps(told)}], "structuredContent": told}
 

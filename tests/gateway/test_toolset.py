@@ -292,3 +292,40 @@ async def test_prompts_and_resources_are_passed_on_and_their_changes_told(place:
                 pass
     async with opened(place) as again:
         assert [prompt.name for prompt in again.toolset.prompts()] == ["notes__review"]
+
+
+async def test_a_large_result_is_read_in_parts_and_handed_to_another_server(place: Place) -> None:
+    rows = _named("rows", properties={"count": {"type": "integer"}}, required=["count"])
+    take = _named("take", properties={"ids": {"type": "array", "items": {"type": "integer"}}}, required=["ids"])
+    place.write_config({"data": place.server("data", rows), "other": place.server("other", take)})
+    async with opened(place) as gateway:
+        large = await gateway.execute("data", "rows", count=5000)
+        following = large.to_json()["next"]
+        assert following["tool"] == "mcp_data"
+        assert following["arguments"]["action"] == "read"
+        assert (await call_tool(gateway.toolset, following["tool"], following["arguments"], CallContext())).success
+        handle = following["arguments"]["tool_inputs"]["handle"]
+        found = await gateway.call("mcp_data", action="read", tool_inputs={"handle": handle, "path": "$.rows[7].name"})
+        assert "row 7" in found.to_text()
+        reference = {"$from": handle, "path": "$.rows[3:5].id"}
+        passed = await gateway.execute("other", "take", ids=reference)
+        assert passed.to_json()["value"] == {"tool": "take", "arguments": {"ids": [3, 4]}}
+        misspelt = await gateway.call("mcp_data", action="read", tool_inputs={"handl": handle})
+        assert misspelt.next == {
+            "tool": "mcp_data",
+            "arguments": {"action": "read", "tool_inputs": {"handle": handle}},
+        }
+        resource = gateway.toolset.find_resource(f"trysquare://gateway/results/{handle}")
+        assert resource is not None
+        [whole] = await resource.read(resource.uri, {}, CallContext())
+        assert whole.blob is not None
+
+
+async def test_where_each_tool_is_listed_a_large_result_is_read_with_a_tool_that_is_listed_too(place: Place) -> None:
+    rows = _named("rows", properties={"count": {"type": "integer"}}, required=["count"])
+    place.write_config({"data": place.server("data", rows)})
+    async with opened(place) as gateway:
+        large = await gateway.call("data__rows", count=5000)
+        following = large.to_json()["next"]
+        assert following["tool"] in _names(gateway.toolset, "full")
+        assert (await call_tool(gateway.toolset, following["tool"], following["arguments"], CallContext())).success

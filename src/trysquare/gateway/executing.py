@@ -43,11 +43,9 @@ async def execute(
     mended = checked(definition, await resolve(inputs, servers.results, context))
     if mended.problems:
         raise refusal(definition, mended, call=partial(front.execute, tool))
-    await servers.require_trust(server)
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
-    servers.warm(server)
     return await present(
         sent.answer,
         server=server,

@@ -21,7 +21,6 @@ from trysquare.gateway.fleet import Fleet
 from trysquare.gateway.large import LargeResults
 from trysquare.gateway.sending import Sender
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
-from trysquare.gateway.trust import Trust
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -40,15 +39,11 @@ Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 class Servers:
     """What the gateway's tools know and use: the configuration, the catalogue, and the servers that run."""
 
-    def __init__(
-        self, *, catalogue: Catalogue, fleet: Fleet, sender: Sender, results: LargeResults, trust: Trust
-    ) -> None:
+    def __init__(self, *, catalogue: Catalogue, fleet: Fleet, sender: Sender, results: LargeResults) -> None:
         self.catalogue, self.fleet, self.sender, self.results = catalogue, fleet, sender, results
         self.entries: Mapping[str, ServerEntry] = {}
         self.on_change: Callable[[str, Kind], None] = lambda server, kind: None
         """Hears what is shown otherwise than before, and of which server."""
-        self._trust = trust
-        self._trusted: dict[str, str] = {}
         self._asked_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -100,12 +95,6 @@ class Servers:
             found = self.catalogue.find(server.name, tool)
         return found
 
-    async def require_trust(self, server: ServerConfig) -> None:
-        """Refuse a server that is started or reached otherwise than when a person last agreed."""
-        if self._trusted.get(server.name) != server.launch_digest:
-            await run_in_thread(lambda: self._trust.check(server))
-            self._trusted[server.name] = server.launch_digest
-
     def warm(self, server: ServerConfig) -> None:
         """Start a server beside the call, and see whether its tools are still those that are known."""
         if server.name not in self._asked_at and server.name not in self._asking:
@@ -123,15 +112,21 @@ class Servers:
         if isinstance(entry, ServerConfig):
             self._beside(self._quietly(name, self._ask_again(entry)))
 
+    def meet(self, name: str) -> None:
+        """Take in that a server was started or reached anew: it may be another version by now."""
+        entry = self.entries.get(name)
+        if isinstance(entry, ServerConfig) and name not in self._asking:
+            self._asked_at.pop(name, None)
+            self.warm(entry)
+
     def follow(self, server: ServerConfig, uri: str) -> None:
         """Have a server tell when one of its resources changes."""
-        self._beside(self._quietly(server.name, self._subscribe(server, uri)))
+        self._beside(self._quietly(server.name, self.fleet.subscribe(server.name, uri)))
 
     async def request(
         self, server: ServerConfig, method: str, params: JsonObject, context: CallContext | None = None, about: str = ""
     ) -> JsonObject:
         """Ask a server something that is no call of a tool."""
-        await self.require_trust(server)
         body = await self.fleet.request(server.name, method, params, context, about=about)
         return as_object(from_json(body))
 
@@ -157,7 +152,6 @@ class Servers:
         return asked is None or time.monotonic() - asked > ASK_AGAIN_SECONDS
 
     async def _ask(self, server: ServerConfig) -> None:
-        await self.require_trust(server)
         definitions = await self.fleet.definitions(server.name)
         self._asked_at[server.name] = time.monotonic()
         taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
@@ -167,10 +161,6 @@ class Servers:
             self.on_change(server.name, "tools")
         # Whoever asked for the tools need not wait for what stands beside them.
         self._beside(self._quietly(server.name, self._ask_offers(server.name)))
-
-    async def _subscribe(self, server: ServerConfig, uri: str) -> None:
-        await self.require_trust(server)
-        await self.fleet.subscribe(server.name, uri)
 
     async def _ask_again(self, server: ServerConfig) -> None:
         """Ask after whoever asks now: what they hear may be from before the change."""

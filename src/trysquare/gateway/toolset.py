@@ -29,8 +29,8 @@ from trysquare.gateway.trust import Trust
 from trysquare.gateway.upstream_resources import UpstreamOffers
 from trysquare.gateway.watching import config_changes
 from trysquare.store.command_pins import CommandPins
-from trysquare.store.ledger import CallLedger
 from trysquare.store.lazy import Transactions
+from trysquare.store.ledger import CallLedger
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -41,9 +41,9 @@ class GatewayToolset(ChangingToolset):
     """The tools of all servers. What a call finds out about a server changes no description that a client has seen."""
 
     def __init__(self, servers: Servers) -> None:
-        super().__init__()
-        self.servers = servers
         self._offers = UpstreamOffers(servers)
+        super().__init__(templates=[self._offers.kept_results()])
+        self.servers = servers
         self._finder = Finder(lambda: self._offered)
         self._offered: dict[str, Offered] = {}
         self._told: dict[str, tuple[str, ...]] = {}
@@ -61,13 +61,14 @@ class GatewayToolset(ChangingToolset):
         self.rebuild_resources()
 
     def hear(self, server: str, change: str) -> None:
-        """What a server tells of itself: that a list of it is another one, or the address of a resource that changed."""
-        if change not in ("tools", "prompts", "resources"):
+        """What a server tells of itself: which list of it is another one, or which resource changed."""
+        if change == "connected":
+            self.servers.meet(server)
+        elif change in ("tools", "prompts", "resources"):
+            self._announced |= {server} if change == "tools" else set()
+            self.servers.hear(server)
+        else:
             self.notify(change)
-            return
-        if change == "tools":
-            self._announced.add(server)
-        self.servers.hear(server)
 
     def take_over(self, server: str, kind: Kind) -> None:
         """Show what is known now of a server."""
@@ -100,8 +101,8 @@ class GatewayToolset(ChangingToolset):
         servers = self._usable()
         found = first_of((one.uri, one) for server in servers for one in self._offers.resources(server))
         forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
-        if found or forms or self.resources() or self.templates():
-            self.replace(resources=found.values(), templates=forms.values())
+        if found or forms or self.resources() or len(self.templates()) > 1:
+            self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
 
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""
@@ -188,7 +189,8 @@ async def gateway_toolset(
             toolset.hear(server, change)
 
     async with AsyncExitStack() as stack:
-        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear))
+        trust = Trust(CommandPins(state))
+        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear, admit=trust.check))
         ledger = Ledger(CallLedger(folder / "ledger.db"))
         stack.push_async_callback(ledger.close)
         results = LargeResults(folder / "results")
@@ -198,7 +200,6 @@ async def gateway_toolset(
             fleet=fleet,
             sender=Sender(fleet, ledger),
             results=results,
-            trust=Trust(CommandPins(state)),
         )
         stack.push_async_callback(servers.close)
         toolset = GatewayToolset(servers)
