@@ -15,6 +15,8 @@ _TOKEN = re.compile(r"[\w.\-]*\w")
 _FILE_NAME = re.compile(r"[\w\-]+\.[a-z][a-z0-9]{1,4}")
 _BEFORE_ASIDES = "about after around at before by for from in into of on since until with"
 _PREPOSITIONS = frozenset(_BEFORE_ASIDES.split())
+_PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
+_SOMEBODY = stem("somebody")
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.3
 _UNKNOWN_SHARE = 0.9
 """A word that no tool knows counts less against a tool: people tell more than what they look for."""
@@ -45,6 +47,8 @@ class Asked:
 class _Word:
     text: str
     stem: str
+    said: str
+    """Its stem in a saying, where all people are somebody."""
     is_first: bool = False
     is_name: bool = False
     is_aside: bool = False
@@ -65,7 +69,10 @@ def _words(query: str) -> list[_Word]:
     for token in _TOKEN.findall(query):
         for text in _parts(token):
             is_name = bool(words) and token[:1].isupper()
-            words.append(_Word(text=text, stem=stem(text), is_first=not words, is_name=is_name, is_aside=aside))
+            said = _SOMEBODY if is_name or text in _PEOPLE else stem(text)
+            words.append(
+                _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
+            )
             aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
     return words
 
@@ -94,7 +101,7 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
     """The longest known saying that begins here, or the word by itself; and how many words it takes."""
     for length in range(min(longest_saying(), len(words) - at), 1, -1):
         said = words[at : at + length]
-        if meant := said_as(tuple(word.stem for word in said)):
+        if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
             own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
             return length, Asked(term=" ".join(word.stem for word in said), own=own, stands_for=meant, weight=_SAYING)
     return 1, _single(words[at])

@@ -6,6 +6,7 @@ are said one after the other. Right: what it is about, `this|or that`, then what
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,6 +32,8 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("what_time local_time clock time_difference", "zone|clock time"),
     ("height altitude above_sea sea_level", "elevation|altitude"),
     ("latitude longitude gps position whereabouts", "coordinate|location|latitude"),
+    ("coordinates_of where_is address_of which_address", "geocode|coordinate|location|address"),
+    ("how_high peak summit", "elevation|altitude"),
     # Calendar
     ("appointment meeting lunch dinner breakfast brunch party birthday kickoff standup interview diary agenda"
      " gathering ceremony session date get_together wedding retro catch_up",
@@ -45,6 +48,9 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("holiday vacation leave day_off days_off sick parental off_work absent absence",
      "office|absence|vacation|leave out"),
     ("called_off cancel_the is_off take_out_of", "event|meeting|appointment delete cancel"),
+    ("busy am_i_free free_on on_my_calendar on_my_agenda my_schedule have_planned planned", "event|calendar list"),
+    ("arrange set_up_a_meeting set_up_a_call block_time sit_down_with see_the_doctor dentist", "event|calendar create"),
+    ("skip_the cancel_my", "event|meeting|subscription cancel delete"),
     # Mail
     ("letter correspondence inbox mailbox", "email|mail|message|inbox"),
     ("write_to drop_a_line a_line let_know write_her write_him write_them", "email|mail|message send"),
@@ -56,6 +62,11 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("newsletter automatically automatic always_go sort_my", "filter|rule label"),
     ("star flag mark unread important categorise categorize", "label|tag|flag"),
     ("spam junk advertisement phishing", "message|email|mail|spam delete filter"),
+    ("tell_somebody let_somebody_know inform notify ping drop_somebody_a_line write_somebody thank",
+     "message|email send post"),
+    ("did_somebody_write did_somebody_answer did_somebody_reply has_somebody_written from_somebody",
+     "message|email search"),
+    ("unread read_later", "label|message"),
     # Files
     ("document spreadsheet readme report essay", "file|document"),
     ("folder downloads desktop", "directory|folder"),
@@ -65,6 +76,9 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("where_have_i lost mislaid", "file|document search"),
     ("call_it call_the rename_it give_it_another_name", "rename|move file"),
     ("on_my_disk hard_disk disk drive on_my_computer", "file|directory"),
+    ("what_is_inside what_does_it_say contents_of contents", "read|content file"),
+    ("tidy put_it_into put_them_into", "move file"),
+    ("subfolder folders everything_below whole_tree", "directory|tree"),
     # Databases
     ("data record records dataset figures", "database|query|sql|table row"),
     ("sign_up signed_up registered ordered_in", "query|row|database"),
@@ -74,6 +88,10 @@ _SAID: tuple[tuple[str, str], ...] = (
      "index|speed|performance suggest query"),
     ("backup archive_of restore_point", "backup|dump|snapshot database"),
     ("every_row all_rows", "statement|sql|table execute"),
+    ("how_many_customers how_many_users how_many_orders how_many_people how_many_of average revenue sales turnover",
+     "database|query|sql"),
+    ("add_a_row insert new_row", "statement|sql execute"),
+    ("healthy running_fine doing_fine is_it_up in_good_shape", "health|status check"),
     # Code
     ("bug ticket defect broken crash fault complaint complain tracker malfunction", "issue|bug|ticket"),
     ("shut solved resolved is_done is_fixed", "issue|bug|ticket close update"),
@@ -88,6 +106,14 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("own_copy my_own_copy", "fork|clone"),
     ("project", "repository|project"),
     ("ship go_live version changelog roll_out", "release|publish|deploy"),
+    ("not_working doesn_t_work does_not_work feature_request report_a raise_a", "issue|bug|ticket create"),
+    ("backlog to_do needs_fixing open_bugs", "issue|bug|ticket list"),
+    ("assign reopen reassign", "issue|task update"),
+    ("propose contribute submit_my my_changes", "pull|patch create request"),
+    ("check_in commit_this", "commit push"),
+    ("lately recently recent_changes has_happened", "commit|history list"),
+    ("new_project start_a_project", "repository|project create"),
+    ("tests_pass tests_fail test_run deployment", "workflow|test|deploy run"),
     # Browsers
     ("website site homepage webpage online internet_page", "page|browser|url navigate"),
     ("look_like looks_like appearance", "screenshot|snapshot page"),
@@ -97,6 +123,9 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("print printable", "pdf|print save"),
     ("script javascript", "console|script error"),
     ("traffic", "network request"),
+    ("log_in sign_in login", "form|fill|type"),
+    ("visit surf go_to_the browse", "navigate|page|browser url"),
+    ("previous_page page_before", "back page"),
     # Payments
     ("money_back pay_back reimburse repay give_back overcharged", "refund payment"),
     ("bill billing owe owed unpaid not_paid paid_us paid overdue outstanding", "invoice|bill"),
@@ -109,6 +138,9 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("fraud contest contested chargeback", "dispute|fraud"),
     ("sell offer article merchandise", "product|price"),
     ("cost costs tariff", "price|cost"),
+    ("promo promo_code reduction", "coupon|discount"),
+    ("charge charged debit", "payment|charge|invoice"),
+    ("raise_the_price cheap expensive", "price"),
     # Chat
     ("team everyone everybody colleagues announce announcement crew", "channel|message|post"),
     ("room group", "channel|room|group"),
@@ -118,11 +150,14 @@ _SAID: tuple[tuple[str, str], ...] = (
     ("bring_into add_to_the let_in", "invite"),
     ("remind reminder", "reminder|schedule message"),
     ("colleague coworker nickname", "profile|member"),
+    ("what_was_said discussion discussed conversation talked_about", "history|message|thread channel"),
+    ("do_not_disturb i_am_away i_am_busy in_a_meeting at_lunch be_right_back", "status set"),
+    ("phone_number job_title contact_details", "profile|contact"),
     # Memory
-    ("remember keep_in_mind memorise memorize bear_in_mind note_that don_t_forget",
+    ("remember take_note keep_in_mind memorise memorize bear_in_mind note_that don_t_forget",
      "memory|observation|knowledge|entity add"),
-    ("brother sister mother father wife husband friend married works_for parent boss cousin neighbour son"
-     " daughter",
+    ("brother sister mother father wife husband friend married works_for works_with related_to parent"
+     " boss cousin neighbour son daughter",
      "relation|relationship"),
     ("forget", "memory|observation|entity|knowledge delete"),
     ("recall remember_about", "knowledge|memory search node"),
@@ -145,6 +180,8 @@ _DEEDS = (
     " cancel save store copy move convert scale record measure book order reserve rent"
 )
 
+_SHORTEST_MISSPELT = 6
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Meant:
@@ -162,10 +199,18 @@ def said_as(words: tuple[str, ...]) -> tuple[Meant, ...]:
 
 
 def said_nearly(word: str) -> tuple[Meant, ...]:
-    """What people mean by a misspelt word."""
+    """What people mean by a misspelt word. A short one is rather another word: `plant` is no slip for `plan`."""
+    if len(word) < _SHORTEST_MISSPELT:
+        return ()
     return tuple(meant for guess in _spelling().guesses(word, count=1) for meant in said_as((guess.term,)))
 
 
+def sayings() -> Collection[tuple[str, ...]]:
+    """Everything that people are known to say, as stems."""
+    return _table().keys()
+
+
+@cache
 def longest_saying() -> int:
     """How many words the longest known saying has."""
     return max(map(len, _table()))
