@@ -172,6 +172,12 @@ async def test_a_large_answer_comes_whole_while_others_are_served() -> None:
     assert len(large[0]) == 50_000_000
 
 
+async def test_a_large_answer_counts_even_if_the_server_ends_right_after_it() -> None:
+    async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
+        assert len(await words(fleet, "farewell", 3_000_000)) == 3_000_000
+        assert await words(fleet, "echo", "again") == "again"
+
+
 async def test_a_message_over_the_limit_ends_the_connection_with_a_reason() -> None:
     async with open_fleet({"toy": toy("toy", max_line=10_000)}, on_change=hear_nothing) as fleet:
         with pytest.raises(ToolError, match="more than 10000 bytes"):

@@ -189,6 +189,11 @@ class Server:
     def tool_large(self, number: Any, arguments: Params, params: Params) -> Params:
         return text("x" * int(arguments["text"]))
 
+    def tool_farewell(self, number: Any, arguments: Params, params: Params) -> None:
+        """Answers at length and is gone."""
+        self.finish(number, self.tool_large(number, arguments, params))
+        os._exit(0)
+
     def tool_garbage(self, number: Any, arguments: Params, params: Params) -> Params:
         with _lock:
             sys.stdout.write("Loading model...\n\n{not json}\n[]\n[1]\n{}\nnull\n")

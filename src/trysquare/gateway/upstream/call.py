@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trysquare.core.client_requests import ClientRequest
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.upstream import frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest
-from trysquare.gateway.upstream.frames import NotAFrame
+from trysquare.gateway.upstream.frames import NotAFrame, open_result
 from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class Call:
             except (asyncio.CancelledError, ToolError):
                 self.abandon()
                 raise
-            answer = self._answer()
+            answer = await self._answer()
             if answer is not None:
                 return answer
             await self._ask_again(context)
@@ -143,29 +145,32 @@ class Call:
             self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
         self._asked += 1
 
-    def _answer(self) -> Answer | None:
+    async def _answer(self) -> Answer | None:
         """The answer, or None if it is a question of the modern era."""
-        config, last_words = self.session.config, self.session.connection.channel.last_words
+        config = self.session.config
         if self.exchange.outcome is _TIMED_OUT:
             self.session.suspect(self)
             raise failures.timed_out(config.name, self.request.about, config.timeout)
         self.session.end(self)
         try:
             result = self.exchange.result()
-            head = frames.decode_head(result)
+            is_large = len(result) > frames.LARGE
+            head, body = await run_in_thread(partial(open_result, result)) if is_large else open_result(result)
         except Lost as error:
-            if not error.loss.was_sent and not self._asked:
-                raise Unreachable(error.loss) from None
-            raise failures.lost(config.name, error.loss, last_words=last_words()) from None
+            raise self._lost(error.loss) from None
         except Refused as error:
             raise failures.refused(config.name, self.request.about, error.error) from None
         except NotAFrame as error:
             raise failures.unreadable(config.name, self.request.about, str(error)) from None
         if head.result_type == "input_required":
             return None
-        # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
-        body = bytes(result).replace(b"\n", b" ")
         return Answer(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
+
+    def _lost(self, loss: Loss) -> Exception:
+        if not loss.was_sent and not self._asked:
+            return Unreachable(loss)
+        last_words = self.session.connection.channel.last_words()
+        return failures.lost(self.session.config.name, loss, last_words=last_words)
 
     async def _ask_again(self, context: CallContext) -> None:
         """Bring a server of the modern era what it needs, and send the request again with it, as it wants."""

@@ -40,7 +40,7 @@ class Loss:
 class Listener(Protocol):
     """Who hears what comes over a channel."""
 
-    def hear(self, message: bytes | memoryview, about: RequestId | None = None) -> None:
+    def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         """Take one message of the server.
 
         `about` is the request on whose stream it came, where the transport knows.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.upstream import frames
 from trysquare.gateway.upstream.channel import Channel, Loss, Outgoing, RequestId, Unreachable
@@ -121,6 +123,7 @@ class Connection:
         self.channel = channel
         self._observer = observer
         self._exchanges: dict[RequestId, Exchange] = {}
+        self._opening: set[asyncio.Task[None]] = set()
         self._last_id = 0
         self.loss: Loss | None = None
         self.heard = 0
@@ -185,13 +188,30 @@ class Connection:
         """Refuse a request of the server."""
         self._send_quietly(Outgoing(body=frames.refusal(request.id, code, why)))
 
-    def hear(self, message: bytes | memoryview, about: RequestId | None = None) -> None:
+    def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         self.heard += 1
+        if len(message) > frames.LARGE:
+            task = asyncio.ensure_future(self._hear_large(message, about))
+            self._opening.add(task)
+            task.add_done_callback(self._opened)
+            return
         try:
             for frame in frames.decode_frames(message):
                 self._take(frame, about)
         except NotAFrame:
             self.ignored += 1
+
+    async def _hear_large(self, message: bytes | bytearray, about: RequestId | None) -> None:
+        try:
+            for frame in await run_in_thread(partial(frames.decode_frames, message)):
+                self._take(frame, about)
+        except NotAFrame:
+            self.ignored += 1
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        if self.loss is not None and not self._opening:
+            self._give_up(self.loss)
 
     def lose(self, loss: Loss, request_id: RequestId | None = None) -> None:
         if request_id is not None:
@@ -201,10 +221,15 @@ class Connection:
             return
         if self.loss is None:
             self.loss = loss
-            exchanges, self._exchanges = self._exchanges, {}
-            for exchange in exchanges.values():
-                exchange.settle(loss)
+            if not self._opening:
+                self._give_up(loss)
             self._observer.lost(loss)
+
+    def _give_up(self, loss: Loss) -> None:
+        """Tell every request that it gets no answer; those go first that came before the end."""
+        exchanges, self._exchanges = self._exchanges, {}
+        for exchange in exchanges.values():
+            exchange.settle(loss)
 
     def awaits(self, request_id: RequestId) -> bool:
         return request_id in self._exchanges
