@@ -212,6 +212,6 @@ TEXTS = st.lists(st.text(st.sampled_from("aä\N{ROCKET}\n"), max_size=8), max_si
 @given(TEXTS, st.integers(0, 30), st.integers(1, 30))
 def test_a_slice_and_lines_are_those_of_the_text(pieces: list[str], offset: int, length: int) -> None:
     results, text = LargeResults(Path(tempfile.gettempdir())), "".join(pieces)
-    kept, lines = KeptText(pieces, results), text.split("\n")
+    kept, lines = KeptText(pieces, results.store), text.split("\n")
     assert kept.slice(offset, length) == (text[offset : offset + length], offset + length < len(text))
     assert kept.lines(offset, length) == ("\n".join(lines[offset : offset + length]), offset + length < len(lines))

@@ -21,8 +21,10 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway import setting_aside
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.large import LargeResults
+from trysquare.gateway.origin import ORIGIN, Origin
+from trysquare.gateway.passing_on import passed_on
 from trysquare.gateway.reading import read_result
-from trysquare.gateway.results import ORIGIN, Origin, passed_on, present
+from trysquare.gateway.results import present
 from trysquare.gateway.server import Place, ServerConfig
 from trysquare.gateway.setting_aside import RESOURCE, resource_contents
 

@@ -17,7 +17,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.isolated_work import Refused, document_of, one_or_all, page
-from trysquare.gateway.large import KeptBytes
+from trysquare.gateway.kept_bytes import KeptBytes
 from trysquare.gateway.simple_path import Step, follow, is_singular, simple_path
 
 SMALL = 2 * 1024 * 1024

@@ -6,22 +6,19 @@ one principal and has an end; the oldest go first where there are too many.
 
 from __future__ import annotations
 
-import os
 import secrets
-import tempfile
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
-
-if TYPE_CHECKING:
-    from trysquare.gateway.views import Views
+from trysquare.gateway.kept_bytes import KeptBytes
+from trysquare.gateway.views import Views, take_out_views
 
 ReadOn: TypeAlias = Callable[[JsonObject], JsonObject]
 """From what to read of a large result to the whole call that does it."""
@@ -30,33 +27,6 @@ LIFETIME = 3600.0
 MAX_RESULTS = 128
 MAX_BYTES = 1024 * 1024 * 1024
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-
-
-class KeptBytes:
-    """Bytes in a file without a name. It goes when nobody holds this object any more, and not while somebody reads."""
-
-    def __init__(self, pieces: Iterable[bytes | memoryview], folder: Path) -> None:
-        self.descriptor, path = tempfile.mkstemp(dir=folder)
-        os.unlink(path)
-        self.size = 0
-        for piece in pieces:
-            left = memoryview(piece)
-            self.size += len(left)
-            while left:
-                left = left[os.write(self.descriptor, left) :]
-
-    def __del__(self) -> None:
-        if (descriptor := getattr(self, "descriptor", None)) is not None:
-            os.close(descriptor)
-
-    def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from `start` to `end`, or all that follow."""
-        wanted = (self.size if end is None else min(end, self.size)) - start
-        parts: list[bytes] = []
-        while wanted > 0 and (part := os.pread(self.descriptor, wanted, start)):
-            parts.append(part)
-            start, wanted = start + len(part), wanted - len(part)
-        return b"".join(parts)
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -115,6 +85,12 @@ class LargeResults:
             self._kept[kept.handle] = kept
             self._make_room()
         return kept
+
+    def views_of(self, kept: KeptResult) -> Views:
+        """What is read of a result. The first time it takes a moment: call it in a thread."""
+        if kept.views is None:
+            kept.views = take_out_views(kept.body.read(), self.store, is_result=kept.mime_type is None)
+        return kept.views
 
     def store(self, pieces: Iterable[bytes | memoryview]) -> KeptBytes:
         """Bytes on the disk, or an error that says that there is no room."""

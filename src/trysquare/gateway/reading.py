@@ -12,7 +12,7 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway.hidden_text import cleaned_text
 from trysquare.gateway.isolated import run_isolated
 from trysquare.gateway.large import KeptResult, LargeResults, ReadOn
-from trysquare.gateway.results import Origin
+from trysquare.gateway.origin import Origin
 
 CHARACTERS = 8_000
 MAX_CHARACTERS = 32_000
@@ -61,10 +61,8 @@ def _bounded(length: int | None, usual: int, most: int) -> int:
 async def _sliced(
     kept: KeptResult, results: LargeResults, offset: int, length: int | None, unit: Unit
 ) -> tuple[JsonObject, int | None]:
-    from trysquare.gateway.views import views_of
-
     def read() -> tuple[str, bool]:
-        views = views_of(kept, results)
+        views = results.views_of(kept)
         if unit == "lines":
             return views.text.lines(offset, _bounded(length, MATCHES, MAX_MATCHES))
         return views.text.slice(offset, _bounded(length, CHARACTERS, MAX_CHARACTERS))
@@ -77,9 +75,7 @@ async def _sliced(
 async def _grepped(
     kept: KeptResult, results: LargeResults, pattern: str, offset: int, length: int
 ) -> tuple[JsonObject, int | None]:
-    from trysquare.gateway.views import views_of
-
-    views = await run_in_thread(lambda: views_of(kept, results))
+    views = await run_in_thread(lambda: results.views_of(kept))
     job = {"kind": "grep", "pattern": pattern, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
     found = await run_isolated(job, views.text.data)
     matches = [{**match, "text": cleaned_text(match["text"])} for match in found["matches"]]
@@ -89,9 +85,7 @@ async def _grepped(
 async def _queried(
     kept: KeptResult, results: LargeResults, path: str, offset: int, length: int
 ) -> tuple[JsonObject, int | None]:
-    from trysquare.gateway.views import views_of
-
-    views = await run_in_thread(lambda: views_of(kept, results))
+    views = await run_in_thread(lambda: results.views_of(kept))
     job = {"kind": "query", "path": path, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
     found = await run_isolated(job, views.json)
     value: JsonObject = {"values": found["values"]}

@@ -62,10 +62,8 @@ async def _value_of(reference: JsonObject, results: LargeResults, principal: str
             instruction='Write {"$from": "HANDLE", "path": "$.rows[*].id"}.',
             fields={"outcome": "not_sent"},
         )
-    from trysquare.gateway.views import views_of
-
     kept = results.find(handle, principal=principal)
-    views = await run_in_thread(lambda: views_of(kept, results))
+    views = await run_in_thread(lambda: results.views_of(kept))
     if path is None:
         return await run_in_thread(lambda: views.text.data.read().decode())
     found = await run_isolated({"kind": "value", "path": path}, views.json)

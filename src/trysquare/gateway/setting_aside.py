@@ -22,9 +22,10 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.hidden_text import cleaned_text
 from trysquare.gateway.large import KeptResult, LargeResults, ReadOn
+from trysquare.gateway.origin import Origin
 from trysquare.gateway.outline import outline
 from trysquare.gateway.parts import Part, Parts, beginning_of, split, string_of, texts_of, with_content
-from trysquare.gateway.results import Origin, passed_on
+from trysquare.gateway.passing_on import passed_on
 
 RESOURCE = "trysquare://gateway/results/"
 """Where a binary piece that was kept aside can be fetched: followed by its handle."""

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trysquare.gateway.large import KeptBytes, KeptResult, LargeResults
+from trysquare.gateway.kept_bytes import KeptBytes, Store
 from trysquare.gateway.parts import PIECE, Parts, pieces_of, split, texts_of
 
 
@@ -27,10 +27,10 @@ class _Place:
 class KeptText:
     """A text on the disk, with the places of its pieces."""
 
-    def __init__(self, pieces: Iterable[str], results: LargeResults) -> None:
+    def __init__(self, pieces: Iterable[str], store: Store) -> None:
         self._places: list[_Place] = []
         self._end = _Place()
-        self.data = results.store(self._noted(pieces))
+        self.data = store(self._noted(pieces))
 
     def _noted(self, pieces: Iterable[str]) -> Iterator[bytes]:
         for piece in pieces:
@@ -81,21 +81,14 @@ class Views:
         return self.text.data.size + (self.json.size if self.json is not self.text.data else 0)
 
 
-def views_of(kept: KeptResult, results: LargeResults) -> Views:
-    """The views of a result. The first time it takes a moment: call it in a thread."""
-    if kept.views is None:
-        kept.views = _made(kept, results)
-    return kept.views
-
-
-def _made(kept: KeptResult, results: LargeResults) -> Views:
-    body = kept.body.read()
-    if kept.mime_type is not None:
-        text = KeptText(_decoded(memoryview(body)), results)
+def take_out_views(body: bytes, store: Store, *, is_result: bool) -> Views:
+    """The views of an answer, or of something else that is kept as it is."""
+    if not is_result:
+        text = KeptText(_decoded(memoryview(body)), store)
         return Views(text=text, json=text.data)
     parts = split(body)
-    text = KeptText(_text(parts), results)
-    return Views(text=text, json=results.store((parts.structured,)) if len(parts.structured) else text.data)
+    text = KeptText(_text(parts), store)
+    return Views(text=text, json=store((parts.structured,)) if len(parts.structured) else text.data)
 
 
 def _text(parts: Parts) -> Iterator[str]:
