@@ -28,7 +28,7 @@ from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import StoredHandles
-from trysquare.store.lazy import LazyDatabase
+from trysquare.store.lazy import LazyStates
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -153,29 +153,6 @@ class LazyHandles:
 
     def _handles(self) -> StoredHandles:
         return StoredHandles(self._state.needed_database())
-
-
-class LazyStates:
-    """State files by path, each opened once, and made only when something is written."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, LazyDatabase] = {}
-
-    def of_project(self, root: Path) -> LazyDatabase:
-        """The state of a project, which holds its flags and stored documents."""
-        return self._of(project_state(root))
-
-    def of_user(self) -> LazyDatabase:
-        """The state of the user, which holds what is not of one project."""
-        return self._of(user_state())
-
-    def close(self) -> None:
-        """Let go of every file that was opened."""
-        for database in self._known.values():
-            database.close()
-
-    def _of(self, path: Path) -> LazyDatabase:
-        return self._known.setdefault(path, LazyDatabase(path))
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:

@@ -83,7 +83,9 @@ def test_add_writes_the_entry_and_remove_takes_it_out_and_keeps_the_rest(run: Ru
 
 
 def test_add_makes_a_file_where_there_is_none_and_knows_addresses(run: Run, place: Place) -> None:
-    added = run("gateway", "add", "--url", "https://example.com/mcp", "--header", "X-Team=a", "--gateway", "new.json", "web")
+    added = run(
+        "gateway", "add", "--url", "https://example.com/mcp", "--header", "X-Team=a", "--gateway", "new.json", "web"
+    )
     assert added.code == 0, added.err
     written = json.loads((place.folder / "new.json").read_text(encoding="utf-8"))
     assert written["mcpServers"]["web"] == {
