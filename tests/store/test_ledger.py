@@ -113,9 +113,10 @@ def test_a_process_that_ends_in_order_leaves_no_journal_and_no_open_call(path: P
     reader.close()
 
 
-def test_after_a_kill_no_acknowledged_outcome_is_lost_and_open_calls_are_unknown(path: Path) -> None:
+@pytest.mark.parametrize("pace", ["work", "hasty"])
+def test_after_a_kill_no_acknowledged_outcome_is_lost_and_open_calls_are_unknown(path: Path, pace: str) -> None:
     for round in range(size(3, 40)):
-        acknowledged = dict(line.split()[::-1] for line in killed_after("work", path, 20 + 130 * round))
+        acknowledged = dict(line.split()[::-1] for line in killed_after(pace, path, 20 + 330 * round))
         reader = CallLedger(path)
         found = states(reader)
         reader.close()

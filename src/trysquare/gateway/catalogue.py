@@ -6,6 +6,7 @@ tool is refused, until a person approves it. What is shown keeps its order and i
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,8 @@ from trysquare.gateway.pinning import approved, described
 from trysquare.gateway.server import Definition, ServerEntry
 from trysquare.store.definitions import ServerRecord, StoredDefinitions
 from trysquare.store.lazy import Transactions
+
+logger = logging.getLogger("trysquare.gateway")
 
 OfferKind: TypeAlias = Literal["prompts", "resources", "templates"]
 
@@ -123,9 +126,14 @@ class Catalogue:
             after, notes = described(record, definitions)
             return after
 
-        before = self._record(server).definitions
+        before = self._record(server)
         known = self._change(server, change)
-        return Taken(changed=known.definitions != before, notes=notes, held=tuple(known.held.values()))
+        _log(server, notes, is_new=before.definitions is None)
+        for held in known.held.values():
+            if held != before.held.get(held.tool):
+                logger.warning("%s", held.refusal())
+        changed = known.definitions != before.definitions
+        return Taken(changed=changed, notes=notes, held=tuple(known.held.values()))
 
     def take_offer(self, server: str, kind: OfferKind, entries: Sequence[JsonObject]) -> bool:
         """Take in a server's prompts, resources or templates, and say whether they changed."""
@@ -173,6 +181,12 @@ class Catalogue:
         if changes != self._changes:
             self._changes = changes
             self._known.clear()
+
+
+def _log(server: str, notes: Sequence[str], *, is_new: bool) -> None:
+    """Tell the person at the log. What is odd about a server on first sight is worth more than a change of words."""
+    for note in notes:
+        logger.log(logging.WARNING if is_new else logging.INFO, "%s: %s", server, note)
 
 
 def _known(server: str, record: ServerRecord) -> _Known:
