@@ -131,6 +131,7 @@ class Scripted:
 
     modern: bool = False
     session: str | None = "s1"
+    capabilities: dict[str, Any] = field(default_factory=lambda: {"tools": {}})
     seen: list[tuple[str, dict[str, str], Any]] = field(default_factory=list[Any])
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
     """What answers a method of the protocol, or a method of HTTP where there is no body."""
@@ -166,10 +167,10 @@ class Scripted:
     def _result(self, method: str) -> dict[str, Any]:
         match method:
             case "server/discover":
-                return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+                return {"supportedVersions": ["2026-07-28"], "capabilities": self.capabilities}
             case "initialize":
                 info = {"name": "scripted", "version": "1"}
-                return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+                return {"protocolVersion": "2025-11-25", "capabilities": self.capabilities, "serverInfo": info}
             case "tools/call":
                 return text_result("done")
             case _:

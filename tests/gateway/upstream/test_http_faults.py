@@ -159,8 +159,17 @@ async def test_a_stream_that_goes_on_after_the_answer_holds_nobody_up(tmp_path: 
             await ended.wait()
 
 
-@pytest.mark.parametrize("body", [{"error": {"code": -32600, "message": "Session not found"}, "id": None}, {}])
-async def test_a_session_that_the_server_forgot_is_begun_anew(body: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, {"error": {"code": -32600, "message": "Session not found"}, "id": None}),
+        (404, {}),
+        (400, {"error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}, "id": None}),
+    ],
+)
+async def test_a_session_that_the_server_forgot_is_begun_anew(
+    status: int, body: dict[str, Any], tmp_path: Path
+) -> None:
     server = Scripted()
     async with reached(server, tmp_path) as fleet:
         await call(fleet)
@@ -168,7 +177,7 @@ async def test_a_session_that_the_server_forgot_is_begun_anew(body: dict[str, An
 
         async def only_new(request: Request) -> Response:
             if request.headers.get("mcp-session-id") != "s2":
-                return JSONResponse(body, status_code=404)
+                return JSONResponse(body, status_code=status)
             return JSONResponse(answer(json.loads(await request.body())["id"], text_result("again")))
 
         server.handlers["tools/call"] = only_new
@@ -329,3 +338,43 @@ def always_get(response: Callable[[Any], Response]) -> Handler:
         return response(request.headers)
 
     return respond
+
+
+async def test_a_modern_server_is_listened_to_again_after_its_stream_broke(tmp_path: Path) -> None:
+    server, changes = Scripted(modern=True), asyncio.Queue[str]()
+    server.capabilities = {"tools": {"listChanged": True}}
+    change = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    server.handlers["subscriptions/listen"] = always(lambda body: events(change))
+    async with reached(server, tmp_path, on_change=lambda _, kind: changes.put_nowait(kind)) as fleet:
+        await call(fleet)
+        with anyio.fail_after(20):
+            while len(server.of("subscriptions/listen")) < 2:
+                await changes.get()
+
+
+@pytest.mark.parametrize("as_stream", [False, True], ids=["json", "stream"])
+async def test_arguments_that_a_server_wants_in_headers_are_mirrored_there(as_stream: bool, tmp_path: Path) -> None:
+    server = Scripted(modern=True)
+    schema = {"type": "object", "properties": {"text": {"type": "string", "x-mcp-header": "Region"}}}
+    page = {"tools": [{"name": "echo", "inputSchema": schema}]}
+
+    async def choosy(request: Request) -> Response:
+        body = json.loads(await request.body())
+        if "mcp-param-region" not in request.headers:
+            refusal = {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32020, "message": "header is missing"}}
+            return JSONResponse(refusal, status_code=400)
+        return JSONResponse(answer(body["id"], text_result(request.headers["mcp-param-region"])))
+
+    def listed(body: Any) -> Response:
+        message = answer(body["id"], page)
+        return events(message) if as_stream else JSONResponse(message)
+
+    server.handlers |= {"tools/call": choosy, "tools/list": always(listed)}
+    async with reached(server, tmp_path) as fleet:
+        assert await call(fleet) == "hi"
+        assert await call(fleet) == "hi"
+        assert len(server.of("tools/call")) == 3
+    async with reached(server, tmp_path) as fleet:
+        await fleet.definitions("far")
+        assert await call(fleet) == "hi"
+    assert len(server.of("tools/call")) == 4

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import re
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, cast
 
 import httpx2
 import msgspec
 
+from trysquare.core.types import JsonObject
 from trysquare.gateway.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
 from trysquare.gateway.upstream.events import EventReader, TooLong
 from trysquare.gateway.upstream.handshake import MODERN
+from trysquare.gateway.upstream.http_headers import MirroredHeaders, modern_headers
 from trysquare.gateway.upstream.oauth import LoginLost
 from trysquare.gateway.upstream.sse import SseChannel
 from trysquare.gateway.upstream.web import Web, body_of, kind_of
@@ -23,9 +23,6 @@ from trysquare.gateway.upstream.web import Web, body_of, kind_of
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _POST_HEADERS: Final = {"accept": f"{_JSON}, {_EVENTS}", "content-type": _JSON}
-_NAMED: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-"""Requests whose subject the modern era names in a header."""
-_PLAIN_VALUE = re.compile(r"(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _OLD_SERVER = frozenset({400, 404, 405})
 """What a server of the transport before this one may answer to a POST."""
 _RESUMES = 5
@@ -33,7 +30,13 @@ _WAIT_SECONDS = 1.0
 _LONGEST_WAIT = 30.0
 _GOODBYE_SECONDS = 2.0
 _LONGEST_ERROR = 1024 * 1024
+_HEADER_MISMATCH = -32020
+_MOST_PAGES = 100
 _BROKEN = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, LoginLost)
+
+
+class _HeadersMissing(Exception):
+    """The server wants arguments in headers that we did not know of. It has refused the request."""
 
 
 class HttpChannel:
@@ -51,6 +54,8 @@ class HttpChannel:
         self._version: str | None = None
         self._session: str | None = None
         self._older: SseChannel | None = None
+        self._mirrored = MirroredHeaders()
+        self._listings: set[RequestId] = set()
 
     async def open(self, listener: Listener) -> None:
         self._listener = listener
@@ -120,17 +125,61 @@ class HttpChannel:
     async def _ask(self, outgoing: Outgoing, request_id: RequestId) -> None:
         """Send a request, and pass on what comes until its answer is there or cannot come any more."""
         await self._until_ready(outgoing)
-        try:
-            async with self._posted(outgoing) as response:
-                loss = await self._heard(outgoing, request_id, response)
-        except _BROKEN as error:
-            loss = self._web.failure(error)
-        except TooLong:
-            loss = self._too_long()
+        if outgoing.method == "tools/list":
+            self._listings.add(request_id)
+        loss = await self._exchanged(outgoing, request_id)
+        wait = _WAIT_SECONDS
+        while outgoing.method == "subscriptions/listen" and self._is_broken_off(loss, request_id):
+            # To listen again does no harm, and proxies like to end streams on which little is said.
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST_WAIT)
+            loss = await self._exchanged(outgoing, request_id)
         self._posts.pop(request_id, None)
+        self._listings.discard(request_id)
         if loss is not None and self._listener is not None:
             # Does nothing where the answer is there.
             self._listener.lose(loss, request_id)
+
+    def _is_broken_off(self, loss: Loss | None, request_id: RequestId) -> bool:
+        return loss is not None and loss.status is None and self._is_awaited(request_id)
+
+    async def _exchanged(self, outgoing: Outgoing, request_id: RequestId) -> Loss | None:
+        """One POST and what it brings; why there is no answer, if there is none."""
+        try:
+            try:
+                return await self._attempted(outgoing, request_id)
+            except _HeadersMissing:
+                await self._learn_headers(outgoing)
+                return await self._attempted(outgoing, request_id)
+        except _BROKEN as error:
+            return self._web.failure(error)
+        except TooLong:
+            return self._too_long()
+
+    async def _attempted(self, outgoing: Outgoing, request_id: RequestId) -> Loss | None:
+        async with self._posted(outgoing) as response:
+            return await self._heard(outgoing, request_id, response)
+
+    async def _learn_headers(self, refused: Outgoing) -> None:
+        """Find out which arguments belong in headers."""
+        params: JsonObject = {"_meta": msgspec.json.decode(refused.body)["params"].get("_meta", {})}
+        for page in range(_MOST_PAGES):
+            body = msgspec.json.encode({"jsonrpc": "2.0", "id": f"h{page}", "method": "tools/list", "params": params})
+            async with self._posted(Outgoing(body=body, method="tools/list")) as response:
+                cursor = self._mirrored.learn(await self._last_message(response))
+            if cursor is None:
+                break
+            params["cursor"] = cursor
+        self._mirrored.is_listed = True
+
+    async def _last_message(self, response: httpx2.Response) -> bytes:
+        if kind_of(response) != _EVENTS:
+            return await body_of(response, self._config.max_line) or b""
+        reader, last = EventReader(self._config.max_line), b""
+        async for chunk in response.aiter_bytes():
+            for event in reader.feed(chunk):
+                last = event.data
+        return last
 
     async def _until_ready(self, outgoing: Outgoing) -> None:
         if self._ready is not None and outgoing.method != "notifications/initialized":
@@ -144,7 +193,7 @@ class HttpChannel:
         if outgoing.method == "initialize":
             return {}
         if outgoing.method is not None and (self._version == MODERN or outgoing.method == "server/discover"):
-            return _modern_headers(outgoing.method, outgoing.name)
+            return {**modern_headers(outgoing.method, outgoing.name), **self._mirrored.of(outgoing)}
         return self._session_headers()
 
     def _session_headers(self) -> dict[str, str]:
@@ -169,6 +218,8 @@ class HttpChannel:
         return Loss(reason="The server's response does not hold the answer.")
 
     def _hear(self, message: bytes, about: RequestId | None) -> None:
+        if about in self._listings and self._version == MODERN:
+            self._mirrored.notice(message)
         if self._listener is not None and message:
             self._listener.hear(message, about)
 
@@ -223,16 +274,23 @@ class HttpChannel:
 
     async def _refused(self, outgoing: Outgoing, request_id: RequestId, response: httpx2.Response) -> Loss | None:
         body = await body_of(response, _LONGEST_ERROR) if kind_of(response) == _JSON else None
-        if response.status_code == 404 and self._session is not None and self._version is not None:
+        if self._is_session_lost(response.status_code, body or b""):
             self._lose_session(request_id)
             return None
-        answer = None if body is None else _error_answer(body, request_id)
-        if answer is not None:
-            self._hear(answer, request_id)
+        error = None if body is None else _error_of(body)
+        if error is not None:
+            if error.get("code") == _HEADER_MISMATCH and outgoing.name and not self._mirrored.is_listed:
+                raise _HeadersMissing
+            self._hear(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}), request_id)
             return None
         if outgoing.method == "initialize" and response.status_code in _OLD_SERVER:
             return await self._fall_back(outgoing, self._web.refusal(response))
         return self._web.refusal(response)
+
+    def _is_session_lost(self, status: int, body: bytes) -> bool:
+        """Servers should say 404 to a session that they do not know; many say 400, and why in words."""
+        has_session = self._session is not None and self._version is not None
+        return has_session and (status == 404 or (status == 400 and b"session" in body.lower()))
 
     async def _fall_back(self, outgoing: Outgoing, refusal: Loss) -> Loss | None:
         """Try the transport before this one, as its servers know no POST to their address."""
@@ -301,21 +359,6 @@ class HttpChannel:
             pass
 
 
-def _modern_headers(method: str, name: str | None) -> Mapping[str, str]:
-    """What the modern era says of a request in headers, for those who pass it on without reading it."""
-    headers = {"mcp-protocol-version": MODERN, "mcp-method": method}
-    if name is not None and method in _NAMED:
-        headers["mcp-name"] = _header_value(name)
-    return headers
-
-
-def _header_value(text: str) -> str:
-    """A text as a header can hold it; in base64 where it could not stand there as it is."""
-    if not text or _PLAIN_VALUE.fullmatch(text):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
-
-
 def _continued(reader: EventReader, most_bytes: int) -> EventReader:
     """A reader for the stream that goes on after another."""
     fresh = EventReader(most_bytes)
@@ -323,16 +366,14 @@ def _continued(reader: EventReader, most_bytes: int) -> EventReader:
     return fresh
 
 
-def _error_answer(body: bytes, request_id: RequestId) -> bytes | None:
-    """An error of the protocol that came with a status, as the answer to our request; None for any other body.
+def _error_of(body: bytes) -> JsonObject | None:
+    """An error of the protocol that came with a status; None for any other body.
 
-    Servers that refuse a request before they read it do not know its id.
+    Servers that refuse a request before they read it do not know its id, so that it cannot be passed on as it is.
     """
     try:
         found: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    error = cast(dict[str, Any], found).get("error") if isinstance(found, dict) else None
-    if not isinstance(error, dict) or "code" not in error:
-        return None
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+    error = cast(JsonObject, found).get("error") if isinstance(found, dict) else None
+    return cast(JsonObject, error) if isinstance(error, dict) and "code" in error else None
