@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import anyio
 import pytest
 
-from tests.gateway.toys import ERAS, AskedLater, Person, called_by, hear_nothing, say, text_of, toy, words
+from tests.gateway.toys import ERAS, AskedLater, Person, SlowPerson, called_by, hear_nothing, say, text_of, toy, words
 from trysquare.core.client_requests import Question
-from trysquare.core.errors import InputRequired
+from trysquare.core.errors import InputRequired, ToolError
 from trysquare.gateway.fleet import open_fleet
 
 
@@ -35,8 +37,10 @@ async def test_folders_are_told_only_over_a_connection_of_the_caller_alone() -> 
     servers = {"shared": toy("shared"), "own": toy("own", sharing="caller")}
     async with open_fleet(servers, on_change=hear_nothing) as fleet:
         own = await words(fleet, "roots", server="own", context=called_by(Person()))
+        early = await words(fleet, "early_roots", server="own", context=called_by(Person()))
         capabilities = await words(fleet, "capabilities", server="shared", context=called_by(Person()))
     assert json.loads(own) == {"roots": [{"uri": "file:///work"}]}
+    assert json.loads(early) == [{"roots": [{"uri": "file:///work"}]}]
     assert sorted(json.loads(capabilities)) == ["elicitation", "sampling"]
 
 
@@ -83,10 +87,25 @@ async def test_a_server_that_dies_while_a_person_thinks_is_told_when_the_call_co
     async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
         with pytest.raises(InputRequired):
             await say(fleet, "ask", context=called_by(person))
-        with pytest.raises(Exception, match="ended by SIGKILL"):
+        with pytest.raises(ToolError, match="ended by SIGKILL"):
             await say(fleet, "kill")
-        with pytest.raises(Exception, match="may or may not have taken effect"):
+        with pytest.raises(ToolError, match="may or may not have taken effect"):
             await say(fleet, "ask", context=called_by(person))
+
+
+async def test_a_server_that_dies_while_the_client_asks_is_told_at_once() -> None:
+    person = SlowPerson()
+    async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
+        pid = int(await words(fleet, "pid"))
+
+        async def kill_it() -> None:
+            await person.is_asked.wait()
+            os.kill(pid, signal.SIGKILL)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(kill_it)
+            with anyio.fail_after(20), pytest.raises(ToolError, match="ended by SIGKILL"):
+                await say(fleet, "ask", context=called_by(person))
 
 
 async def test_a_person_who_cannot_be_asked_is_told_to_the_server() -> None:

@@ -109,6 +109,19 @@ class Person:
         return ClientAnswer(action="accept", content=contents[request.needs])
 
 
+class SlowPerson(Person):
+    """A person who is shown the question and never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = anyio.Event()
+
+    async def request(self, requests: Sequence[ClientRequest]) -> dict[str, ClientAnswer]:
+        self.is_asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError("nobody wakes up from this")
+
+
 class AskedLater(Person):
     """A caller of the 2026 era: a question ends the call, and the client calls again with the answer."""
 

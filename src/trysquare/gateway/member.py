@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +29,7 @@ Admit: TypeAlias = Callable[[ServerConfig], None]
 _SHORT_LIFE = 1.0
 """A server that ends sooner than this after its start without having answered anything has failed to start."""
 _ANYBODY = ""
+_UNANSWERED = (Refused, Lost, Unreachable, TimeoutError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,15 +117,20 @@ class Member:
     async def subscribe(self, uri: str, context: CallContext) -> None:
         """Have changes of a resource told, from now on and after every new start."""
         session = await self.session(context)
+        try:
+            await session.subscribe(uri)
+        except _UNANSWERED as error:
+            raise failures.not_sent(self.config.name, Loss(reason=str(error) or "It did not answer.")) from None
         self._subscribed.add(uri)
-        await self._told(session.subscribe(uri))
 
     async def unsubscribe(self, uri: str) -> None:
         """Have them told no more."""
         self._subscribed.discard(uri)
         for session in list(self._sessions.values()):
             if session.is_usable:
-                await self._told(session.unsubscribe(uri))
+                # A server that cannot be told either has gone or knows nothing of it.
+                with suppress(*_UNANSWERED):
+                    await session.unsubscribe(uri)
 
     async def retire(self) -> None:
         """End it once the calls that are under way have come to their end."""
@@ -233,8 +240,10 @@ class Member:
         self._breaker.succeed()
         self.version, self.greeting = session.greeting.version, session.greeting
         self._sessions[key] = session
-        for uri in self._subscribed:
-            await self._told(session.subscribe(uri))
+        for uri in sorted(self._subscribed):
+            # What is no longer there to be subscribed to must not keep the server from being used.
+            with suppress(*_UNANSWERED):
+                await session.subscribe(uri)
         self._sleep_later(key, session)
         self._on_change(self.config.name, "connected")
         return session
@@ -299,12 +308,6 @@ class Member:
         """Look again later: parked calls end by themselves, and tell nobody."""
         asyncio.get_running_loop().call_later(_SHORT_LIFE, self._quiet.set)
 
-    async def _told(self, request: Coroutine[Any, Any, None]) -> None:
-        try:
-            await request
-        except (Refused, Lost, Unreachable, TimeoutError) as error:
-            raise failures.not_sent(self.config.name, Loss(reason=str(error) or "It did not answer.")) from None
-
 
 class _CannotConnect(Exception):
     """No session came about."""
@@ -321,9 +324,12 @@ class _CannotConnect(Exception):
 
 
 def _introduction(config: ServerConfig, context: CallContext) -> Introduction:
-    """What we say that we can do. A connection that callers share cannot tell the folders of one of them."""
+    """What we say that we can do. A connection that callers share cannot tell the folders of one of them.
+
+    Questions and texts for a model come only during a call; one whose client cannot answer them is told so then.
+    """
     from trysquare import __version__
 
-    offered = [name for name in CAPABILITIES if context.offers(name)]
-    names = offered if config.sharing == "caller" else ["elicitation", "sampling"]
+    tells_roots = config.sharing == "caller" and context.offers("roots")
+    names = [name for name in CAPABILITIES if name != "roots" or tells_roots]
     return Introduction(name="trysquare", version=__version__, capabilities=capability_object(names))

@@ -92,8 +92,8 @@ def _start_guardian(token: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        # Without our variables, lest a guardian of ours is ended as somebody else's stray.
-        env={},
+        # Without a token, lest it is ended as a stray by the guardian of whoever started us.
+        env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
         cwd="/",
         start_new_session=True,
     )

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from trysquare.core.client_requests import Answer as ClientAnswer
 from trysquare.core.client_requests import ClientRequest
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ToolError
+from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway import failures
@@ -80,7 +81,9 @@ class Call:
         while True:
             try:
                 await self._settled(context)
-            except (asyncio.CancelledError, ToolError):
+            except InputRequired:
+                raise
+            except BaseException:
                 self.abandon()
                 raise
             answer = await self._answer()
@@ -138,12 +141,26 @@ class Call:
         try:
             params = frames.decode_object(request.params)
             question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
-            answers = await context.request(question)
+            answers = await self._asked_meanwhile(question, context)
         except (CannotAsk, NotAFrame, ToolError) as error:
             self.session.connection.refuse(request, frames.METHOD_NOT_FOUND, str(error))
         else:
-            self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
+            if answers is not None:
+                self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
         self._asked += 1
+
+    async def _asked_meanwhile(
+        self, question: ClientRequest, context: CallContext
+    ) -> Mapping[str, ClientAnswer] | None:
+        """What the client answers; None if the server has ended before, since nobody wants to know then."""
+        asking = asyncio.ensure_future(context.request(question))
+        ending = asyncio.ensure_future(self.exchange.settled())
+        try:
+            await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+            ending.cancel()
 
     async def _answer(self) -> Answer | None:
         """The answer, or None if it is a question of the modern era."""

@@ -21,6 +21,7 @@ from trysquare.gateway.upstream.handshake import Greeting, Introduction, shake_h
 CAPABILITIES: Final[tuple[Capability, ...]] = ("elicitation", "sampling", "roots")
 _LISTS: Final = ("tools", "prompts", "resources")
 _LIST_CHANGES: Final = {f"notifications/{kind}/list_changed": kind for kind in _LISTS}
+_MAX_EARLY = 16
 _ALIVE_SECONDS = 5.0
 """How long a server that let a call run out of time has to show that it is alive."""
 
@@ -47,6 +48,8 @@ class Session:
         self._on_change = on_change
         self._on_lost = on_lost
         self._calls: dict[RequestId, Call] = {}
+        self._early: list[ServerRequest] = []
+        """What the server asked its only caller before there was a call."""
         self._stamps: dict[tuple[bool, ...], bytes] = {}
         self._listening: Exchange | None = None
         self._subscribed: set[str] = set()
@@ -60,8 +63,9 @@ class Session:
 
     @property
     def is_free(self) -> bool:
-        """Whether no call is under way."""
-        return not self._calls
+        """Whether no request is under way, but for the one that is never answered."""
+        is_listening = self._listening is not None and self.connection.awaits(self._listening.id)
+        return self.connection.under_way <= is_listening
 
     async def start(self, version: str | None) -> None:
         """Open the channel and shake hands. Raises `Unreachable`."""
@@ -85,6 +89,8 @@ class Session:
         """Send a call's request. Raises `Unreachable` where nothing was sent."""
         exchange = self.connection.begin(call.request.method, params, name=call.request.about or None)
         self._calls[exchange.id] = call
+        exchange.questions.extend(self._early)
+        self._early.clear()
         return exchange
 
     def end(self, call: Call) -> None:
@@ -114,18 +120,19 @@ class Session:
     async def subscribe(self, uri: str) -> None:
         """Have the server tell when a resource changes."""
         self._subscribed.add(uri)
-        if self.greeting.is_modern:
-            self._listen()
-        else:
-            await self.connection.request("resources/subscribe", {"uri": uri}, seconds=self.config.timeout)
+        await self._subscription_changed("resources/subscribe", uri)
 
     async def unsubscribe(self, uri: str) -> None:
         """Have it told no more."""
         self._subscribed.discard(uri)
+        await self._subscription_changed("resources/unsubscribe", uri)
+
+    async def _subscription_changed(self, method: str, uri: str) -> None:
+        self.last_used = asyncio.get_running_loop().time()
         if self.greeting.is_modern:
             self._listen()
         else:
-            await self.connection.request("resources/unsubscribe", {"uri": uri}, seconds=self.config.timeout)
+            await self.connection.request(method, {"uri": uri}, seconds=self.config.timeout)
 
     def notice(self, method: str, params: msgspec.Raw) -> None:
         if method in _LIST_CHANGES:
@@ -140,6 +147,9 @@ class Session:
         subjects = {call.context.principal.subject for call in calls if call.context is not None}
         if len(subjects) == 1:
             calls[-1].ask(request)
+            return
+        if not calls and self.config.sharing == "caller" and len(self._early) < _MAX_EARLY:
+            self._early.append(request)
             return
         why = "No call is under way that the question could belong to." if not calls else _AMBIGUOUS
         for call in calls:
