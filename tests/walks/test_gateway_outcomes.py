@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -83,7 +82,7 @@ async def test_a_call_with_a_key_is_not_sent_again_after_the_gateway_was_killed(
         await server.send(request(2, "hang", "", request_key="lost"))
         with anyio.fail_after(60):
             while not ledger_of(tmp_path)["hang", "sending"]:
-                await asyncio.sleep(0)
+                await ask(server, request(3, "echo", ""))
         told = await ask(server, request(4, "hang", "", request_key="lost"))
         assert "still running" in told["content"][0]["text"]
     async with serving(tmp_path) as server:
