@@ -12,12 +12,11 @@ import anyio
 
 from trysquare.core.context import CallContext
 from trysquare.core.types import JsonObject
-from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.member import Admit, Member, OpenChannel, ServerStatus
 from trysquare.gateway.parking import PARKED_SECONDS, ParkingLot
 from trysquare.gateway.server import Definition, ServerConfig
-from trysquare.gateway.upstream import frames
+from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.call import Request
 from trysquare.gateway.upstream.channels import open_channel
 from trysquare.gateway.upstream.handshake import Greeting

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
-from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
 from trysquare.gateway.breaker import Breaker
 from trysquare.gateway.parking import ParkingLot, call_key
 from trysquare.gateway.server import ServerConfig
+from trysquare.gateway.upstream import failures
 from trysquare.gateway.upstream.call import Call, Request
 from trysquare.gateway.upstream.channel import Channel, Loss, Unreachable
 from trysquare.gateway.upstream.connection import Lost, Refused

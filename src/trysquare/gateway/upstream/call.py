@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from trysquare.core.client_requests import Answer as ClientAnswer
 from trysquare.core.client_requests import ClientRequest
@@ -13,16 +13,13 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway import failures
 from trysquare.gateway.answer import Answer
-from trysquare.gateway.upstream import frames
+from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest
 from trysquare.gateway.upstream.frames import NotAFrame, open_result
 from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
-
-if TYPE_CHECKING:
-    from trysquare.gateway.upstream.session import Session
+from trysquare.gateway.upstream.session import Session
 
 MAX_ROUNDS = 16
 """How often a server may ask back in one call."""
@@ -101,7 +98,8 @@ class Call:
         self.exchange.wake()
 
     def _send(self, context: CallContext) -> None:
-        self._exchange = self.session.begin(self, self._params(context))
+        about = self.request.about or None
+        self._exchange = self.session.begin(self, self.request.method, self._params(context), about)
 
     def _params(self, context: CallContext) -> bytes:
         meta = self.session.stamp_for(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,7 +13,6 @@ from trysquare.core.context import CallContext
 from trysquare.core.types import JsonObject
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream import frames
-from trysquare.gateway.upstream.call import Call
 from trysquare.gateway.upstream.channel import Channel, Loss, RequestId, Unreachable
 from trysquare.gateway.upstream.connection import Connection, Exchange, Lost, Refused, ServerRequest
 from trysquare.gateway.upstream.handshake import Greeting, Introduction, shake_hands, stamp
@@ -24,6 +23,29 @@ _LIST_CHANGES: Final = {f"notifications/{kind}/list_changed": kind for kind in _
 _MAX_EARLY = 16
 _ALIVE_SECONDS = 5.0
 """How long a server that let a call run out of time has to show that it is alive."""
+
+
+class UnderWay(Protocol):
+    """A call as its session sees it."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request under way."""
+        ...
+
+    @property
+    def context(self) -> CallContext | None:
+        """Whose call it is."""
+        ...
+
+    @property
+    def notes(self) -> list[str]:
+        """What its caller should know of how the answer came about."""
+        ...
+
+    def ask(self, request: ServerRequest) -> None:
+        """Have the caller asked."""
+        ...
 
 
 class Session:
@@ -47,7 +69,7 @@ class Session:
         self._own = own
         self._on_change = on_change
         self._on_lost = on_lost
-        self._calls: dict[RequestId, Call] = {}
+        self._calls: dict[RequestId, UnderWay] = {}
         self._early: list[ServerRequest] = []
         """What the server asked its only caller before there was a call."""
         self._stamps: dict[tuple[bool, ...], bytes] = {}
@@ -85,22 +107,22 @@ class Session:
         self.connection.lose(Loss(reason="The gateway has ended its connection."))
         await self.connection.channel.close()
 
-    def begin(self, call: Call, params: bytes) -> Exchange:
+    def begin(self, call: UnderWay, method: str, params: bytes, about: str | None) -> Exchange:
         """Send a call's request. Raises `Unreachable` where nothing was sent."""
-        exchange = self.connection.begin(call.request.method, params, name=call.request.about or None)
+        exchange = self.connection.begin(method, params, name=about)
         self._calls[exchange.id] = call
         exchange.questions.extend(self._early)
         self._early.clear()
         return exchange
 
-    def end(self, call: Call) -> None:
+    def end(self, call: UnderWay) -> None:
         """Wait no more for a call."""
         self.last_used = asyncio.get_running_loop().time()
         self.answered += 1
         self._calls.pop(call.exchange.id, None)
         self.connection.end(call.exchange)
 
-    def suspect(self, call: Call) -> None:
+    def suspect(self, call: UnderWay) -> None:
         """Take back a call that ran out of time, and have the server show that it is alive."""
         self.end(call)
         if self.config.transport == "stdio" and self._suspicion is None:
