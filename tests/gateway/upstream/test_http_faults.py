@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 
 from tests.gateway.remote_servers import Handler, Scripted, answer, channels, listening, remote, text_result
 from tests.gateway.toys import hear_nothing, say, words
+from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.gateway.fleet import Fleet, open_fleet
 from trysquare.gateway.secrets import FileSecrets
@@ -221,6 +222,22 @@ async def test_what_is_no_answer_ends_the_call_and_the_next_one_works(
         assert error.fields["outcome"] == outcome
         del server.handlers["tools/call"]
         assert await call(fleet) == "done"
+
+
+@ERAS
+@pytest.mark.parametrize("as_stream", [False, True], ids=["json", "stream"])
+async def test_a_large_answer_arrives_whole(modern: bool, as_stream: bool, tmp_path: Path) -> None:
+    server, text = Scripted(modern=modern), "Grüße " * size(500_000, 8_000_000)
+
+    def large(body: Any) -> Response:
+        message = answer(body["id"], text_result(text))
+        return events(message) if as_stream else JSONResponse(message)
+
+    server.handlers["tools/call"] = always(large)
+    async with reached(server, tmp_path) as fleet:
+        with anyio.fail_after(60):
+            assert await words(fleet, "echo", "hi", server="far") == text
+    assert len(server.of("tools/call")) == 1
 
 
 @ERAS

@@ -123,7 +123,9 @@ class Connection:
         self.channel = channel
         self._observer = observer
         self._exchanges: dict[RequestId, Exchange] = {}
-        self._opening: set[asyncio.Task[None]] = set()
+        self._opening: dict[asyncio.Task[None], RequestId | None] = {}
+        """Large messages that are being taken apart, and on whose stream they came."""
+        self._late_losses: dict[RequestId, Loss] = {}
         self._last_id = 0
         self.loss: Loss | None = None
         self.heard = 0
@@ -192,7 +194,7 @@ class Connection:
         self.heard += 1
         if len(message) > frames.LARGE:
             task = asyncio.ensure_future(self._hear_large(message, about))
-            self._opening.add(task)
+            self._opening[task] = about
             task.add_done_callback(self._opened)
             return
         try:
@@ -209,21 +211,29 @@ class Connection:
             self.ignored += 1
 
     def _opened(self, task: asyncio.Task[None]) -> None:
-        self._opening.discard(task)
+        about = self._opening.pop(task)
+        if about in self._late_losses:
+            self.lose(self._late_losses.pop(about), about)
         if self.loss is not None and not self._opening:
             self._give_up(self.loss)
 
     def lose(self, loss: Loss, request_id: RequestId | None = None) -> None:
         if request_id is not None:
-            exchange = self._exchanges.pop(request_id, None)
-            if exchange is not None:
-                exchange.settle(loss)
-            return
-        if self.loss is None:
+            self._lose_one(loss, request_id)
+        elif self.loss is None:
             self.loss = loss
             if not self._opening:
                 self._give_up(loss)
             self._observer.lost(loss)
+
+    def _lose_one(self, loss: Loss, request_id: RequestId) -> None:
+        if request_id in self._opening.values():
+            # The answer may be in what has come and is not yet read.
+            self._late_losses[request_id] = loss
+            return
+        exchange = self._exchanges.pop(request_id, None)
+        if exchange is not None:
+            exchange.settle(loss)
 
     def _give_up(self, loss: Loss) -> None:
         """Tell every request that it gets no answer; those go first that came before the end."""

@@ -228,10 +228,11 @@ class HttpChannel:
         reader = EventReader(self._config.max_line)
         broken = await self._read_events(reader, response, request_id)
         for _ in range(_RESUMES):
-            can_resume = self._version != MODERN and reader.last_id is not None
-            if not can_resume or not self._is_awaited(request_id):
+            if self._version == MODERN or reader.last_id is None or not self._is_awaited(request_id):
                 break
             await asyncio.sleep(_WAIT_SECONDS if reader.retry_seconds is None else reader.retry_seconds)
+            if not self._is_awaited(request_id):
+                break
             broken = await self._resume(reader, request_id)
         return broken or Loss(reason="The server ended its response without the answer.")
 
