@@ -175,10 +175,10 @@ def test_switched_off_servers_are_known_and_not_served(tmp_path: Path) -> None:
 
 
 def test_settings_of_ours_hold_for_all_servers_unless_one_says_otherwise(tmp_path: Path) -> None:
-    entries = {"a": {"command": "a"}, "b": {"command": "b", "x-trysquare": {"idle": 5}}}
-    config = read(tmp_path, {"x-trysquare": {"idle": 60, "start_timeout": 3}, "mcpServers": entries})
+    entries = {"a": {"command": "a"}, "b": {"command": "b", "timeout": 7, "x-trysquare": {"idle": 5}}}
+    config = read(tmp_path, {"x-trysquare": {"idle": 60, "timeout": 3}, "mcpServers": entries})
     found = [entry for entry in config.servers.values() if isinstance(entry, ServerConfig)]
-    assert [(entry.idle, entry.start_timeout) for entry in found] == [(60.0, 3.0), (5.0, 3.0)]
+    assert [(entry.idle, entry.timeout) for entry in found] == [(60.0, 3.0), (5.0, 7.0)]
 
 
 def test_a_wrong_entry_is_named_with_its_line_and_the_rest_serve(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ def read_settings(fields: Fields, common: Fields | None) -> dict[str, Any]:
     """The settings of one server, by the names that `ServerConfig` has for them; its own before the common ones."""
     own = fields.inner(SETTINGS_KEY)
     return {
-        **_of_clients(fields),
         **(_own(common) if common is not None else {}),
+        **_of_clients(fields),
         **(_own(own) if own is not None else {}),
     }
 
