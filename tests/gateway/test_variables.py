@@ -18,7 +18,7 @@ VALUES = st.text(max_size=10)
 
 def variables(env: dict[str, str], secrets: dict[str, str] | None = None, **defaults: str) -> Variables:
     kept = secrets or {}
-    return Variables(env=env, secrets=kept.get, workspace=Path("/work/shop"), input_defaults=defaults)
+    return Variables(env=env, secrets=kept.get, workspace=Path("/home/ada/shop"), input_defaults=defaults)
 
 
 @given(st.text())
@@ -74,7 +74,7 @@ def test_any_text_is_filled_in_or_refused(text: str) -> None:
         ("${keyring:github}", "from the keyring"),
         ("${keyring:none:-x}", "x"),
         ("${userHome}/x", "/home/me/x"),
-        ("${workspaceFolder}|${workspaceFolderBasename}", "/work/shop|shop"),
+        ("${workspaceFolder}|${workspaceFolderBasename}", "/home/ada/shop|shop"),
         ("a${/}b${pathSeparator}c", "a/b/c"),
         ("$HOME $ {HOME} ${", "$HOME $ {HOME} ${"),
         ("$${HOME}", "${HOME}"),
