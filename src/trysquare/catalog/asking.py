@@ -12,11 +12,20 @@ from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, TIMES, Meant, lon
 from trysquare.catalog.words import SAYS_NOTHING, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
-_FILE_NAME = re.compile(r"[\w\-]+\.[a-z][a-z0-9]{1,4}")
+_FILE_NAME = re.compile(
+    r"[\w\-.]+\.(?:txt|md|pdf|docx?|xlsx?|pptx?|csv|json|ya?ml|xml|html?|py|js|ts|css|png|jpe?g|gif|zip|log|ini|toml|cfg|sql|sh)"
+)
+_ADDRESS = re.compile(r"(?:www\.)?[\w\-]+\.(?:com|org|net|io|dev|edu|gov|eu|de|uk|fr)(?:\.\w+)?")
 _BEFORE_ASIDES = "about after around at before by for from in into of on since until with"
 _PREPOSITIONS = frozenset(_BEFORE_ASIDES.split())
 _PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
 _SOMEBODY = stem("somebody")
+_OPENINGS = (
+    "what which who whose where when why how is are was were am do does did has have had can could will would may might"
+    " should any show"
+)
+_QUESTIONS = frozenset(_OPENINGS.split())
+_AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.3
 _UNKNOWN_SHARE = 0.9
 """A word that no tool knows counts less against a tool: people tell more than what they look for."""
@@ -63,12 +72,18 @@ def asked(query: str) -> list[Asked]:
     return things
 
 
+def is_question(query: str) -> bool:
+    """Whether somebody wants to know something, and nothing shall be changed."""
+    first = next(iter(split_words(query)), "")
+    return first in _QUESTIONS
+
+
 def _words(query: str) -> list[_Word]:
     words: list[_Word] = []
     aside = False
     for token in _TOKEN.findall(query):
         for text in _parts(token):
-            is_name = bool(words) and token[:1].isupper()
+            is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
             said = _SOMEBODY if is_name or text in _PEOPLE else stem(text)
             words.append(
                 _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
@@ -77,10 +92,17 @@ def _words(query: str) -> list[_Word]:
     return words
 
 
+def _begins_with_name(query: str) -> bool:
+    second = split_words(query)[1:2]
+    return bool(second) and second[0] in _AFTER_NAMES and not is_question(query)
+
+
 def _parts(token: str) -> list[str]:
     """The words of a token: a file's name is about a file, and `stand-up` may be known as one word."""
     if _FILE_NAME.fullmatch(token):
         return ["file"]
+    if _ADDRESS.fullmatch(token):
+        return ["website"]
     words = split_words(token)
     joined = "".join(words)
     return [joined] if len(words) > 1 and "-" in token and said_as((stem(joined),)) else words
@@ -112,7 +134,7 @@ def _single(word: _Word) -> Asked | None:
         return None
     weight = _weight(word)
     unknown = _SLIGHT if word.is_name else weight * _UNKNOWN_SHARE
-    if word.is_first and weight > _SLIGHT:
+    if word.is_first and weight == _PLAIN:
         unknown = _UNKNOWN_DEED
     meant = said_as((word.stem,))
     return Asked(term=word.stem, own=(word.stem,), stands_for=meant, weight=weight, unknown_weight=unknown)

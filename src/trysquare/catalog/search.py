@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import is_
 
-from trysquare.catalog.asking import Asked, asked
+from trysquare.catalog.asking import Asked, asked, is_question
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.everyday import Meant, said_nearly
 from trysquare.catalog.schema_parts import as_list, properties_of
@@ -20,22 +20,28 @@ from trysquare.core.types import JsonObject
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
-_LEAST_COVERAGE = 0.22
-"""The share of a query's weight that the best tool must meet; below it the honest answer is that nothing fits."""
+_LEAST_SHARE_MET = 0.3
+"""The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
+_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.55, 0.18
+"""Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
 _PASSING = 0.8
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
 """Tools that are counted as if they were there: in a set of two, every term would stand in half of them."""
 _SAID_NEARNESS = 0.6
 """What people say is near to what tools are described with, and not the same."""
-_GUESSED = 0.8
+_GUESSED = 0.95
 """A word that was probably misspelt; it may as well be another one."""
 _FURTHER = 0.7
 """A tool that meets a word in a second way is a better match, but not twice as good a one."""
 _LEAST_SHARE = 0.75
 """Verbs of nearly every request tell little about whether a tool fits, but much about which one does."""
-_BESIDE = 0.5
-"""The share of the needed coverage that is enough beside a tool that fits."""
+_BESIDE = 0.4
+"""The share of the best tool's coverage that is enough beside it."""
+_TELLING = 1.2
+_READING = frozenset(
+    ("get", "list", "read", "search", "find", "describe", "check", "show", "retrieve", "query", "view")
+)
 _EXACT = 1_000.0
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
@@ -54,6 +60,8 @@ class _Document:
     tool: Tool
     weights: Mapping[str, float]
     length: float
+    telling: float
+    """What its score is worth where somebody asks a question: a tool that only tells something is likelier."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,13 +128,20 @@ class SearchIndex:
         """The names that meet enough of a query, each with its score; the exact name above all."""
         wanted = self._wanted(query)
         scores, coverage = self._scores(wanted)
-        least = _LEAST_COVERAGE * sum(one.weight for one in wanted)
-        # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
-        if max(coverage.values(), default=0.0) >= least:
-            least *= _BESIDE
+        least = self._least(wanted, max(coverage.values(), default=0.0))
         fitting = {name: score for name, score in scores.items() if coverage[name] >= least}
+        if is_question(query):
+            fitting = {name: score * self._documents[name].telling for name, score in fitting.items()}
         exact = self._names.get(_folded(query), [])
         return {**fitting, **{name: _EXACT + scores.get(name, 0.0) for name in exact}}
+
+    def _least(self, wanted: Sequence[_Wanted], best: float) -> float:
+        """The coverage that a tool needs: out of reach where not even the best one is sure enough to be shown."""
+        whole = sum(one.weight for one in wanted)
+        is_most = best >= _LEAST_SHARE_MET * whole
+        is_much = best >= _LEAST_MET * self._rarity("") and best >= _LEAST_SHARE_OF_MUCH * whole
+        # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
+        return _BESIDE * best if is_most or is_much else math.inf
 
     def _wanted(self, query: str) -> list[_Wanted]:
         """Each thing that a query asks for: what it weighs, and the known terms that stand for it."""
@@ -228,7 +243,8 @@ def _document(tool: Tool) -> _Document:
         for term in terms(text):
             weights[term] = weights.get(term, 0.0) + weight
             length += weight
-    return _Document(tool=tool, weights=weights, length=max(length, 1.0))
+    telling = _TELLING if _READING & set(split_words(tool.name)) else 1.0
+    return _Document(tool=tool, weights=weights, length=max(length, 1.0), telling=telling)
 
 
 def _fields(tool: Tool) -> Iterator[tuple[str, float]]:

@@ -39,6 +39,21 @@ def read_requests() -> list[Request]:
     return [_request(line, kind) for kind in KINDS for line in _lines(_HERE / f"{kind}.txt")]
 
 
+def read_practice() -> list[Request]:
+    """More requests to tune on, for each tool and for none."""
+    return _read_extra("practice")
+
+
+def read_other_requests() -> list[Request]:
+    """Requests by another hand, written from the servers alone: all of them are only measured."""
+    return _read_extra("other")
+
+
+def _read_extra(name: str) -> list[Request]:
+    kinds: tuple[Kind, ...] = ("everyday", "impossible")
+    return [_request(line, kind) for kind in kinds for line in _lines(_HERE / f"{name}_{kind}.txt")]
+
+
 def read_servers() -> dict[str, list[Definition]]:
     """The tools of each server."""
     return {path.stem: _definitions(path) for path in sorted((_HERE / "servers").glob("*.txt"))}
