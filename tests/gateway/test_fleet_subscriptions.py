@@ -47,6 +47,29 @@ async def test_a_change_is_told_and_so_it_is_after_a_restart(era: str) -> None:
         assert await words(fleet, "touch") == '["toy://two"]'
 
 
+async def test_a_server_that_somebody_listens_to_is_started_again_by_itself() -> None:
+    ear = Ear()
+    async with open_fleet({"toy": toy()}, on_change=ear.hear) as fleet:
+        await fleet.subscribe("toy", "toy://one")
+        await ear.hears("toy", "connected")
+        with pytest.raises(ToolError):
+            await say(fleet, "kill")
+        await ear.hears("toy", "connected")
+        assert fleet.status()["toy"].state == "running"
+        assert await words(fleet, "touch") == '["toy://one"]'
+
+
+async def test_whoever_listens_still_does_when_the_entry_has_changed() -> None:
+    ear = Ear()
+    async with open_fleet({"toy": toy()}, on_change=ear.hear) as fleet:
+        await fleet.subscribe("toy", "toy://one")
+        await ear.hears("toy", "connected")
+        await fleet.replace({"toy": toy("toy", env={"NEW": "1"})})
+        await ear.hears("toy", "connected")
+        assert await words(fleet, "touch") == '["toy://one"]'
+        await ear.hears("toy", "toy://one")
+
+
 async def test_a_server_that_somebody_listens_to_is_not_put_to_sleep() -> None:
     ear = Ear()
     servers = {name: toy(name, idle=0.05) for name in ("heard", "unheard")}

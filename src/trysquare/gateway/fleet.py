@@ -133,7 +133,12 @@ class Fleet:
         return member
 
     def _continued(self, member: Member | None, config: ServerConfig) -> Member:
-        return member if member is not None and member.config == config else self._member(config)
+        if member is not None and member.config == config:
+            return member
+        fresh = self._member(config)
+        if member is not None:
+            fresh.succeed(member)
+        return fresh
 
     def _member(self, config: ServerConfig) -> Member:
         return Member(

@@ -28,6 +28,7 @@ Admit: TypeAlias = Callable[[ServerConfig], None]
 """Raises a `ToolError` for a server that must not be started or reached as it is. May take its time."""
 _SHORT_LIFE = 1.0
 """A server that ends sooner than this after its start without having answered anything has failed to start."""
+_REVIVE_SECONDS = 0.5
 _ANYBODY = ""
 _UNANSWERED = (Refused, Lost, Unreachable, TimeoutError)
 
@@ -79,6 +80,7 @@ class Member:
         self._subscribed: set[str] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._closed = asyncio.Event()
 
     def status(self) -> ServerStatus:
         """How it is doing."""
@@ -132,8 +134,15 @@ class Member:
                 with suppress(*_UNANSWERED):
                     await session.unsubscribe(uri)
 
+    def succeed(self, other: Member) -> None:
+        """Take the place of another, whose entry has changed: those who listened to it listen to this one."""
+        self._subscribed, other._subscribed = other._subscribed, set()
+        if self._subscribed:
+            self._keep(self._revive())
+
     async def retire(self) -> None:
         """End it once the calls that are under way have come to their end."""
+        self._subscribed.clear()
         while self._under_way or any(not session.is_free for session in self._sessions.values()):
             self._quiet.clear()
             if not self._under_way:
@@ -143,6 +152,7 @@ class Member:
 
     async def close(self) -> None:
         """End it now."""
+        self._closed.set()
         starting, self._starting = self._starting, {}
         for task in starting.values():
             task.cancel()
@@ -288,6 +298,19 @@ class Member:
             if not session.answered and now - session.began < _SHORT_LIFE:
                 self._breaker.fail(now, loss.reason)
             self._drop(session)
+            if self._subscribed:
+                self._keep(self._revive())
+
+    async def _revive(self) -> None:
+        """Start a server again that somebody listens to, as often as it takes."""
+        while self._subscribed and not self._sessions:
+            rest = self._breaker.rest(asyncio.get_running_loop().time())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(rest, _REVIVE_SECONDS)):
+                    await self._closed.wait()
+                    return
+            with suppress(ToolError):
+                await self.session(CallContext())
 
     def _drop(self, session: Session) -> None:
         self._sessions = {key: other for key, other in self._sessions.items() if other is not session}

@@ -36,6 +36,11 @@ class Request(NamedTuple):
     fields: bytes
     """The parameters in JSON, without the brackets around them."""
 
+    @property
+    def title(self) -> str:
+        """What it is called in an error."""
+        return self.about or self.method
+
 
 class Call:
     """One request of a caller. Left with a question open, it stays under way, and `finish` takes it up again."""
@@ -165,7 +170,7 @@ class Call:
         config = self.session.config
         if self.exchange.outcome is _TIMED_OUT:
             self.session.suspect(self)
-            raise failures.timed_out(config.name, self.request.about, config.timeout)
+            raise failures.timed_out(config.name, self.request.title, config.timeout)
         self.session.end(self)
         try:
             result = self.exchange.result()
@@ -174,9 +179,9 @@ class Call:
         except Lost as error:
             raise self._lost(error.loss) from None
         except Refused as error:
-            raise failures.refused(config.name, self.request.about, error.error) from None
+            raise failures.refused(config.name, self.request.title, error.error) from None
         except NotAFrame as error:
-            raise failures.unreadable(config.name, self.request.about, str(error)) from None
+            raise failures.unreadable(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
             return None
         return Answer(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
@@ -221,11 +226,11 @@ class Call:
                 for name, request in requests.items()
             }
         except (CannotAsk, AttributeError) as error:
-            raise failures.unreadable(server, self.request.about, f"it asks for what cannot be had: {error}") from None
+            raise failures.unreadable(server, self.request.title, f"it asks for what cannot be had: {error}") from None
 
     def _key(self, name: str) -> str:
         return f"{self.session.config.name}.{self._asked}.{name}"
 
     def _count_round(self) -> None:
         if self._asked >= MAX_ROUNDS:
-            raise failures.unreadable(self.session.config.name, self.request.about, f"it asked back {MAX_ROUNDS} times")
+            raise failures.unreadable(self.session.config.name, self.request.title, f"it asked back {MAX_ROUNDS} times")
