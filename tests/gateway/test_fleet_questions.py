@@ -127,6 +127,16 @@ async def test_a_question_that_could_be_anybodys_is_declined_with_the_way_out() 
             group.cancel_scope.cancel()
 
 
+async def test_a_list_that_is_fetched_meanwhile_makes_no_question_ambiguous() -> None:
+    async with open_fleet({"toy": toy("toy", "--silent-list")}, on_change=hear_nothing) as fleet:
+        await words(fleet, "echo")
+        async with anyio.create_task_group() as group:
+            group.start_soon(fleet.definitions, "toy")
+            await words(fleet, "echo")
+            assert '"Ada"' in await words(fleet, "ask", context=called_by(Person("Ada"), "ada"))
+            group.cancel_scope.cancel()
+
+
 async def test_a_question_in_parallel_calls_of_one_person_reaches_that_person() -> None:
     person = Person("Ada")
     async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:

@@ -134,6 +134,8 @@ class Server:
         send({"id": number, "result": {}})
 
     def do_tools_list(self, number: Any, params: Params) -> None:
+        if self.options.silent_list:
+            return
         size = self.options.page
         begin = int(params.get("cursor", "0"))
         page = [self.definition(name) for name in self.tools[begin : begin + size]]
@@ -308,6 +310,7 @@ def main() -> None:
     parser.add_argument("--probe", default="refuse", choices=["refuse", "ignore", "exit"])
     parser.add_argument("--name", default="toy")
     parser.add_argument("--page", type=int, default=1000)
+    parser.add_argument("--silent-list", action="store_true", help="Never answer a request for the tools.")
     parser.add_argument("--exit", type=int, default=None)
     parser.add_argument("--started", default=None, help="A file that gets a line at each start.")
     options = parser.parse_args()

@@ -24,6 +24,7 @@ from trysquare.gateway.upstream.session import Session
 MAX_ROUNDS = 16
 """How often a server may ask back in one call."""
 _TIMED_OUT: Final = Loss(reason="The call ran out of time.")
+_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _PAUSE_SECONDS = 0.1
 
 
@@ -61,6 +62,11 @@ class Call:
         """The request under way."""
         assert self._exchange is not None
         return self._exchange
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the server may ask something back; a list, for one, is simply there."""
+        return self.request.method in _MAY_ASK
 
     @property
     def is_answered(self) -> bool:

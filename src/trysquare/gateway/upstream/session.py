@@ -39,6 +39,11 @@ class UnderWay(Protocol):
         ...
 
     @property
+    def may_ask(self) -> bool:
+        """Whether a question of the server can belong to it."""
+        ...
+
+    @property
     def notes(self) -> list[str]:
         """What its caller should know of how the answer came about."""
         ...
@@ -165,7 +170,8 @@ class Session:
                 self._on_change(uri)
 
     def asked(self, request: ServerRequest, about: RequestId | None) -> None:
-        calls = [self._calls[about]] if about in self._calls else list(self._calls.values())
+        possible = [self._calls[about]] if about in self._calls else self._calls.values()
+        calls = [call for call in possible if call.may_ask]
         subjects = {call.context.principal.subject for call in calls if call.context is not None}
         if len(subjects) == 1:
             calls[-1].ask(request)
