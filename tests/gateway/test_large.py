@@ -81,6 +81,14 @@ def test_the_least_used_goes_first_where_there_are_too_many_or_too_much(tmp_path
     assert [is_kept(results, handle) for handle in (first, second)] == [False, True]
 
 
+def test_whoever_keeps_most_gives_way(tmp_path: Path) -> None:
+    results = LargeResults(tmp_path, max_results=3)
+    mine = keep(results, b"x")
+    for _ in range(10):
+        keep(results, b"x" * 100, principal="you")
+    assert is_kept(results, mine)
+
+
 def test_whoever_reads_a_result_that_goes_reads_on(tmp_path: Path) -> None:
     results = LargeResults(tmp_path, max_results=1)
     body = results.find(keep(results, b"mine"), principal="me").body

@@ -83,6 +83,11 @@ async def test_hidden_characters_are_not_read(results: LargeResults) -> None:
     assert await read(results, keep(results, "a\u202eb\x1b[31mc")) == {"text": "abc"}
 
 
+async def test_hidden_characters_are_not_found_by_a_path(results: LargeResults) -> None:
+    handle = keep(results, json.dumps({"a\u200b": ["b\u202ec"]}))
+    assert await read(results, handle, path="$") == {"values": [{"a": ["bc"]}]}
+
+
 async def test_grep_finds_lines_with_their_places(results: LargeResults) -> None:
     handle = keep(results, "alpha\nbeta 1\ngamma\nbeta 2\nbeta 3")
     assert await read(results, handle, grep="beta [12]") == {

@@ -10,11 +10,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
-from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.cleaning import cleaned_value
 from trysquare.gateway.pinning import approved, described
 from trysquare.gateway.server import Definition, ServerEntry
 from trysquare.store.definitions import ServerRecord, StoredDefinitions
@@ -137,7 +137,7 @@ class Catalogue:
 
     def take_offer(self, server: str, kind: OfferKind, entries: Sequence[JsonObject]) -> bool:
         """Take in a server's prompts, resources or templates, and say whether they changed."""
-        cleaned = [_cleaned(entry) for entry in entries]
+        cleaned = [cleaned_value(entry) for entry in entries]
         if list(self.offer(server, kind)) == cleaned:
             return False
         self._change(server, lambda record: replace(record, offers={**record.offers, kind: cleaned}))
@@ -209,12 +209,3 @@ def _held(server: str, held: JsonObject) -> Held:
         after=Definition(**held["after"]),
         before=None if before is None else Definition(**before),
     )
-
-
-def _cleaned(value: Any) -> Any:
-    """A JSON value without characters that cannot be seen."""
-    if isinstance(value, str):
-        return cleaned_text(value)
-    if isinstance(value, dict):
-        return {cleaned_text(name): _cleaned(part) for name, part in cast(JsonObject, value).items()}
-    return [_cleaned(item) for item in cast(list[Any], value)] if isinstance(value, list) else value

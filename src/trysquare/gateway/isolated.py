@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,22 +47,27 @@ def _follow(steps: Sequence[Step], job: JsonObject, data: KeptBytes) -> JsonObje
         raise _refusal(str(refused), refused.instruction) from None
 
 
+# Each may fill its share of the memory.
+_AT_ONCE = threading.BoundedSemaphore(2)
+
+
 def _run(job: JsonObject, data: KeptBytes) -> JsonObject:
     wanted = {**job, "descriptor": data.descriptor, "size": data.size, "seconds": SECONDS, "memory": MEMORY}
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-I", str(_SCRIPT)],
-            input=json.dumps(wanted).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(data.descriptor,),
-            start_new_session=True,
-            timeout=SECONDS + 2,
-            env={},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _took_too_long() from None
+    with _AT_ONCE:
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-I", str(_SCRIPT)],
+                input=json.dumps(wanted).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(data.descriptor,),
+                start_new_session=True,
+                timeout=SECONDS + 2,
+                env={},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise _took_too_long() from None
     return _answer(ended)
 
 

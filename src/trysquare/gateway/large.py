@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ ReadOn: TypeAlias = Callable[[JsonObject], JsonObject]
 """From what to read of a large result to the whole call that does it."""
 
 LIFETIME = 3600.0
-MAX_RESULTS = 128
+MAX_RESULTS = 64
 MAX_BYTES = 1024 * 1024 * 1024
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
@@ -128,7 +128,15 @@ class LargeResults:
         for handle in [handle for handle, kept in self._kept.items() if kept.expires <= now]:
             del self._kept[handle]
         while len(self._kept) > 1 and self._is_full():
-            self._kept.popitem(last=False)
+            del self._kept[self._least_needed()]
+
+    def _least_needed(self) -> str:
+        """The handle that was not used for longest, of the principal who keeps most: nobody drives out the others."""
+        sizes: Counter[str] = Counter()
+        for kept in self._kept.values():
+            sizes[kept.principal] += kept.size
+        greedy = max(sizes, key=lambda principal: sizes[principal])
+        return next(handle for handle, kept in self._kept.items() if kept.principal == greedy)
 
     def _is_full(self) -> bool:
         total = sum(kept.size for kept in self._kept.values())

@@ -9,6 +9,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.gateway.cleaning import cleaned_value
 from trysquare.gateway.hidden_text import cleaned_text
 from trysquare.gateway.isolated import run_isolated
 from trysquare.gateway.large import KeptResult, LargeResults, ReadOn
@@ -88,9 +89,9 @@ async def _queried(
     views = await run_in_thread(lambda: results.views_of(kept))
     job = {"kind": "query", "path": path, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
     found = await run_isolated(job, views.json)
-    value: JsonObject = {"values": found["values"]}
+    value: JsonObject = {"values": cleaned_value(found["values"])}
     if "large" in found:
-        value["large"] = found["large"]
+        value["large"] = cleaned_value(found["large"])
     shown = len(found["values"]) or 1
     return value, offset + shown if found["more"] else None
 

@@ -129,7 +129,7 @@ def _shape(parts: Parts) -> str | None:
         value = from_json(beginning, allow_partial=is_cut)
     except ValueError:
         return None
-    return outline(value, is_cut=is_cut)
+    return cleaned_text(outline(value, is_cut=is_cut))
 
 
 def _piece(part: Part, keep: Keep) -> Content:
