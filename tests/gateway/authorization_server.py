@@ -90,13 +90,13 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return OAuthToken(access_token=access, refresh_token=refresh, expires_in=self.lifetime, scope=" ".join(scopes))
 
 
-def guarded(accounts: Accounts, *, modern: bool = True) -> AbstractAsyncContextManager[str]:
+def guarded(accounts: Accounts, *, modern: bool = True, path: str = "/mcp") -> AbstractAsyncContextManager[str]:
     """A server that lets nobody in without a token of these accounts; yields where it listens."""
     listener = create_server(("127.0.0.1", 0))
     place = f"http://127.0.0.1:{listener.getsockname()[1]}"
     auth = AuthSettings(
         issuer_url=AnyHttpUrl(place),
-        resource_server_url=AnyHttpUrl(f"{place}/mcp"),
+        resource_server_url=AnyHttpUrl(f"{place}{path}"),
         required_scopes=["read"],
         validate_token_resource=True,
         client_registration_options=ClientRegistrationOptions(
@@ -104,5 +104,5 @@ def guarded(accounts: Accounts, *, modern: bool = True) -> AbstractAsyncContextM
         ),
     )
     server: Any = sdk_server(auth=auth, auth_server_provider=accounts)
-    app = server.streamable_http_app()
+    app = server.sse_app() if path == "/sse" else server.streamable_http_app()
     return listening(app if modern else of_the_earlier_era(app), listener)

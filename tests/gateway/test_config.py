@@ -298,6 +298,13 @@ def test_a_name_that_stands_twice_is_broken_and_named_with_both_lines(tmp_path: 
     assert "mcp.json:3" in found.reason
 
 
+def test_a_name_in_which_something_hides_is_broken_and_shown_in_full(tmp_path: Path) -> None:
+    [found] = read(tmp_path, {"mcpServers": {"git\u202ehub\x1b[2K": {"command": "x"}}}).servers.values()
+    assert isinstance(found, BrokenServer)
+    assert found.name == r"git\u202ehub\x1b[2K"
+    assert found.tool_name == "mcp_git_u202ehub_x1b_2K"
+
+
 def test_several_files_are_one_configuration(tmp_path: Path) -> None:
     mine = written(tmp_path, {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}, "mine.json")
     ours = written(tmp_path, {"mcpServers": {"a": {"command": "x"}, "b": {"command": "z"}, "c": {"command": "c"}}})
@@ -357,7 +364,7 @@ def test_no_secret_shows_in_a_server_or_in_what_a_person_is_shown(tmp_path: Path
             "env": {"KEY": "s3cret-f"},
         },
         "remote": {
-            "url": "https://user:s3cret-g@example.com/mcp?api_key=s3cret-h",
+            "url": "https://user:s3cret-g@example.com/s/s3cretAb12Cd34Ef56Gh78/mcp?api_key=s3cret-h",
             "headers": {"X-Key": "s3cret-i"},
             "auth": {"CLIENT_ID": "me", "CLIENT_SECRET": "s3cret-j"},
         },
@@ -370,7 +377,7 @@ def test_no_secret_shows_in_a_server_or_in_what_a_person_is_shown(tmp_path: Path
         [
             "run --token '***' '--api-key=***' --header 'Authorization: ***' --password '${TOKEN}'"
             " 'https://example.com/x?key=***' '***' --plain value (with KEY)",
-            "https://example.com/mcp?api_key=***",
+            "https://example.com/s/***/mcp?api_key=***",
         ]
     )
 

@@ -54,6 +54,8 @@ def _check_shape(raw: RawEntry, fields: Fields) -> None:
         raise fields.wrong(None, "An entry of a list needs a `name`.")
     if not re.search("[A-Za-z0-9]", raw.name):
         raise fields.wrong(None, "The name needs a letter from A to Z or a digit, because its tool is named after it.")
+    if not raw.name.isprintable():
+        raise fields.wrong(None, "The name has characters in it that do not show.")
     if len(tool_name(raw.name)) > _LONGEST_NAME:
         raise fields.wrong(None, f"The name is longer than {_LONGEST_NAME - len(tool_name(''))} characters.")
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.types import JsonObject
+from trysquare.gateway.launch import visible
 from trysquare.gateway.server import Place
 from trysquare.settings.jsonc_tree import Member, Node, find, read_tree
 from trysquare.settings.text_edits import TextError
@@ -33,8 +34,8 @@ class RawEntry:
 
     @property
     def label(self) -> str:
-        """How the entry is called in errors and lists."""
-        return self.name if self.name is not None else f"(line {self.file.line(self.node)})"
+        """How the entry is called in errors and lists. Nothing hides in it."""
+        return visible(self.name) if self.name is not None else f"(line {self.file.line(self.node)})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from trysquare.wrappers.secrets import MASK, is_secret_name
 
 _TOKEN = re.compile(r"(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9.]{12,}")
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}")
+"""A part of a path that is as long and mixed as only keys are."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
 _OPTION = re.compile(r"--?([A-Za-z0-9_-]+)")
 _PAIR = re.compile(r"([^:=\s]+)([:=]\s*)(.*)", re.DOTALL)
@@ -25,7 +27,7 @@ def shown_command(command: str, args: Sequence[str], env: Mapping[str, str], cwd
     line = shlex.join([command, *_masked_args(args)])
     folder = f" (in {cwd})" if cwd else ""
     names = f" (with {', '.join(sorted(env))})" if env else ""
-    return _visible(f"{line}{folder}{names}")
+    return visible(f"{line}{folder}{names}")
 
 
 def shown_url(url: str) -> str:
@@ -38,7 +40,8 @@ def shown_url(url: str) -> str:
     names = [part.partition("=")[0] for part in parts.query.split("&") if part]
     query = "?" + "&".join(f"{name}={MASK}" for name in names) if names else ""
     base = f"{parts.scheme}://{host}" if parts.scheme else host
-    return _visible(f"{base}{masked_text(parts.path)}{query}")
+    path = "/".join(MASK if _RANDOM.fullmatch(part) else masked_text(part) for part in parts.path.split("/"))
+    return visible(f"{base}{path}{query}")
 
 
 def launch_digest(*written: object) -> str:
@@ -51,7 +54,7 @@ def masked_text(text: str) -> str:
     return _TOKEN.sub(MASK, text)
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """A text in which nothing can hide: what does not show by itself is written as its code."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 

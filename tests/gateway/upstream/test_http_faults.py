@@ -307,6 +307,16 @@ async def test_a_server_that_asks_for_a_login_names_the_command(tmp_path: Path) 
     assert "s3cret" not in f"{error.message} {error.instruction}"
 
 
+async def test_a_keyring_that_does_not_answer_keeps_nobody_from_servers_without_a_login(tmp_path: Path) -> None:
+    spoil(tmp_path / "secrets.json")
+    server = Scripted()
+    async with reached(server, tmp_path) as fleet:
+        assert await call(fleet) == "done"
+        server.handlers["tools/call"] = always(lambda body: Response(status_code=401))
+        error = await failed(fleet)
+    assert "The server asks for a login. The file of secrets cannot be read." in error.message
+
+
 @ERAS
 async def test_a_call_that_nobody_waits_for_is_taken_back(modern: bool, tmp_path: Path) -> None:
     server, begun, gone = Scripted(modern=modern), asyncio.Event(), asyncio.Event()
@@ -395,3 +405,7 @@ async def test_arguments_that_a_server_wants_in_headers_are_mirrored_there(as_st
         await fleet.definitions("far")
         assert await call(fleet) == "hi"
     assert len(server.of("tools/call")) == 4
+
+
+def spoil(path: Path) -> None:
+    path.write_bytes(b"spoilt")

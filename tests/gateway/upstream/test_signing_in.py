@@ -91,6 +91,18 @@ async def test_after_a_login_the_tools_answer(modern: bool, secrets: FileSecrets
     assert "go back to the terminal" in page.text
 
 
+async def test_a_login_works_over_the_older_transport_too(secrets: FileSecrets) -> None:
+    async with guarded(Accounts(), modern=False, path="/sse") as place:
+        config = remote(f"{place}/sse", "sse")
+        async with fleet_of(config, secrets) as fleet:
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "echo", "hi", server="far")
+        assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            assert await words(fleet, "echo", "hi", server="far") == "hi"
+
+
 async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: FileSecrets, free_port: int) -> None:
     accounts = Accounts()
     async with guarded(accounts) as place:

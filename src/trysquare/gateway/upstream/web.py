@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from trysquare.core.errors import ConfigurationError
+from trysquare.gateway.launch import shown_url
 from trysquare.gateway.secrets import Secrets, SystemSecrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities, trusting_nobody
-from trysquare.gateway.upstream.channel import Loss, Unreachable
+from trysquare.gateway.upstream.channel import Loss
 from trysquare.gateway.upstream.oauth import LoginLost, stored_login
 
 _MOST_REDIRECTS = 5
@@ -39,6 +40,8 @@ class Web:
         self._secrets = SystemSecrets() if secrets is None else secrets
         self._client: httpx2.AsyncClient | None = None
         self._has_login = False
+        self._problem = ""
+        """Why it is not known whether there is a login."""
 
     async def open(self) -> None:
         """Make ready to connect. Nothing goes over the network yet."""
@@ -58,7 +61,9 @@ class Web:
         try:
             return await stored_login(self._config, self._secrets)
         except ConfigurationError as error:
-            raise Unreachable(Loss(reason=error.message, was_sent=False, instruction=error.hint)) from None
+            # Most servers ask nobody to sign in; those that do will refuse us, and then it is told.
+            self._problem = f" {error.message}"
+            return None
 
     async def close(self) -> None:
         """Let go of every connection."""
@@ -107,7 +112,7 @@ class Web:
     def _explained(self, response: httpx2.Response) -> tuple[str, str | None]:
         status = response.status_code
         if response.next_request is not None:
-            place = response.next_request.url.copy_with(userinfo=b"", query=None, fragment=None)
+            place = shown_url(str(response.next_request.url.copy_with(query=None)))
             return (
                 f"The server sends us on to {place}, which is not followed with the headers of this server.",
                 f"If that is the right address, write it into {self._config.place}.",
@@ -123,7 +128,7 @@ class Web:
             return "The server refuses the Authorization header of its entry.", f"Mend it in {self._config.place}."
         if self._has_login:
             return "The login at the server has ended.", self._login_command()
-        return "The server asks for a login.", self._login_command()
+        return f"The server asks for a login.{self._problem}", self._login_command()
 
     def _login_command(self) -> str:
         return f"Ask the person to run `trysquare gateway login {self._config.name}`."
