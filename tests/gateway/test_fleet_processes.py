@@ -11,39 +11,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.gateway.marked_processes import marked, none_is_left
 from tests.gateway.toys import hear_nothing, say, toy, words
 from tests.support import size
 from trysquare.core.errors import ToolError
 from trysquare.gateway.fleet import open_fleet
-from trysquare.processes.guardian import Entry, processes
 
 SERVERS_IN_A_GATEWAY = 5
 PROGRAM = Path(__file__).with_name("gateway_process.py")
 ROOT = Path(__file__).parents[2]
-
-
-def marked(mark: str) -> list[Entry]:
-    """The living processes that carry a mark of this test in their environment."""
-    return [entry for entry in processes() if _carries(entry.pid, f"TOY_MARK={mark}".encode())]
-
-
-def _carries(pid: int, mark: bytes) -> bool:
-    try:
-        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-
-
-async def none_is_left(mark: str) -> None:
-    """Wait until the last process with this mark is gone."""
-    while left := marked(mark):
-        for entry in left:
-            try:
-                handle = os.pidfd_open(entry.pid)
-            except ProcessLookupError:
-                continue
-            await anyio.wait_readable(handle)
-            os.close(handle)
 
 
 async def test_no_process_is_left_of_servers_that_are_killed(record_property: Callable[[str, object], None]) -> None:
