@@ -108,7 +108,7 @@ def test_a_login_opens_the_browser_and_is_used_from_then_on(
 )
 def test_a_login_that_cannot_be_says_why(run: Run, project: Path, name: str, said: str) -> None:
     write_config(project, farther={"url": "http://127.0.0.1:1/mcp"}, local={"command": "x"}, broken={})
-    ended = run("gateway", "login", name, *FILE)
+    ended = run("gateway", "login", name)
     assert ended.code != 0
     assert said in ended.err
 

@@ -10,8 +10,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import load
+from trysquare.cli.gateway_books import config_files
 from trysquare.core.errors import ConfigurationError
 from trysquare.gateway.config import read_config
 from trysquare.gateway.secrets import SystemSecrets
@@ -27,9 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Sign in, or forget a login."""
-    loaded = load(arguments)
-    start_logging(loaded)
-    server = _remote(read_config(*loaded.settings.gateway).find(arguments.name))
+    server = _remote(read_config(*config_files(arguments)).find(arguments.name))
     if arguments.remove:
         return _remove(server)
     # The SDK logs a failed login with its traceback; what a person has to know of it, our own error says.
