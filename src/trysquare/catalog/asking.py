@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, TIMES, Meant, longest_saying, said_as
+from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, said_as
 from trysquare.catalog.words import SAYS_NOTHING, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
@@ -18,7 +18,7 @@ _FILE_NAME = re.compile(
 _ADDRESS = re.compile(r"(?:www\.)?[\w\-]+\.(?:com|org|net|io|dev|edu|gov|eu|de|uk|fr)(?:\.\w+)?")
 _BEFORE_ASIDES = "about after around at before by for from in into of on since until with"
 _PREPOSITIONS = frozenset(_BEFORE_ASIDES.split())
-_PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
+_SOME_PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
 _SOMEBODY = stem("somebody")
 _OPENINGS = (
     "what which who whose where when why how is are was were am do does did has have had can could will would may might"
@@ -84,7 +84,7 @@ def _words(query: str) -> list[_Word]:
     for token in _TOKEN.findall(query):
         for text in _parts(token):
             is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
-            said = _SOMEBODY if is_name or text in _PEOPLE else stem(text)
+            said = _SOMEBODY if is_name or text in _SOME_PEOPLE else stem(text)
             words.append(
                 _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
             )
@@ -133,9 +133,10 @@ def _single(word: _Word) -> Asked | None:
     if word.text in SAYS_NOTHING or (len(word.text) == 1 and word.text.isascii()):
         return None
     weight = _weight(word)
-    unknown = _SLIGHT if word.is_name else weight * _UNKNOWN_SHARE
-    if word.is_first and weight == _PLAIN:
-        unknown = _UNKNOWN_DEED
+    if word.is_name or word.stem in PEOPLE:
+        unknown = _SLIGHT
+    else:
+        unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
     meant = said_as((word.stem,))
     return Asked(term=word.stem, own=(word.stem,), stands_for=meant, weight=weight, unknown_weight=unknown)
 
@@ -145,4 +146,4 @@ def _weight(word: _Word) -> float:
         return _SLIGHT
     if word.stem in DEEDS:
         return _DEED
-    return _ASIDE if word.is_aside else _PLAIN
+    return _ASIDE if word.is_aside or word.stem in PEOPLE else _PLAIN

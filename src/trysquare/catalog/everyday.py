@@ -11,22 +11,31 @@ from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.words import split_words, stem
 
 _TIMES = (
-    "today tomorrow yesterday tonight now day week weekend weekday month year morning noon afternoon evening night hour"
-    " minute monday tuesday wednesday thursday friday saturday sunday january february march april june july august"
-    " september october november december clock o soon late later next last moment right"
+    "today tomorrow yesterday tonight now day week weekend weekday month year morning noon afternoon evening night"
+    " hour minute monday tuesday wednesday thursday friday saturday sunday january february march april june july"
+    " august september october november december spring summer autumn fall winter season daily weekly clock o soon"
+    " late later next last moment right"
 )
 _FILLERS = (
     "back away again already yet still really maybe thing stuff somebody someone anybody anyone everything something"
-    " anything nothing thanks ok okay well much many lot bit kind sort way good bad great nice sure quickly quick"
-    " one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand half"
-    " first second third people anymore longer instead exactly straight every everybody everyone"
+    " anything nothing thanks ok okay well much many lot bit kind sort way good bad great nice sure quickly quick one"
+    " two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand half first"
+    " second third people anymore longer instead exactly straight every everybody everyone doing done going gone"
+    " getting being become happen seem feel working work works old big small large little whole long short same"
+    " different possible ready able enough together alone completely actually currently finally mr mrs ms dear hello"
+)
+_PEOPLE = (
+    "man woman guy lady gentleman boy girl kid child children baby student pupil teacher professor lawyer landlord"
+    " tenant neighbour neighbor boss chief friend mum mom mother dad father grandma grandpa grandmother grandfather"
+    " brother sister son daughter wife husband uncle aunt cousin family parent supplier vendor engineer developer"
+    " accountant secretary assistant bank company firm school club council insurance agency university government"
+    " police church authority tax landlady roommate flatmate partner visitor recruiter"
 )
 _DEEDS = (
-    "get make put take give go come look show tell keep find see know say try bring let set do have find out check read"
-    " write add new open turn call run start delete remove erase create update edit change modify list search send stop"
-    " cancel save store copy move convert scale record measure book order reserve rent ask say speak learn"
+    "get make put take give go come look show tell keep find see know say try bring let set do have out check read"
+    " write add new open turn call run start delete remove erase create update edit change modify list search send"
+    " stop cancel save store copy move convert scale record measure book order reserve rent ask speak learn"
 )
-
 _SHORTEST_MISSPELT = 6
 
 
@@ -92,6 +101,8 @@ TIMES = frozenset(map(stem, _TIMES.split()))
 """Words that say when. They are about the calendar only where nothing else is asked for."""
 FILLERS = frozenset(map(stem, _FILLERS.split()))
 """Words that carry a sentence along."""
+PEOPLE = frozenset(map(stem, _PEOPLE.split()))
+"""With whom, for whom, from whom: seldom what a tool is about."""
 DEEDS = frozenset(map(stem, _DEEDS.split()))
 """Verbs of nearly every request: that a tool knows one says little."""
 EVENTS = _meant("event|calendar|meeting|appointment list")

@@ -24,7 +24,7 @@ _LEAST_SHARE_MET = 0.3
 """The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
 _LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.55, 0.18
 """Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
-_PASSING = 0.8
+_PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
 """Tools that are counted as if they were there: in a set of two, every term would stand in half of them."""
