@@ -182,8 +182,11 @@ class Member:
                 call.begin(context, on_sent)
                 return await self._finished(call, context)
             except Unreachable as error:
-                self._drop(session)
-                if is_last or is_fresh:
+                # Calls of others that are under way must not suffer for one that could not be sent.
+                is_needed = session.is_usable and not session.is_free
+                if not is_needed:
+                    self._drop(session)
+                if is_needed or is_last or is_fresh:
                     raise self._not_sent(error, session) from None
         raise AssertionError("the last try returns or raises")
 

@@ -100,12 +100,14 @@ class Session:
         self.greeting = await shake_hands(
             self.connection, self._own, version=version, seconds=self.config.start_timeout
         )
-        self.last_used = asyncio.get_running_loop().time()
+        self.last_used = self.began = asyncio.get_running_loop().time()
         if self.greeting.is_modern:
             self._listen()
 
     async def close(self) -> None:
         """End the connection; calls that are still under way learn that they get no answer."""
+        if self._closed:
+            return
         self._closed = True
         if self._suspicion is not None:
             self._suspicion.cancel()
