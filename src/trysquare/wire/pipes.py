@@ -110,8 +110,9 @@ class Inlet:
             chunk = b""
         if not chunk:
             self.stop()
-        # A side that fills every chunk has much to say, and is read in larger ones as long as it does.
-        self._chunk = min(2 * self._chunk, _LARGEST_CHUNK) if len(chunk) == self._chunk else _CHUNK
+        # A long line is read in larger chunks. Many short ones are not, lest they hold up everybody else.
+        is_long = len(chunk) == self._chunk and b"\n" not in chunk
+        self._chunk = min(2 * self._chunk, _LARGEST_CHUNK) if is_long else _CHUNK
         self._hear(chunk)
 
     def _read_all(self) -> None:
