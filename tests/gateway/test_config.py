@@ -248,6 +248,7 @@ def test_a_wrong_entry_is_named_with_its_line_and_the_rest_serve(tmp_path: Path)
         {"url": "https://"},
         {"url": "https://example.com", "headers": {"X-A": "b\r\nX-B: c"}},
         {"url": "https://example.com", "headers": {"X A": "b"}},
+        {"url": "https://example.com", "headers": {"X-A": "ü"}},
         {"url": "https://example.com", "headersHelper": "whoami"},
     ],
 )

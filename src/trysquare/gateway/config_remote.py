@@ -13,7 +13,7 @@ from trysquare.gateway.server import OAuthClient, Place, ServerConfig, Transport
 URL_KEYS = ("httpUrl", "serverUrl", "url")
 _HEADER_KEYS = ("headers", "requestHeaders")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 def read_remote(name: str, tool_name: str, fields: Fields, transport: Transport) -> ServerConfig:

@@ -21,6 +21,7 @@ from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.gateway.fleet import Fleet, open_fleet
 from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.upstream.web import Web
 
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
 
@@ -305,6 +306,24 @@ async def test_a_server_that_asks_for_a_login_names_the_command(tmp_path: Path) 
         error = await failed(fleet)
     assert "Authorization header of its entry" in error.message
     assert "s3cret" not in f"{error.message} {error.instruction}"
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_a_crash_in_the_connection_ends_the_calls_that_wait_for_it(
+    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with reached(Scripted(), tmp_path, transport=transport) as fleet:
+        if transport == "http":
+            await call(fleet)
+
+        def crash(*_: object, **__: object) -> None:
+            raise RuntimeError("s3cret")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Web, "stream", crash)
+            error = await failed(fleet)
+    assert "The connection failed (RuntimeError)." in error.message
+    assert "s3cret" not in error.message
 
 
 async def test_a_keyring_that_does_not_answer_keeps_nobody_from_servers_without_a_login(tmp_path: Path) -> None:

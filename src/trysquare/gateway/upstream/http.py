@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import httpx2
@@ -13,6 +13,7 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
+from trysquare.gateway.upstream.errands import Errands
 from trysquare.gateway.upstream.events import EventReader, TooLong
 from trysquare.gateway.upstream.handshake import MODERN
 from trysquare.gateway.upstream.http_headers import MirroredHeaders, modern_headers
@@ -47,7 +48,7 @@ class HttpChannel:
         self._secrets = secrets
         self._web = Web(config, secrets)
         self._listener: Listener | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands(self._crash)
         self._posts: dict[RequestId, asyncio.Task[None]] = {}
         self._ready: asyncio.Task[None] | None = None
         """The message that ends the handshake. Nothing may overtake it."""
@@ -67,9 +68,9 @@ class HttpChannel:
         if self._older is not None:
             self._older.send(outgoing)
         elif outgoing.request_id is not None:
-            self._posts[outgoing.request_id] = self._begin(self._ask(outgoing, outgoing.request_id))
+            self._posts[outgoing.request_id] = self._errands.begin(self._ask(outgoing, outgoing.request_id))
         elif not self._goes_unsaid(outgoing):
-            task = self._begin(self._tell(outgoing))
+            task = self._errands.begin(self._tell(outgoing))
             self._ready = task if outgoing.method == "notifications/initialized" else self._ready
 
     def settle(self, version: str) -> None:
@@ -77,7 +78,7 @@ class HttpChannel:
         if self._older is not None:
             self._older.settle(version)
         elif version != MODERN and self._session is not None:
-            self._begin(self._listen())
+            self._errands.begin(self._listen())
 
     def abandon(self, request_id: RequestId) -> None:
         if self._older is not None:
@@ -91,20 +92,18 @@ class HttpChannel:
 
     async def close(self) -> None:
         self._listener = None
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._older is not None:
-            await self._older.close()
-        elif self._session is not None and self._version is not None:
-            await self._say_goodbye()
-        await self._web.close()
+        await self._errands.end()
+        try:
+            if self._older is not None:
+                await self._older.close()
+            elif self._session is not None and self._version is not None:
+                await self._say_goodbye()
+        finally:
+            await self._web.close()
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _crash(self, reason: str) -> None:
+        if self._listener is not None:
+            self._listener.lose(Loss(reason=reason))
 
     def _goes_unsaid(self, outgoing: Outgoing) -> bool:
         """The modern era has no messages to a server but requests, and a handshake cannot be taken back."""
@@ -127,18 +126,25 @@ class HttpChannel:
         await self._until_ready(outgoing)
         if outgoing.method == "tools/list":
             self._listings.add(request_id)
-        loss = await self._exchanged(outgoing, request_id)
-        wait = _WAIT_SECONDS
-        while outgoing.method == "subscriptions/listen" and self._is_broken_off(loss, request_id):
-            # To listen again does no harm, and proxies like to end streams on which little is said.
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT)
+        try:
             loss = await self._exchanged(outgoing, request_id)
-        self._posts.pop(request_id, None)
-        self._listings.discard(request_id)
+            if outgoing.method == "subscriptions/listen":
+                loss = await self._listened_again(outgoing, request_id, loss)
+        finally:
+            self._posts.pop(request_id, None)
+            self._listings.discard(request_id)
         if loss is not None and self._listener is not None:
             # Does nothing where the answer is there.
             self._listener.lose(loss, request_id)
+
+    async def _listened_again(self, outgoing: Outgoing, request_id: RequestId, loss: Loss | None) -> Loss | None:
+        """Listen anew when a stream breaks off: that does no harm, and proxies like to end those that say little."""
+        wait = _WAIT_SECONDS
+        while self._is_broken_off(loss, request_id):
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST_WAIT)
+            loss = await self._exchanged(outgoing, request_id)
+        return loss
 
     def _is_broken_off(self, loss: Loss | None, request_id: RequestId) -> bool:
         return loss is not None and loss.status is None and self._is_awaited(request_id)

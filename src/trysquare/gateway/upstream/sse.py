@@ -11,6 +11,7 @@ import httpx2
 from trysquare.gateway.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
+from trysquare.gateway.upstream.errands import Errands
 from trysquare.gateway.upstream.events import Event, EventReader, TooLong
 from trysquare.gateway.upstream.oauth import LoginLost
 from trysquare.gateway.upstream.web import Web, kind_of
@@ -28,8 +29,7 @@ class SseChannel:
         self._web = Web(config, secrets)
         self._listener: Listener | None = None
         self._endpoint: asyncio.Future[str] | None = None
-        self._stream: asyncio.Task[None] | None = None
-        self._posts: set[asyncio.Task[None]] = set()
+        self._errands = Errands(self._crash)
         self._ready: asyncio.Task[None] | None = None
         self._version: str | None = None
 
@@ -37,7 +37,7 @@ class SseChannel:
         await self._web.open()
         self._listener = listener
         self._endpoint = asyncio.get_running_loop().create_future()
-        self._stream = asyncio.ensure_future(self._listen(self._endpoint))
+        self._errands.begin(self._listen(self._endpoint))
         try:
             async with asyncio.timeout(self._config.start_timeout):
                 await asyncio.shield(self._endpoint)
@@ -49,9 +49,7 @@ class SseChannel:
     def send(self, outgoing: Outgoing) -> None:
         if self._listener is None:
             raise Unreachable(Loss(reason="The connection to the server has ended.", was_sent=False))
-        task = asyncio.ensure_future(self._post(outgoing))
-        self._posts.add(task)
-        task.add_done_callback(self._posts.discard)
+        task = self._errands.begin(self._post(outgoing))
         if outgoing.method == "notifications/initialized":
             self._ready = task
 
@@ -66,11 +64,12 @@ class SseChannel:
 
     async def close(self) -> None:
         self._listener = None
-        tasks = {*self._posts, *(() if self._stream is None else (self._stream,))}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._errands.end()
         await self._web.close()
+
+    def _crash(self, reason: str) -> None:
+        assert self._endpoint is not None
+        self._end(self._endpoint, Loss(reason=reason))
 
     async def _listen(self, endpoint: asyncio.Future[str]) -> None:
         try:
