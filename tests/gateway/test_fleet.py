@@ -30,7 +30,10 @@ async def test_a_call_answers_with_the_very_bytes_of_the_server(era: str) -> Non
 
 
 @pytest.mark.parametrize("probe", ["ignore", "exit"])
-async def test_a_server_of_the_earlier_era_that_cannot_stand_the_probe_is_served(probe: str) -> None:
+async def test_a_server_of_the_earlier_era_that_cannot_stand_the_probe_is_served(
+    probe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trysquare.gateway.upstream.handshake._PROBE_SECONDS", 0.3)
     async with open_fleet({"toy": toy("toy", "--probe", probe)}, on_change=hear_nothing) as fleet:
         assert await words(fleet, "echo", "hi") == "hi"
         assert fleet.status()["toy"].version == "2025-11-25"
