@@ -19,7 +19,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCod
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -65,6 +65,13 @@ class App:
     """The same tools as prompts call them: only limited and consented, under the names of their authors."""
     profiles: ProfileChoice
     state: LazyState
+    settling: tuple[SettlingToolset, ...] = ()
+    """Rooms that find out beside everything else what they have."""
+
+    async def settled(self) -> None:
+        """Wait until every room knows what it has; a server need not, a person who looks once does."""
+        for toolset in self.settling:
+            await toolset.settled()
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
@@ -315,7 +322,8 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
     async with AsyncExitStack() as stack:
         state = LazyState(state_file(settings, known_origins))
         stack.callback(state.close)
-        plain = await _opened(settings, known_origins, stack)
+        toolsets = await _opened(settings, known_origins, stack)
+        plain = _combined(settings, toolsets)
         wrapping = Wrapping(prefix=settings.prefix or "", approvals=LazyApprovals(state))
         try:
             toolset = catalogued(wrapped_toolset(plain, wrapping))
@@ -328,6 +336,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             direct=direct_toolset(plain, wrapping),
             profiles=_profiles(settings, known_origins),
             state=state,
+            settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
         )
 
 
@@ -338,10 +347,13 @@ def _profiles(settings: Settings, origins: Origins) -> ProfileChoice:
         raise ConfigurationError(error.message, where=place_of("profile", origins), hint=error.hint) from None
 
 
-async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> Toolset:
+async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> list[Toolset]:
     wanted = [room for room in ROOMS if value_of(settings, room.key)]
-    doors = [(room, _door(room, origins)) for room in wanted]
-    toolsets = [await stack.enter_async_context(door(settings, origins)) for _, door in doors]
+    doors = [_door(room, origins) for room in wanted]
+    return [await stack.enter_async_context(door(settings, origins)) for door in doors]
+
+
+def _combined(settings: Settings, toolsets: list[Toolset]) -> Toolset:
     try:
         combined = CombinedToolset(toolsets)
     except DeclarationError as error:

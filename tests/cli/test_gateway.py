@@ -29,8 +29,17 @@ def test_list_and_call_work_on_the_tools_of_servers(run: Run, place: Place) -> N
     assert [tool["name"] for tool in listed.json["value"]] == ["add"]
     added = run("call", "sums__add", "a=1", "b=2", "--json", *FILE)
     assert (added.code, added.json["value"]["arguments"]) == (0, {"a": 1, "b": 2})
+
+
+def test_list_asks_the_servers_where_each_of_their_tools_is_to_be_seen(run: Run, place: Place) -> None:
     full = run("list", "--json", "--profile", "full", *FILE).json
     assert "sums__add" in [tool["name"] for tool in full["tools"]]
+
+
+def test_call_prints_a_large_result_whole(run: Run, place: Place) -> None:
+    rows = {"name": "rows", "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}}}}
+    place.write_config({"data": place.server("data", rows)})
+    assert "row 4999" in run("call", "data__rows", "count=5000", *FILE).out
 
 
 def test_list_shows_every_server_and_starts_none(run: Run, place: Place) -> None:

@@ -139,6 +139,11 @@ class Servers:
             task.add_done_callback(lambda _: self._asking.pop(server.name, None))
         await asyncio.shield(task)
 
+    async def settled(self) -> None:
+        """Wait for everything that is being asked beside."""
+        while self._work:
+            await asyncio.wait(self._work)
+
     async def close(self) -> None:
         """Let go of what is being asked beside."""
         self._is_open = False

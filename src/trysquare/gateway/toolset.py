@@ -104,6 +104,10 @@ class GatewayToolset(ChangingToolset):
         if found or forms or self.resources() or len(self.templates()) > 1:
             self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
 
+    async def settled(self) -> None:
+        """Wait until the servers that are being asked have told what they offer, or cannot."""
+        await self.servers.settled()
+
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""
         return super().find(name) or self._late(name)
