@@ -90,6 +90,30 @@ async def test_a_server_that_ended_between_calls_is_replaced_without_anybody_not
         assert int(await words(fleet, "pid")) != pid
 
 
+async def test_a_call_to_a_server_that_just_died_under_another_call_gets_a_new_one() -> None:
+    async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
+        pid = int(await words(fleet, "pid"))
+        lost: list[ToolError] = []
+
+        async def hang() -> None:
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "hang")
+            lost.append(caught.value)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(hang)
+            await words(fleet, "echo")
+            os.kill(pid, signal.SIGKILL)
+            # Blocks the loop on purpose: the server is gone, and nobody here can have heard of it yet.
+            _wait_until_ended(pid)
+            assert int(await words(fleet, "pid")) != pid
+    assert [error.fields["outcome"] for error in lost] == ["sent_unknown"]
+
+
+def _wait_until_ended(pid: int) -> None:
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
 async def test_a_call_that_a_killed_server_never_read_is_sent_to_a_new_one() -> None:
     async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
         pid = int(await words(fleet, "pid"))

@@ -174,19 +174,16 @@ class Member:
 
     async def _answered(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
         """The answer to a new request. A session that turns out to have died before it is replaced once."""
+        came = asyncio.get_running_loop().time()
         for is_last in (False, True):
             session = await self.session(context)
-            is_fresh = not session.answered
             call = Call(session, request)
             try:
                 call.begin(context, on_sent)
                 return await self._finished(call, context)
             except Unreachable as error:
-                # Calls of others that are under way must not suffer for one that could not be sent.
-                is_needed = session.is_usable and not session.is_free
-                if not is_needed:
-                    self._drop(session)
-                if is_needed or is_last or is_fresh:
+                self._set_aside(session)
+                if is_last or session.began >= came:
                     raise self._not_sent(error, session) from None
         raise AssertionError("the last try returns or raises")
 
@@ -314,6 +311,21 @@ class Member:
                     return
             with suppress(ToolError):
                 await self.session(CallContext())
+
+    def _set_aside(self, session: Session) -> None:
+        """Use a session no more, and end it when the calls of others that are under way on it have ended."""
+        if session.is_usable and not session.is_free:
+            self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
+            self._keep(self._close_when_free(session))
+        else:
+            self._drop(session)
+
+    async def _close_when_free(self, session: Session) -> None:
+        while session.is_usable and not session.is_free and not self._closed.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_REVIVE_SECONDS):
+                    await self._closed.wait()
+        await session.close()
 
     def _drop(self, session: Session) -> None:
         self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
