@@ -36,6 +36,13 @@ def test_list_asks_the_servers_where_each_of_their_tools_is_to_be_seen(run: Run,
     assert "sums__add" in [tool["name"] for tool in full["tools"]]
 
 
+def test_check_leaves_out_what_others_have_worded(run: Run, place: Place) -> None:
+    assert (
+        run("check", "--strict", "--tools", "demo_tools:tools", *FILE).out
+        == run("check", "--strict", "--tools", "demo_tools:tools").out
+    )
+
+
 def test_call_prints_a_large_result_whole(run: Run, place: Place) -> None:
     rows = {"name": "rows", "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}}}}
     place.write_config({"data": place.server("data", rows)})
