@@ -151,7 +151,7 @@ class StdioChannel:
             self._output_ended = True
             self._consider_loss()
 
-    def _hear_oddity(self, line: bytes) -> None:
+    def _hear_oddity(self, line: bytes | bytearray) -> None:
         """A line that is no message as it stands: indented, after a byte order mark, or something printed."""
         stripped = line.removeprefix(b"\xef\xbb\xbf").strip()
         if stripped.startswith((b"{", b"[")) and self._listener is not None:
