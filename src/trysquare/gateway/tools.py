@@ -135,8 +135,8 @@ async def _do(
         found = await servers.find(server, call.tool_name)
         if found is None:
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
-        return tool_listing(server, found, call.detail or "schemas", front)
-    return listing(server, await servers.definitions(server), call.detail or "signatures", front)
+        return tool_listing(server, found, call.detail or "schemas")
+    return listing(server, await servers.definitions(server), call.detail or "signatures")
 
 
 async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:
