@@ -157,6 +157,15 @@ async def test_servers_are_asked_beside_the_start_where_each_tool_is_to_be_liste
             assert "sums__add" in _names(gateway.toolset, "full")
 
 
+async def test_what_another_process_finds_out_is_shown_here_too(place: Place) -> None:
+    place.write_config({"sums": place.server("sums", ADD)})
+    async with opened(place) as one, opened(place) as other:
+        with one.changes() as told:
+            await other.call("mcp_sums")
+            while "sums__add" not in _names(one.toolset, "full"):
+                assert await told.get() == "tools"
+
+
 async def test_names_that_two_servers_would_share_run_neither(place: Place) -> None:
     servers = {"a": place.server("a", _named("b__c")), "a__b": place.server("a__b", _named("c"))}
     place.write_config(servers)

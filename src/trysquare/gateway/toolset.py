@@ -10,11 +10,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from trysquare.core.errors import ToolError
 from trysquare.core.resource import Resource
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset
-from trysquare.gateway.catalogue import Catalogue
+from trysquare.gateway.catalogue import LOOK_SECONDS, Catalogue
 from trysquare.gateway.config import GatewayConfig, read_config
 from trysquare.gateway.finding import Finder, Offered
 from trysquare.gateway.fleet import open_fleet
@@ -103,6 +104,10 @@ class GatewayToolset(ChangingToolset):
         forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
         if found or forms or self.resources() or len(self.templates()) > 1:
             self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
+
+    def known(self) -> list[tuple[Definition, ...] | None]:
+        """The tools of every server, as far as they are known now."""
+        return [self.servers.catalogue.definitions(name) for name in list(self.servers.entries)]
 
     async def settled(self) -> None:
         """Wait until the servers that are being asked have told what they offer, or cannot."""
@@ -214,6 +219,7 @@ async def gateway_toolset(
             servers.discover()
         if watch:
             stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
+            stack.push_async_callback(_ended, asyncio.create_task(_look_around(toolset)))
         yield toolset
 
 
@@ -227,6 +233,22 @@ async def _follow(toolset: GatewayToolset, config: GatewayConfig) -> None:
         await toolset.servers.fleet.replace(usable_servers(changed))
         toolset.use(changed.servers)
         logger.info("the configuration was read again; it names %s servers", len(changed.servers))
+
+
+async def _look_around(toolset: GatewayToolset) -> None:
+    """Take up what another process finds out or a person approves elsewhere."""
+    known = toolset.known()
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            now = await run_in_thread(toolset.known)
+        except ToolError as error:
+            # Whoever calls meanwhile is told the same; once it is mended, the next look finds out.
+            logger.warning("what is known of the servers cannot be read: %s", error)
+            continue
+        if now != known:
+            known = now
+            toolset.rebuild_tools()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
