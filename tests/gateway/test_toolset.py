@@ -330,6 +330,22 @@ async def test_a_large_result_is_read_in_parts_and_handed_to_another_server(plac
         assert whole.blob is not None
 
 
+async def test_a_caller_may_ask_for_results_whole_or_for_handles_earlier(place: Place) -> None:
+    rows = _named("rows", properties={"count": {"type": "integer"}}, required=["count"])
+    place.write_config({"data": place.server("data", rows)})
+
+    async def is_whole(count: int, **meta: Any) -> bool:
+        context = CallContext(meta={f"trysquare/{name}": value for name, value in meta.items()})
+        return (await call_tool(gateway.toolset, "data__rows", {"count": count}, context)).next is None
+
+    async with opened(place) as gateway:
+        assert await is_whole(5000, whole=True)
+        assert await is_whole(10)
+        assert not await is_whole(10, result_bytes=100)
+        assert not await is_whole(5000, result_bytes=10**9)
+        assert await is_whole(10, result_bytes="small", whole="yes")
+
+
 async def test_where_each_tool_is_listed_a_large_result_is_read_with_a_tool_that_is_listed_too(place: Place) -> None:
     rows = _named("rows", properties={"count": {"type": "integer"}}, required=["count"])
     place.write_config({"data": place.server("data", rows)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,8 @@ from trysquare.gateway.servers import Servers
 
 WHOLE = "trysquare/whole"
 """What a caller sets in its `_meta` who takes results of any size as they are."""
+RESULT_BYTES = "trysquare/result_bytes"
+"""What a caller sets in its `_meta` who wants a handle already for results that are larger than this."""
 _NAMES = 40
 """Names in an error; a longer list is asked for with `list`."""
 
@@ -46,14 +48,12 @@ async def execute(
     mended = checked(definition, await resolve(inputs, servers.results, context))
     if mended.problems:
         raise refusal(definition, mended, call=partial(front.execute, tool))
-    if context.meta.get(WHOLE) is True:
-        server = replace(server, result_bytes=0)
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
     return await present(
         sent.answer,
-        server=server,
+        server=_sized(server, context.meta) if context.meta else server,
         tool=tool,
         context=context,
         results=servers.results,
@@ -62,6 +62,16 @@ async def execute(
         read_call=front.read,
         replayed=sent.replayed,
     )
+
+
+def _sized(server: ServerConfig, meta: Mapping[str, Any]) -> ServerConfig:
+    """The server with the size of results that its caller asks for."""
+    if meta.get(WHOLE) is True:
+        return replace(server, result_bytes=0)
+    wanted = meta.get(RESULT_BYTES)
+    if type(wanted) is not int or wanted <= 0:
+        return server
+    return replace(server, result_bytes=min(wanted, server.result_bytes or wanted))
 
 
 def _unnamed(server: ServerConfig, names: Sequence[str], front: Front) -> InvalidArguments:
