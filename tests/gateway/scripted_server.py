@@ -3,7 +3,8 @@
     python scripted_server.py offers.json
 
 The file holds `tools`, and perhaps `prompts`, `resources` and `templates`. A tool answers with its name and arguments;
-one called `announce` tells that every list changed, and `rows` gives as many rows as `count` says. A resource that somebody subscribes to changes at once.
+one called `announce` tells that every list changed, and `rows` gives as many rows as `count` says. A resource that
+somebody subscribes to changes at once.
 """
 
 from __future__ import annotations
