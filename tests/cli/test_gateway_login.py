@@ -19,7 +19,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.cli.conftest import Run
 from tests.gateway.authorization_server import Accounts, guarded
-from trysquare.gateway.secrets import SystemSecrets
+from trysquare.gateway.configuration.secrets import SystemSecrets
 
 FILE = ("--gateway", "mcp.json")
 

@@ -11,7 +11,7 @@ import asyncio
 import sys
 
 from tests.gateway.toys import hear_nothing, toy, words
-from trysquare.gateway.fleet import open_fleet
+from trysquare.gateway.fleet.fleet import open_fleet
 
 
 async def main(count: int, mark: str) -> None:

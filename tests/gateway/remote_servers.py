@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.server import Place, ServerConfig, Transport
 from trysquare.gateway.upstream.channel import Channel
 from trysquare.gateway.upstream.http import HttpChannel

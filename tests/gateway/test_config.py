@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.gateway.config import GatewayConfig, read_config
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.server import BrokenServer, OAuthClient, ServerConfig
 from trysquare.settings.edited_file import read_file
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from trysquare.gateway.config_process import COMMAND_KEYS
-from trysquare.gateway.config_remote import URL_KEYS
-from trysquare.gateway.config_text import SECTIONS, SETTINGS_KEY
-from trysquare.gateway.own_settings import OWN_KEYS
+from trysquare.gateway.configuration.own_settings import OWN_KEYS
+from trysquare.gateway.configuration.process import COMMAND_KEYS
+from trysquare.gateway.configuration.remote import URL_KEYS
+from trysquare.gateway.configuration.shapes import SECTIONS, SETTINGS_KEY
 from trysquare.gateway.server import Place, ServerConfig
 
 SOURCE = Path(__file__).parents[2] / "src" / "trysquare" / "gateway"

@@ -15,8 +15,8 @@ from trysquare.core.client_requests import Answer as ClientAnswer
 from trysquare.core.client_requests import Capability, ClientRequest, Question
 from trysquare.core.context import CallContext, LogLevel, Principal
 from trysquare.core.errors import InputRequired
-from trysquare.gateway.answer import Answer
-from trysquare.gateway.fleet import Fleet
+from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import Place, ServerConfig
 
 TOY = Path(__file__).with_name("toy_server.py")

@@ -8,7 +8,7 @@ from typing import Any
 
 from trysquare.cli.gateway_books import config_files, open_books
 from trysquare.core.errors import ConfigurationError
-from trysquare.gateway.config_editing import add_server
+from trysquare.gateway.configuration.editing import add_server
 from trysquare.gateway.server import BrokenServer
 
 

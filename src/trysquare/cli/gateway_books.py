@@ -12,8 +12,8 @@ from pathlib import Path
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import load
 from trysquare.core.errors import ConfigurationError
-from trysquare.gateway.catalogue import Catalogue
 from trysquare.gateway.config import GatewayConfig, read_config
+from trysquare.gateway.definitions.catalogue import Catalogue
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.trust import Trust
 from trysquare.store.command_pins import CommandPins

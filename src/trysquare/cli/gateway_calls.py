@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trysquare.cli.output import count, print_json, print_table
-from trysquare.gateway.hidden_text import shown
+from trysquare.gateway.answers.hidden_text import shown
 from trysquare.store.ledger import CallLedger
 from trysquare.store.ledger_rows import CallRecord
 from trysquare.store.location import user_state

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from trysquare.cli.gateway_books import Books, open_books
 from trysquare.cli.output import print_json, styled
-from trysquare.gateway.catalogue import Held
+from trysquare.gateway.definitions.catalogue import Held
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.trust import HeldServer
 

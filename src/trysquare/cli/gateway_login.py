@@ -13,7 +13,7 @@ from collections.abc import Callable
 from trysquare.cli.gateway_books import config_files
 from trysquare.core.errors import ConfigurationError
 from trysquare.gateway.config import read_config
-from trysquare.gateway.secrets import SystemSecrets
+from trysquare.gateway.configuration.secrets import SystemSecrets
 from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from trysquare.cli.gateway_books import open_books
-from trysquare.gateway.config_editing import remove_server
+from trysquare.gateway.configuration.editing import remove_server
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import getpass
 import sys
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.gateway.secrets import SystemSecrets
+from trysquare.gateway.configuration.secrets import SystemSecrets
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.healing import nearest
-from trysquare.gateway.config_entries import read_entry
-from trysquare.gateway.config_text import ConfigText, read_text
-from trysquare.gateway.secrets import Secrets, SystemSecrets
+from trysquare.gateway.configuration.entries import read_entry
+from trysquare.gateway.configuration.secrets import Secrets, SystemSecrets
+from trysquare.gateway.configuration.shapes import ConfigText, read_text
+from trysquare.gateway.configuration.variables import Variables
 from trysquare.gateway.server import BrokenServer, Place, ServerEntry
-from trysquare.gateway.variables import Variables
 
 _EDITOR_FOLDERS = frozenset({".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
 _NOWHERE = Place(file="")

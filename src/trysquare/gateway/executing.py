@@ -12,10 +12,10 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.references import resolve
+from trysquare.gateway.answers.results import present
+from trysquare.gateway.checking.repair import checked, refusal
 from trysquare.gateway.fronts import Front
-from trysquare.gateway.references import resolve
-from trysquare.gateway.repair import checked, refusal
-from trysquare.gateway.results import present
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
 

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from trysquare.core.result import Result, dump_json
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.hidden_text import cleaned_text
 from trysquare.gateway.arguments import Detail
-from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.checking.signatures import inputs_text, one_line
 from trysquare.gateway.server import Definition, ServerConfig
-from trysquare.gateway.signatures import inputs_text, one_line
 
 MOST_CHARACTERS = 40_000
 _DESCRIPTION = 4_000

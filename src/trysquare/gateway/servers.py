@@ -16,10 +16,10 @@ from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway.catalogue import Catalogue, OfferKind
-from trysquare.gateway.fleet import Fleet
-from trysquare.gateway.large import LargeResults
-from trysquare.gateway.sending import Sender
+from trysquare.gateway.answers.large import LargeResults
+from trysquare.gateway.calls.sending import Sender
+from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind
+from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
 
 logger = logging.getLogger("trysquare.gateway")

@@ -12,6 +12,9 @@ from trysquare.core.result import Result
 from trysquare.core.schema import Arguments, GivenArguments
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.gateway.answers.large import ReadOn
+from trysquare.gateway.answers.reading import read_result
 from trysquare.gateway.arguments import (
     GATEWAY_ARGUMENTS,
     READ_ARGUMENTS,
@@ -20,18 +23,15 @@ from trysquare.gateway.arguments import (
     ReadCall,
     ServerCall,
 )
+from trysquare.gateway.checking.wire_schema import wire_schema
 from trysquare.gateway.descriptions import gateway_description, server_description
 from trysquare.gateway.executing import execute, unknown_tool
 from trysquare.gateway.finding import Finder, servers_listing
 from trysquare.gateway.fronts import Front, gateway_front, server_front, upstream_front
-from trysquare.gateway.hidden_text import cleaned_text
-from trysquare.gateway.large import ReadOn
 from trysquare.gateway.listing import listing, tool_listing
 from trysquare.gateway.naming import GATEWAY, READ, space_of, upstream_name
-from trysquare.gateway.reading import read_result
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Servers, usable
-from trysquare.gateway.wire_schema import wire_schema
 
 ROOM = "gateway"
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})

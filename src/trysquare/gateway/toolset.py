@@ -15,14 +15,14 @@ from trysquare.core.resource import Resource
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset
-from trysquare.gateway.catalogue import LOOK_SECONDS, Catalogue
+from trysquare.gateway.answers.large import LargeResults
+from trysquare.gateway.calls.ledger import Ledger
+from trysquare.gateway.calls.sending import Sender
 from trysquare.gateway.config import GatewayConfig, read_config
+from trysquare.gateway.definitions.catalogue import LOOK_SECONDS, Catalogue
 from trysquare.gateway.finding import Finder, Offered
-from trysquare.gateway.fleet import open_fleet
-from trysquare.gateway.large import LargeResults
-from trysquare.gateway.ledger import Ledger
+from trysquare.gateway.fleet.fleet import open_fleet
 from trysquare.gateway.naming import SEPARATOR, space_of
-from trysquare.gateway.sending import Sender
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Kind, Servers
 from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool

@@ -14,10 +14,10 @@ from trysquare.core.prompt import Complete, Prompt, PromptArgument, PromptMessag
 from trysquare.core.resource import Read, Resource, ResourceTemplate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.setting_aside import RESOURCE, resource_contents
 from trysquare.gateway.naming import space_of, upstream_name
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
-from trysquare.gateway.setting_aside import RESOURCE, resource_contents
 from trysquare.gateway.upstream_content import contents_of, messages_of, optional_text
 
 logger = logging.getLogger("trysquare.gateway")

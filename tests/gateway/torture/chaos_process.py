@@ -1,6 +1,6 @@
 """The server that misbehaves, as a process.
 
-    python -S -m tests.gateway.torture.chaos_process --transport stdio|http|sse --era legacy|modern --journal SOCKET
+python -S -m tests.gateway.torture.chaos_process --transport stdio|http|sse --era legacy|modern --journal SOCKET
 """
 
 from __future__ import annotations

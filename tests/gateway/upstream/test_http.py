@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 
 from tests.gateway.remote_servers import channels, listening, of_the_earlier_era, remote, sdk_server
 from tests.gateway.toys import Person, called_by, hear_nothing, words
-from trysquare.gateway.fleet import Fleet, open_fleet
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
+from trysquare.gateway.fleet.fleet import Fleet, open_fleet
 from trysquare.gateway.server import Transport
 
 WAYS = ["modern", "legacy", "legacy json", "legacy without sessions", "sse", "sse of today", "sse found out"]

@@ -19,8 +19,8 @@ from tests.gateway.remote_servers import Handler, Scripted, answer, channels, li
 from tests.gateway.toys import hear_nothing, say, words
 from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.gateway.fleet import Fleet, open_fleet
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
+from trysquare.gateway.fleet.fleet import Fleet, open_fleet
 from trysquare.gateway.upstream.web import Web
 
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])

@@ -18,8 +18,8 @@ from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import Person, called_by, hear_nothing
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
-from trysquare.gateway.fleet import Fleet, open_fleet
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
+from trysquare.gateway.fleet.fleet import Fleet, open_fleet
 from trysquare.gateway.server import Transport
 
 WAYS: dict[str, tuple[str, Transport]] = {"streamableHttp": ("/mcp", "http"), "sse": ("/sse", "sse")}

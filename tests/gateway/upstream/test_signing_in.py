@@ -20,8 +20,8 @@ from tests.gateway.authorization_server import Accounts, guarded
 from tests.gateway.remote_servers import Scripted, channels, listening, remote
 from tests.gateway.toys import hear_nothing, say, words
 from trysquare.core.errors import ConfigurationError, ToolError
-from trysquare.gateway.fleet import Fleet, open_fleet
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
+from trysquare.gateway.fleet.fleet import Fleet, open_fleet
 from trysquare.gateway.server import OAuthClient, ServerConfig
 from trysquare.gateway.upstream.oauth import Login, load_login, save_login
 from trysquare.gateway.upstream.signing_in import sign_in

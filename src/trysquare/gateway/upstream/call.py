@@ -13,7 +13,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answer import Answer
+from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from trysquare.core.types import JsonObject
-from trysquare.gateway.secrets import Secrets
+from trysquare.gateway.configuration.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
 from trysquare.gateway.upstream.errands import Errands

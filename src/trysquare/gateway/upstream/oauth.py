@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from trysquare.gateway.secrets import Secrets
+from trysquare.gateway.configuration.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities
 

@@ -15,7 +15,7 @@ from pydantic import AnyUrl, ValidationError
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.types import JsonObject
-from trysquare.gateway.secrets import Secrets
+from trysquare.gateway.configuration.secrets import Secrets
 from trysquare.gateway.server import OAuthClient, ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities
 from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS

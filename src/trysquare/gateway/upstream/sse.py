@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from trysquare.gateway.secrets import Secrets
+from trysquare.gateway.configuration.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
 from trysquare.gateway.upstream.errands import Errands

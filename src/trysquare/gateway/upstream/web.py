@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.gateway.launch import shown_url
-from trysquare.gateway.secrets import Secrets, SystemSecrets
+from trysquare.gateway.configuration.launch import shown_url
+from trysquare.gateway.configuration.secrets import Secrets, SystemSecrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities, trusting_nobody
 from trysquare.gateway.upstream.channel import Loss
