@@ -65,7 +65,10 @@ def bot_tables(results: BotResults) -> Iterator[Table]:
 def _row(results: BotResults, history: int, title: str) -> list[str]:
     found = results.cpu[history, title]
     more = f"{results.beyond(history, title):.2f} ms" if title != PLAIN else "-"
-    return [title, f"{found:.2f} ms", more, f"{found / results.cpu[history, PLAIN]:.1f}x"]
+    plain = results.cpu[history, PLAIN]
+    # The system counts CPU in ticks: in a run of a few calls a plain tool may have used none.
+    ratio = f"{found / plain:.1f}x" if plain else "-"
+    return [title, f"{found:.2f} ms", more, ratio]
 
 
 def bot_targets(results: BotResults) -> Iterator[Target]:

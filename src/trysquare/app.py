@@ -277,7 +277,8 @@ def workflow_store(settings: Settings, states: LazyStates, project: Path) -> Wor
         return SqliteWorkflows(states.of_project(project))
     from trysquare.bots.state import open_workflows
 
-    return open_workflows(settings.database.get_secret_value(), project)
+    named = settings.project_id if project.resolve() == settings.project.resolve() else None
+    return open_workflows(settings.database.get_secret_value(), project, project_id=named)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -157,6 +158,72 @@ async def test_scope_leaves_out_the_rules_that_it_does_not_touch(tmp_path: Path)
         scoped = await bot.call("shape_validate_rules", fresh=True, scope={"story": ["Book a table"]})
     assert scoped["data"]["instructions"]["scope"] == {"story": ["Book a table"]}
     assert rules_in(scoped) < rules_in(all_rules)
+
+
+SCOPED = {
+    "epics": [
+        {
+            "name": "Eat",
+            "stories": [
+                {"name": "book a table", "test_file": "tests/test_book.py"},
+                {"name": "cancel a table", "test_file": "tests/test_cancel.py"},
+            ],
+        },
+        {"name": "Pay", "stories": [{"name": "split the bill"}]},
+    ],
+    "increments": [{"name": "First", "stories": ["split the bill"]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("scope", "found"),
+    [
+        (None, {"book a table", "cancel a table", "split the bill", "tests/test_book.py", "tests/test_cancel.py"}),
+        ({"story": ["book a table"]}, {"book a table", "tests/test_book.py"}),
+        ({"epic": ["Eat"]}, {"book a table", "cancel a table", "tests/test_book.py", "tests/test_cancel.py"}),
+        ({"increment": ["First"]}, {"split the bill"}),
+        ({"files": ["tests/test_cancel.py"]}, {"tests/test_cancel.py"}),
+    ],
+)
+async def test_scope_leaves_out_what_the_rules_find_elsewhere(
+    tmp_path: Path, scope: dict[str, list[str]] | None, found: set[str]
+) -> None:
+    async with scoped_bot(tmp_path) as bot:
+        answer = await bot.call("shape_validate_rules", scope=scope or "all")
+        violations = answer["data"]["instructions"]["violations"]
+        assert {each.get("where", each["file"]).rpartition(" > ")[2] for each in violations} == found
+
+
+async def test_a_scope_that_names_nothing_of_the_graph_is_told(tmp_path: Path) -> None:
+    async with scoped_bot(tmp_path) as bot:
+        answer = await bot.call("shape_validate_rules", scope={"story": ["book a tabel"]})
+        assert answer["warnings"] == ["The story graph has no story `book a tabel`."]
+        assert answer["next"]["arguments"]["parameters"]["scope"] == {"story": ["book a tabel"]}
+
+
+@asynccontextmanager
+async def scoped_bot(tmp_path: Path) -> AsyncGenerator[BotClient]:
+    """A bot with a rule for stories and one for files, both broken everywhere in the project."""
+    project = tmp_path / "project"
+    for name in ("test_book.py", "test_cancel.py"):
+        file = project / "tests" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("sleep(1)\n", encoding="utf-8")
+    (project / "docs").mkdir()
+    (project / "docs" / "map.json").write_text(json.dumps(SCOPED), encoding="utf-8")
+    rules = {
+        "capital": {"kind": "regex", "applies_to": "story.name", "match": "require", "pattern": "^[A-Z]"},
+        "no_sleep": {"kind": "regex", "applies_to": "file", "files": "*.py", "pattern": "sleep"},
+    }
+    changes: dict[str, Any] = {
+        **EVERYTHING,
+        **{
+            f"behaviors/1_shape/3_rules/{name}.json": {"description": "A rule.", "scanner": scanner}
+            for name, scanner in rules.items()
+        },
+    }
+    async with served(project, bot=write_bot(tmp_path / "bot", changes), name="mini") as bot:
+        yield bot
 
 
 def rules_in(answer: dict[str, dict[str, dict[str, object]]]) -> set[str]:

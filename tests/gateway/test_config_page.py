@@ -15,13 +15,13 @@ from trysquare.gateway.server import Place, ServerConfig
 
 SOURCE = Path(__file__).parents[2] / "src" / "trysquare" / "gateway"
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "gateway-config.md").read_text(encoding="utf-8")
-READERS = ("config_entries.py", "config_process.py", "config_remote.py", "own_settings.py")
+READERS = ("entries.py", "process.py", "remote.py", "own_settings.py")
 ASKED = re.compile(r'fields\.(?:text|texts|table|flag|number|count|inner|member)\(((?:"\w+"(?:, )?)+)\)')
 
 
 def asked_keys() -> set[str]:
     """The keys that the readers ask for by name."""
-    texts = [(SOURCE / name).read_text(encoding="utf-8") for name in READERS]
+    texts = [(SOURCE / "configuration" / name).read_text(encoding="utf-8") for name in READERS]
     return {key for text in texts for names in ASKED.findall(text) for key in re.findall(r'"(\w+)"', names)}
 
 

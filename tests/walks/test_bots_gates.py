@@ -229,9 +229,10 @@ def _approve(project: Path, code: str) -> None:
 
 async def test_strict_mode_refuses_to_close_what_was_not_delivered(project: Path) -> None:
     async with served(project, strict=True, person=Person()) as bot:
-        bot.write_state(current_action="story_bot.shape.gather_context", completed_actions=[])
+        await bot.call("tool", confirm=True)
         refused = await bot.call("close_current_action")
         assert (refused["error"]["code"], refused["delivered"]) == ("STATE_CONFLICT", False)
+        assert refused["current_action"] == "story_bot.shape.gather_context"
 
 
 async def test_one_action_of_a_bot_can_ask_for_proof(project: Path, tmp_path: Path) -> None:
@@ -411,3 +412,12 @@ async def test_many_closes_at_once_close_one_action_each(project: Path) -> None:
         )
         assert {answer["completed_action"] for answer in answers} == {"gather_context"}
         assert bot.completed() == ["shape.gather_context"]
+
+
+async def test_nothing_is_closed_or_sent_back_in_a_folder_that_nobody_named(project: Path, tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", {INITIALIZE: None})
+    async with served(project, bot=folder, name="mini", named=False) as bot:
+        closed = await bot.call("close_current_action")
+        rejected = await bot.call("close_current_action", reject="No.")
+    assert (closed["project_required"], rejected["project_required"]) == (True, True)
+    assert files_in(project) == []

@@ -15,7 +15,7 @@ from trysquare.bots.plan import Plan
 from trysquare.bots.run_record import read_entry, read_head
 from trysquare.bots.state_file import MAIN, Pieces, RunPart, add_lines, dump_state, entry_line
 from trysquare.bots.window import Hash, ProjectWindow, Seen, digest_of, joined_digest
-from trysquare.bots.window_rules import know_shown
+from trysquare.bots.window_rules import Settled, know_shown
 from trysquare.bots.workflow import begin
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.store.workflow import StoredBot, StoredRun, WorkflowRows, WorkflowStore
@@ -31,8 +31,8 @@ class Due:
     digest: str
     bot: StoredBot
     versions: dict[str, int]
-    garbage: str | None = None
-    """The hash of unreadable contents that are to be moved aside first."""
+    settled: Settled
+    """What was heard of the file, and must not be lost when it is written over."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -54,9 +54,10 @@ class Exporter:
         self._lines: dict[str, _Lines] = {}
         self._shown: Due | None = None
         self._swept = False
+        self._is_rendered = False
 
     def is_current(self, bot: StoredBot) -> bool:
-        """Whether this process wrote the present revision and the file still shows it."""
+        """Whether this process knows the file of the present revision, and it still lies there."""
         shown = self._shown
         return (
             shown is not None
@@ -73,24 +74,29 @@ class Exporter:
             except _TROUBLE as error:
                 yield Turn(exporter=self, trouble=_stale(error))
                 return
+            self._is_rendered = False
             try:
                 yield Turn(exporter=self)
             except BaseException:
-                # Lines of a transaction that was taken back must not be shown with the next one.
-                self._lines.clear()
+                if self._is_rendered:
+                    # Lines of a transaction that was taken back must not be shown with the next one.
+                    self._lines.clear()
                 raise
 
-    def due(self, plan: Plan, rows: WorkflowRows, garbage: str | None) -> Due | None:
+    def due(self, plan: Plan, rows: WorkflowRows, settled: Settled) -> Due | None:
         """What is to be shown, or None where nothing is, or where a person was faster and is to be heard first."""
         bot = rows.bot()
         if bot is None:
             return None
         seen = self._window.look(bot.window)
-        is_garbage = garbage is not None and seen.digest == garbage
+        is_garbage = settled.garbage is not None and seen.digest == settled.garbage
         if self._store.two_way and not is_garbage and not self._may_replace(rows, bot, seen):
             return None
-        due = self._rendered(plan, rows, bot, garbage)
+        self._is_rendered = True
+        due = self._rendered(plan, rows, bot, settled)
         if due.digest == seen.digest:
+            # Another process has written it.
+            self._shown = due
             return None
         if self._store.two_way:
             rows.add_export(due.digest, bot.revision)
@@ -114,7 +120,10 @@ class Exporter:
         if not self._swept:
             self._window.sweep(path)
             self._swept = True
-        if due.garbage is not None and self._window.look(path, contents=True).digest == due.garbage:
+        if due.settled.refused is not None:
+            self._window.keep_refused(path, due.settled.refused)
+        garbage = due.settled.garbage
+        if garbage is not None and self._window.look(path, contents=True).digest == garbage:
             self._window.set_aside(path)
         self._window.write(path, due.pieces, due.digest)
         self._shown = due
@@ -123,13 +132,13 @@ class Exporter:
             with self._store.write(plan.bot, durable=False) as rows:
                 know_shown(rows, due.bot.revision, due.versions)
 
-    def _rendered(self, plan: Plan, rows: WorkflowRows, bot: StoredBot, garbage: str | None) -> Due:
+    def _rendered(self, plan: Plan, rows: WorkflowRows, bot: StoredBot, settled: Settled) -> Due:
         found = rows.runs()
         parts = {row.name: self._part(plan, rows, row) for row in found}
         parts.setdefault(MAIN, RunPart(state=begin(plan), at=max((row.updated for row in found), default=""), body=b""))
         pieces = dump_state(plan, parts)
         versions = {row.name: row.version for row in found}
-        return Due(pieces=pieces, digest=self._digest(pieces), bot=bot, versions=versions, garbage=garbage)
+        return Due(pieces=pieces, digest=self._digest(pieces), bot=bot, versions=versions, settled=settled)
 
     def _part(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> RunPart:
         state = read_head(plan, row.version, row.state)
@@ -149,14 +158,14 @@ class Exporter:
 
     def _digest(self, pieces: Pieces) -> str:
         """The hash of the whole; that of the main run's history is already known."""
-        at = next(number for number, piece in enumerate(pieces) if b"[" in piece)
+        head, *rest = pieces
         main = self._lines.get(MAIN)
-        if main is None or pieces[at] != b"[" or pieces[at + 1] is not main.body:
+        if main is None or not rest or rest[0] is not main.body or head.find(b"[") != len(head) - 1:
             return digest_of(b"".join(pieces))
-        rest = main.hashed.copy()
-        for piece in pieces[at + 2 :]:
-            rest.update(piece)
-        return joined_digest(b"".join(pieces[: at + 1]), rest)
+        hashed = main.hashed.copy()
+        for piece in rest[1:]:
+            hashed.update(piece)
+        return joined_digest(bytes(head), hashed)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,9 +175,9 @@ class Turn:
     exporter: Exporter
     trouble: str | None = None
 
-    def prepare(self, plan: Plan, rows: WorkflowRows, garbage: str | None) -> Due | None:
+    def prepare(self, plan: Plan, rows: WorkflowRows, settled: Settled) -> Due | None:
         """Remember what is to be shown, inside the transaction of the change."""
-        return None if self.trouble is not None else self.exporter.due(plan, rows, garbage)
+        return None if self.trouble is not None else self.exporter.due(plan, rows, settled)
 
     def show(self, plan: Plan, due: Due | None) -> tuple[str, ...]:
         """Show it after the commit; returns what went wrong, and raises nothing for it."""

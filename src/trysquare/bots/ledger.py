@@ -168,6 +168,8 @@ class Ledger:
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Send the same call again.",
             )
+        # Compared with what is stored before it is used, so a transaction that is taken back does no harm.
+        self._known[row.name] = KnownState(plan=self.plan, row=row, state=state)
         self.rows.add_entries(row, row.entries - len(added) + 1, (entry_record(entry) for entry in added))
         self.rows.add_event(
             row.name,

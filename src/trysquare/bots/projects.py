@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from trysquare.bots.config import BotConfig
 from trysquare.bots.definition import BotDefinition, Changes, changed_parts
+from trysquare.bots.gates import Gates
 from trysquare.bots.loading import load_bot
-from trysquare.bots.plan import Plan
+from trysquare.bots.plan import Plan, Position
 from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.state import BotState, Loaded
 from trysquare.bots.state_file import UnreadableState, parse_state
@@ -122,7 +123,10 @@ class LiveBot:
 
     def _opened(self, root: Path) -> BotState:
         window = ProjectWindow(root, self.name, legacy=self.config.folder / LEGACY)
-        return BotState(plan=self.plan, store=self._open_store(root), window=window)
+        return BotState(plan=self.plan, store=self._open_store(root), window=window, needs_proof=self._needs_proof)
+
+    def _needs_proof(self, position: Position) -> bool:
+        return Gates(definition=self.definition, strict=self.config.strict).needs_proof(position)
 
 
 def _folder(home: Path, given: str) -> Path:

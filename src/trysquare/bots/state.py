@@ -20,6 +20,7 @@ from trysquare.bots.plan import Plan, Position
 from trysquare.bots.run_record import read_entry
 from trysquare.bots.state_file import MAIN, is_run_name
 from trysquare.bots.window import ProjectWindow
+from trysquare.bots.window_gates import NeedsProof
 from trysquare.bots.window_rules import NOTHING, Notices, judge, settle
 from trysquare.bots.workflow import Closed, Entry, Opened, RunState, begin
 from trysquare.core.errors import ErrorCode, ToolError
@@ -132,8 +133,17 @@ class EventLine:
 class BotState:
     """The state of one bot in one project."""
 
-    def __init__(self, *, plan: Plan, store: WorkflowStore, window: ProjectWindow | None) -> None:
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        store: WorkflowStore,
+        window: ProjectWindow | None,
+        needs_proof: NeedsProof = lambda _: False,
+    ) -> None:
+        """`needs_proof` says which actions only a person can close: an edit of the window does not pass them."""
         self.plan = plan
+        self._needs_proof = needs_proof
         self._store = store
         self._window = window
         self._exporter = None if window is None else Exporter(store, window)
@@ -236,6 +246,11 @@ class BotState:
         with self._store.read(self.plan.bot) as rows:
             return self._ledger(rows).state_at(run, version)
 
+    def audited(self, kind: str) -> list[JsonObject]:
+        """What the audit tells of this bot under one kind, in order, for all runs."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.audited(kind)
+
     def verify(self) -> AuditReport:
         """Check the chain of the audit."""
         return self._store.verify(self.plan.bot)
@@ -292,9 +307,9 @@ class BotState:
         with self._exporter.turn() as turn:
             with self._store.write(plan.bot) as rows:
                 ledger = self._ledger(rows)
-                settled = settle(ledger, self._window, two_way=self._store.two_way)
+                settled = settle(ledger, self._window, two_way=self._store.two_way, needs_proof=self._needs_proof)
                 made = work(ledger)
-                due = turn.prepare(plan, rows, settled.garbage)
+                due = turn.prepare(plan, rows, settled)
             warnings = turn.show(plan, due)
         return made, settled.notices + Notices(warnings=warnings)
 
@@ -302,14 +317,14 @@ class BotState:
         return Ledger(self.plan, rows, known=self._known)
 
 
-def open_workflows(url: str | None, project: Path) -> WorkflowStore:
+def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:
     """The store of a project: its own state file, or the PostgreSQL database that a URL names."""
     if url is None or url.startswith("sqlite:"):
         database = LazyDatabase(project_state(project))
         return SqliteWorkflows(database, on_close=database.close)
     from trysquare.store.workflow_postgres import PostgresWorkflows
 
-    return PostgresWorkflows(url, project=str(project.resolve()))
+    return PostgresWorkflows(url, project.resolve(), project_id=project_id)
 
 
 def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:

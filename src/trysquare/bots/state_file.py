@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 from trysquare.bots.plan import Plan, Position
@@ -55,7 +56,16 @@ def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> Pieces:
     others = {name: _object(_run_fields(plan, name, parts[name]), 2) for name in sorted(parts) if name != MAIN}
     if others:
         fields["runs"] = _object(others, 1)
-    return [*_object(fields, 0), b"\n"]
+    return _joined([*_object(fields, 0), b"\n"])
+
+
+def _joined(pieces: Pieces) -> Pieces:
+    """The same with everything joined that stands between two histories."""
+    joined: Pieces = []
+    for are_histories, found in groupby(pieces, lambda piece: isinstance(piece, bytearray)):
+        group = list(found)
+        joined += group if are_histories else [b"".join(group)]
+    return joined
 
 
 def _run_fields(plan: Plan, run: str, part: RunPart) -> dict[str, Pieces]:

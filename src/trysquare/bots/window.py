@@ -124,11 +124,15 @@ class ProjectWindow:
 
     def set_aside(self, path: str) -> str:
         """Move what cannot be read out of the way, under a name that tells when; returns the name."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         place = self.project / path
-        aside = place.with_name(f"{NAME}.corrupt-{stamp}")
+        aside = place.with_name(f"{NAME}.corrupt-{_stamp()}")
         os.rename(place, aside)
         return aside.name
+
+    def keep_refused(self, path: str, data: bytes) -> None:
+        """Keep a copy of an edit that was not taken over, before the file is written over."""
+        with self._open_folder(self.project) as folder:
+            folder.write_bytes(f"{path}.refused-{_stamp()}", data)
 
     def sweep(self, path: str) -> None:
         """Remove what a killed process left half-written. Call it inside `locked`: nobody else is writing then."""
@@ -198,6 +202,10 @@ def digest_of(data: bytes) -> str:
 def joined_digest(head: bytes, rest: Hash) -> str:
     """The hash of contents whose head ends with the first bracket."""
     return hashlib.sha256(hashlib.sha256(head).digest() + rest.digest()).hexdigest()
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
 def _take(lock: int, end: float) -> None:

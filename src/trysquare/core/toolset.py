@@ -108,7 +108,11 @@ class CombinedToolset:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
 
     def find(self, name: str) -> Tool | None:
-        return _first(toolset.find(name) for toolset in self._toolsets)
+        # Written out, since it is asked several times for each call.
+        for toolset in self._toolsets:
+            if (found := toolset.find(name)) is not None:
+                return found
+        return None
 
     def prompts(self) -> Sequence[Prompt]:
         return tuple(prompt for toolset in self._toolsets for prompt in toolset.prompts())

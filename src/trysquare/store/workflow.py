@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from trysquare.core.types import JsonObject
 from trysquare.store import audit
@@ -78,13 +78,20 @@ class AppendAudit(Protocol):
         ...
 
 
+ReadAudit: TypeAlias = Callable[[str], Iterable[str]]
+"""Reads the bodies of the chain's rows of one kind, in order."""
+
+
 class WorkflowRows:
     """The rows of one bot in one project, inside a transaction."""
 
-    def __init__(self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit) -> None:
+    def __init__(
+        self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit, read_audit: ReadAudit
+    ) -> None:
         self._statements = statements
         self._key = (project, bot)
         self._append_audit = append_audit
+        self._read_audit = read_audit
 
     def bot(self) -> StoredBot | None:
         """The bot's own row."""
@@ -100,10 +107,9 @@ class WorkflowRows:
         query = "SELECT window_path FROM workflow_bots WHERE project = ? ORDER BY window_path"
         return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
 
-    def count_change(self) -> int:
-        """Note that something of the bot changed; returns the new revision."""
+    def count_change(self) -> None:
+        """Note that something of the bot changed: its revision grows."""
         self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
-        return self._one("SELECT revision FROM workflow_bots WHERE project = ? AND bot = ?")[0]
 
     def run(self, name: str) -> StoredRun | None:
         """The row of a run."""
@@ -262,6 +268,11 @@ class WorkflowRows:
         """Add a row to the chain of hashes."""
         self._append_audit(kind=kind, principal=principal, body={"bot": self._key[1], **body})
 
+    def audited(self, kind: str) -> list[JsonObject]:
+        """What the chain of hashes tells of this bot under one kind, in order."""
+        bodies = (json.loads(text) for text in self._read_audit(kind))
+        return [body for body in bodies if body.get("bot") == self._key[1]]
+
     def _run(self, sql: str, *parameters: Any) -> None:
         self._statements.execute(sql, (*self._key, *parameters))
 
@@ -336,8 +347,12 @@ def _rows(connection: Any, bot: str) -> WorkflowRows:
     def append(*, kind: str, principal: str, body: JsonObject) -> int:
         return audit.append(connection, kind=kind, principal=principal, body=body)
 
+    def read(kind: str) -> list[str]:
+        found = connection.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,))
+        return [row[0] for row in found.fetchall()]
+
     # The file belongs to one project and moves with its folder, so the project needs no name in it.
-    return WorkflowRows(connection, project="", bot=bot, append_audit=append)
+    return WorkflowRows(connection, project="", bot=bot, append_audit=append, read_audit=read)
 
 
 _MANY = 2**53

@@ -165,6 +165,13 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A server that is used to clients that hang up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing."""
+
+
 class StreamableHandler(Handler):
     """Streamable HTTP: a POST for each message, and in the earlier era a GET for the rest."""
 
@@ -274,7 +281,7 @@ def serve_sse(chaos: Chaos, number: int) -> None:
 
 def _serve(handler: type[Handler], number: int) -> None:
     listener = socket.socket(fileno=number)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler, bind_and_activate=False)
+    server = QuietServer(("127.0.0.1", 0), handler, bind_and_activate=False)
     server.socket.close()
     server.socket, server.server_address = listener, listener.getsockname()
     server.serve_forever(poll_interval=60)

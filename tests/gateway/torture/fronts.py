@@ -16,7 +16,6 @@ from typing import Any, Final, Protocol, cast
 import psutil
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
-from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitResult, TextContent
@@ -120,10 +119,21 @@ class TrysquareFront:
 
     async def tail(self, result: CallToolResult, server: str, length: int) -> tuple[int, str]:
         """Read the end of a result by its handle."""
-        told = result.structured_content or {}
-        size = told["value"]["size"]
-        inputs = {"handle": told["handle"], "offset": size - length, "length": length}
-        return size, text_of(await self._do(server, action="read", tool_inputs=inputs))
+        handle = str((result.structured_content or {})["value"]["handle"])
+        size = await self._length(server, handle)
+        read = await self._do(server, action="read", tool_inputs={"handle": handle, "offset": size - length})
+        return size, (read.structured_content or {})["value"]["text"]
+
+    async def _length(self, server: str, handle: str) -> int:
+        """How long a kept text is: the last place at which there is something to read."""
+        least, most = 0, 1 << 31
+        while least < most:
+            middle = (least + most) // 2
+            inputs = {"handle": handle, "offset": middle, "length": 1}
+            read = await self._do(server, action="read", tool_inputs=inputs)
+            has_text = bool((read.structured_content or {}).get("value", {}).get("text"))
+            least, most = (middle + 1, most) if has_text else (least, middle)
+        return least
 
     async def _do(self, server: str, **arguments: Any) -> CallToolResult:
         return await self._client.call_tool(f"mcp_{server}", arguments)
@@ -220,8 +230,3 @@ def gateway_process(folder: Path) -> psutil.Process:
     config = str(folder / "mcp.json")
     [found] = [one for one in psutil.Process().children() if config in one.cmdline()]
     return found
-
-
-def events(url: str) -> Any:
-    """The transport with a stream of events."""
-    return sse_client(url)

@@ -8,14 +8,16 @@ from typing import Any
 from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.actions.validate_rules import scan_rules
+from trysquare.bots.artifacts import keep
 from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
 from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import Change, Loaded, Request
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
-from trysquare.bots.tools.locating import INITIALIZE, Location, locate
+from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_project
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
+from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
@@ -39,6 +41,8 @@ class View:
     """The current action, and those that are closed with it. All their gates count."""
     files: dict[str, str]
     """The digests of the files that they produced."""
+    absent: tuple[str, ...]
+    """The files that they would produce and that are not there."""
 
     @property
     def state(self) -> RunState:
@@ -49,16 +53,35 @@ class View:
 async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
     """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
-    view = await run_in_thread(lambda: _look(call))
-    if call.parameters.reject:
-        return await run_in_thread(lambda: _rejected(call, view))
-    if (known := _known_answer(call, view)) is not None:
-        return known
     gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
-    _check_gate(call, view)
-    await run_in_thread(lambda: _check_clean(call, gates, view))
+    view = await run_in_thread(lambda: _decided(call, gates, proof=proof))
+    if not isinstance(view, View):
+        return view
     agreement = await _agreement(call, gates, view, context, proof=proof)
     return await run_in_thread(lambda: _closed(call, view, agreement))
+
+
+def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
+    """The answer where nobody has to be asked, all in one thread; else what was found."""
+    view = _look(call)
+    if not view.location.settled:
+        require_project(call, view.location)
+    if call.parameters.reject:
+        return _rejected(call, view)
+    if (known := _known_answer(call, view)) is not None:
+        return known
+    _check_gate(call, view)
+    _check_clean(call, gates, view)
+    asks = proof or _needs_proof(gates, view) or _asks_for_folder(view)
+    return view if asks else _closed(call, view, None)
+
+
+def _needs_proof(gates: Gates, view: View) -> bool:
+    return any(gates.needs_proof(each) for each in view.together)
+
+
+def _asks_for_folder(view: View) -> bool:
+    return view.state.current.action == INITIALIZE and view.location.needs_person
 
 
 def _check_parameters(call: Call) -> None:
@@ -76,14 +99,18 @@ def _check_parameters(call: Call) -> None:
 def _look(call: Call) -> View:
     loaded = call.project.load(call.parameters.run)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
-    together = _together(call, loaded.state.current)
+    current = loaded.state.current
+    together = _together(call, current)
+    paths = _files(call, together)
+    files = file_digests(call.project.root, paths)
     return View(
         loaded=loaded,
         notes=notes,
         # To close initialize_project is to confirm the folder that it proposed.
-        location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
+        location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),
         together=together,
-        files=file_digests(call.project.root, _files(call, together)),
+        files=files,
+        absent=tuple(path for path in paths if path not in files),
     )
 
 
@@ -174,9 +201,9 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext,
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    if proof or any(gates.needs_proof(each) for each in view.together):
+    if proof or _needs_proof(gates, view):
         return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
-    if position.action == INITIALIZE and view.location.needs_person:
+    if _asks_for_folder(view):
         question = f"Let {call.bot.name} work in {root}?"
         return await ask_person(call.tool, question, binding, approvals=approvals, context=context)
     return None
@@ -189,6 +216,8 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
             code=ErrorCode.STATE_CONFLICT,
             instruction="Send the same call again; the person is asked about the files as they are now.",
         )
+    # Before the move: what is acknowledged can be compared later.
+    unkept = keep(call.project.root, view.files)
     moved = call.project.state.move(
         lambda state: _close(call, view, agreement, state),
         kind="skip" if call.parameters.skip else "close",
@@ -197,7 +226,8 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
         expected_version=view.state.version if agreement is not None else None,
         request=_request(call),
     )
-    return answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+    notices = view.loaded.notices + moved.notices + Notices(warnings=unkept)
+    return answered(call, moved.answer, notices, replayed=moved.replayed)
 
 
 def _close(call: Call, view: View, agreement: Agreement | None, state: RunState) -> Change:
@@ -212,7 +242,7 @@ def _close(call: Call, view: View, agreement: Agreement | None, state: RunState)
         return acknowledged
     if state.current != view.state.current:
         _require_open_gate(call, state)
-    return _completed(call, agreement, state, view.files)
+    return _completed(call, agreement, state, view)
 
 
 def _require_open_gate(call: Call, state: RunState) -> None:
@@ -242,7 +272,7 @@ def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
     return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})
 
 
-def _completed(call: Call, agreement: Agreement | None, state: RunState, files: dict[str, str]) -> Change:
+def _completed(call: Call, agreement: Agreement | None, state: RunState, view: View) -> Change:
     plan, at, before = call.bot.plan, utc_now(), state
     if state.current.action == INITIALIZE and not state.delivered:
         state = open_action(plan, state, state.current, at=at, by=call.principal).state
@@ -257,7 +287,7 @@ def _completed(call: Call, agreement: Agreement | None, state: RunState, files: 
     notes: JsonObject = {"rejection": None}
     if before.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
-    audit: JsonObject = {"approval": approval, "files": files}
+    audit: JsonObject = {"approval": approval, "files": view.files, "absent": list(view.absent)}
     if agreement is not None:
         audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
     return Change(state=closed.state, added=(*added, *closed.added), answer=told, notes=notes, audit=audit)
@@ -305,6 +335,13 @@ def _reject(call: Call, state: RunState) -> Change:
         raise _other_action(call, state)
     if state.finished:
         raise _other_action(call, state)
+    if state.version == 0:
+        raise ToolError(
+            f"Run `{call.parameters.run}` has not begun, so there is nothing to send back.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="`next` begins it.",
+            next=call.forward_next(),
+        )
     at, position = utc_now(), state.current
     where = f"{position.behavior}.{position.action}"
     sent_back: JsonObject = {"action": where, "reason": call.parameters.reason, "by": call.principal, "at": at}

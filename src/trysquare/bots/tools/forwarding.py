@@ -51,20 +51,28 @@ class View:
 
 async def forward(call: Call, target: Target, deliveries: Deliveries, context: CallContext) -> Result[Any]:
     """Open the action that the target means, and hand out its instructions."""
-    view = await run_in_thread(lambda: _look(call, target))
-    state, position = view.loaded.state, view.position
+    view = await run_in_thread(lambda: _forwarded(call, target, deliveries))
+    if not isinstance(view, View):
+        return view
+    agreement = await _ask_first(call, view, context)
+    return await run_in_thread(lambda: _opened(call, target, view, agreement, deliveries))
+
+
+def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any] | View:
+    """The answer where nobody has to be asked, all in one thread; else what was found."""
+    view = _look(call, target)
+    position = view.position
     if call.parameters.part is not None:
-        return await run_in_thread(lambda: deliver_part(call, position, view.notes, call.parameters.part or ""))
-    if target.behavior is None and state.finished:
+        return deliver_part(call, position, view.notes, call.parameters.part)
+    if target.behavior is None and view.loaded.state.finished:
         return _finished(call, view)
     if target.action is not None and target.action in call.bot.plan.independent:
-        return await run_in_thread(lambda: _independent(call, view, deliveries))
+        return _independent(call, view, deliveries)
     if not view.location.settled:
         if position.action == INITIALIZE:
             return propose_location(call, position, view.location, view.loaded.notices)
         require_project(call, view.location)
-    agreement = await _ask_first(call, view, context)
-    return await run_in_thread(lambda: _opened(call, target, view, agreement, deliveries))
+    return view if _asks(call, view) else _opened(call, target, view, None, deliveries)
 
 
 def _look(call: Call, target: Target) -> View:
@@ -72,6 +80,16 @@ def _look(call: Call, target: Target) -> View:
     position = target.position(call.bot.plan, loaded.state)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
     return View(loaded=loaded, position=position, notes=notes, location=locate(call, position, loaded, notes))
+
+
+def _asks(call: Call, view: View) -> bool:
+    """Whether a person has to agree to something before this action is opened."""
+    jump = jump_of(view.loaded.state, view.position)
+    return check_jump(call.bot.plan, jump, view.position) or _asks_for_folder(view)
+
+
+def _asks_for_folder(view: View) -> bool:
+    return view.position.action == INITIALIZE and view.location.needs_person
 
 
 async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement | None:
@@ -82,7 +100,7 @@ async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement 
         binding: JsonObject = {"run": call.parameters.run, "open": path, "version": view.loaded.state.version}
         question = f"Open {path} although it is {'done already' if jump == 'reopened' else 'not its turn'}?"
         await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)
-    if view.position.action == INITIALIZE and view.location.needs_person:
+    if _asks_for_folder(view):
         binding = {"project": str(call.project.root), "run": call.parameters.run}
         question = f"Let {call.bot.name} work in {call.project.root}?"
         return await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)

@@ -55,7 +55,7 @@ async def _play(stage: Stage) -> None:
         for served in OVER_HTTP:
             stage.transcript.step(served.title, served.shows)
             await _guarded(stage, served.play(stage, server))
-    stage.transcript.chapter("A workflow bot, from its first action to its last")
+    stage.transcript.chapter("A workflow bot: two behaviors of story_bot")
     async with bot_server(stage) as (own, server):
         for worked in WITH_A_BOT:
             stage.transcript.step(worked.title, worked.shows)

@@ -62,5 +62,5 @@ WITH_A_BOT: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Answers and an approval", play=bot.answer_and_approve),
     Step(title="A rejected close", play=bot.reject_a_close),
     Step(title="Killed and resumed", play=bot.kill_and_resume),
-    Step(title="To the end", play=bot.finish),
+    Step(title="A second behavior", play=bot.finish),
 )
