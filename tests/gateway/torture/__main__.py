@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the scorecard to a file as well")
     arguments = parser.parse_args()
     entries = as_json(asyncio.run(_run(arguments.rows, arguments.lane or range(1, len(LANES) + 1))))
-    print(*lines(entries, ROWS, LANES), sep="\n")
+    sys.stdout.write("\n".join(lines(entries, ROWS, LANES)) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps(entries, indent=1), encoding="utf-8")
     return 0 if all(entry["passed"] for entry in entries) else 1
@@ -35,7 +35,7 @@ async def _run(names: list[str], numbers: list[int] | range) -> list[Verdict]:
         for row in ROWS:
             if (not names or row.name in names) and row.impossible(lane) is None:
                 verdicts.append(await run_trial(row, lane, Trysquare()))
-                print(f"{row.name}, {lane}: {verdicts[-1].failures or 'passed'}", file=sys.stderr)
+                sys.stderr.write(f"{row.name}, {lane}: {verdicts[-1].failures or 'passed'}\n")
     return verdicts
 
 

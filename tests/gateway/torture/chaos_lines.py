@@ -1,4 +1,4 @@
-"""The transports of the server that misbehaves: lines over pipes, streamable HTTP, and the HTTP with events before it."""
+"""The transports of the server that misbehaves: pipes, streamable HTTP, and the HTTP with events before it."""
 
 from __future__ import annotations
 

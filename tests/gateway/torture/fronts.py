@@ -215,7 +215,11 @@ async def until_open(port: int, process: asyncio.subprocess.Process, log: Path) 
             else:
                 writer.close()
                 return
-    raise RuntimeError(f"the gateway has ended: {log.read_text(encoding='utf-8', errors='replace')[-1000:]}")
+    raise RuntimeError(f"the gateway has ended: {_end_of(log)}")
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")[-1000:]
 
 
 def free_port() -> int:
