@@ -6,18 +6,18 @@ STAMPS := .make
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node system clean
+.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(STAMPS)/runtime ## Set up, start the server and drive every room through a real MCP client
+demo: $(STAMPS)/runtime $(STAMPS)/servers ## Set up, start the server and drive every room through a real MCP client
 	@$(BIN)/trysquare demo
 
-test: $(STAMPS)/dev node system ## Set up and run all tests (default sizes)
+test: $(STAMPS)/dev node servers system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-full: $(STAMPS)/dev node system ## The same with the full sizes of the fuzz and fault suites
+test-full: $(STAMPS)/dev node servers system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
@@ -36,10 +36,12 @@ fmt: $(STAMPS)/dev ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMPS)/dev node ## Measure us and the peers in one run; prints ratios
+bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run; prints ratios
 	$(BIN)/python -m benchmarks
 
 node: $(STAMPS)/node
+
+servers: $(STAMPS)/servers
 
 system: ## Install the Debian packages that the tests use, where this user can
 	@sh scripts/system-packages.sh
@@ -48,7 +50,7 @@ lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(STAMPS) tests/node/node_modules
+	rm -rf $(VENV) $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -64,6 +66,12 @@ $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/dev.txt
 	@touch $@
 
-$(STAMPS)/node: tests/node/package.json $(STAMPS)/dev
-	$(BIN)/python scripts/node_packages.py
+$(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev
+	$(BIN)/python scripts/node_packages.py tests/node
+	@touch $@
+
+# Real MCP servers for the gateway's example, demo and tests, and the Node that runs them.
+$(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STAMPS)/runtime
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/node.txt
+	$(BIN)/python scripts/node_packages.py examples/gateway
 	@touch $@

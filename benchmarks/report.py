@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.bots import bot_tables, bot_targets
+from benchmarks.discovery import discovery_tables, discovery_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
@@ -73,6 +74,7 @@ def tables(results: Results) -> Iterator[Table]:
         yield Table(title=HEADINGS["growth"], head=["tools", "CPU a call", f"to {min(grown)}"], rows=rows)
     yield from guide_tables(results.guide)
     yield from bot_tables(results.bots)
+    yield from discovery_tables(results.discovery)
 
 
 def _cold_table(results: Results) -> Table:
@@ -136,6 +138,7 @@ def targets(results: Results) -> Iterator[Target]:
         yield Target(promise="CPU a call over stdio, 1000 tools to 1 tool", found=grown[1000] / grown[1], limit=1.1)
     yield from guide_targets(results.guide)
     yield from bot_targets(results.bots)
+    yield from discovery_targets(results.discovery)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.bots import BotResults, measure_bots
+from benchmarks.discovery import DiscoveryResults, measure_discovery
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
@@ -55,6 +56,7 @@ class Results:
     """Calls a second."""
     guide: GuideResults = field(default_factory=GuideResults)
     bots: BotResults = field(default_factory=BotResults)
+    discovery: DiscoveryResults = field(default_factory=DiscoveryResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -138,6 +140,10 @@ def _bots(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> 
     measure_bots(results.bots, plan.seconds, quick=plan == Plan.quick())
 
 
+def _discovery(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_discovery(results.discovery)
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -147,4 +153,5 @@ SECTIONS: dict[str, Section] = {
     "growth": _growth,
     "guide": _guide,
     "bots": _bots,
+    "discovery": _discovery,
 }

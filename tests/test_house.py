@@ -20,6 +20,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "trysquare"
 FILES = sorted(SOURCE.rglob("*.py"))
 NEEDED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
+# What must be one file, and why.
+ONE_FILE = {"gateway/elysia.py": "it is copied into environments that have nothing else of us"}
 FILE_GOAL, FILE_LIMIT, FUNCTION_LIMIT = 400, 600, 80
 
 # Where `except Exception` may stand, and why. Everything else lets errors pass to `call_tool`.
@@ -133,7 +135,7 @@ def test_files_are_short() -> None:
         path.relative_to(SOURCE).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES
     }
     assert {name: length for name, length in lengths.items() if length > FILE_LIMIT} == {}
-    assert {name: length for name, length in lengths.items() if length > FILE_GOAL} == {}
+    assert {name for name, length in lengths.items() if length > FILE_GOAL} == set(ONE_FILE)
 
 
 def test_functions_are_small() -> None:

@@ -19,7 +19,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCod
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -28,7 +28,7 @@ from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import StoredHandles
-from trysquare.store.lazy import LazyDatabase
+from trysquare.store.lazy import LazyStates
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -65,6 +65,13 @@ class App:
     """The same tools as prompts call them: only limited and consented, under the names of their authors."""
     profiles: ProfileChoice
     state: LazyState
+    settling: tuple[SettlingToolset, ...] = ()
+    """Rooms that find out beside everything else what they have."""
+
+    async def settled(self) -> None:
+        """Wait until every room knows what it has; a server need not, a person who looks once does."""
+        for toolset in self.settling:
+            await toolset.settled()
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
@@ -153,29 +160,6 @@ class LazyHandles:
 
     def _handles(self) -> StoredHandles:
         return StoredHandles(self._state.needed_database())
-
-
-class LazyStates:
-    """State files by path, each opened once, and made only when something is written."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, LazyDatabase] = {}
-
-    def of_project(self, root: Path) -> LazyDatabase:
-        """The state of a project, which holds its flags and stored documents."""
-        return self._of(project_state(root))
-
-    def of_user(self) -> LazyDatabase:
-        """The state of the user, which holds what is not of one project."""
-        return self._of(user_state())
-
-    def close(self) -> None:
-        """Let go of every file that was opened."""
-        for database in self._known.values():
-            database.close()
-
-    def _of(self, path: Path) -> LazyDatabase:
-        return self._known.setdefault(path, LazyDatabase(path))
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:
@@ -307,11 +291,24 @@ def guide_states() -> Generator[LazyStates]:
         states.close()
 
 
+@asynccontextmanager
+async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The tools of every server behind the gateway."""
+    from trysquare.gateway.toolset import gateway_toolset
+
+    # These two profiles show each tool of the servers, so those that are not known yet are asked beside.
+    discover = _profiles(settings, origins).of_room("gateway") in ("full", "search")
+    with guide_states() as states:
+        door = gateway_toolset(settings.gateway, state=states.of_user(), folder=user_state().parent, discover=discover)
+        async with door as toolset:
+            yield toolset
+
+
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools),
     Room(name="bots", key="bot", door=bot_tools),
-    Room(name="gateway", key="gateway"),
+    Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),
     Room(name="debug", key="debug"),
@@ -326,7 +323,8 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
     async with AsyncExitStack() as stack:
         state = LazyState(state_file(settings, known_origins))
         stack.callback(state.close)
-        plain = await _opened(settings, known_origins, stack)
+        toolsets = await _opened(settings, known_origins, stack)
+        plain = _combined(settings, toolsets)
         wrapping = Wrapping(prefix=settings.prefix or "", approvals=LazyApprovals(state))
         try:
             toolset = catalogued(wrapped_toolset(plain, wrapping))
@@ -339,6 +337,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             direct=direct_toolset(plain, wrapping),
             profiles=_profiles(settings, known_origins),
             state=state,
+            settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
         )
 
 
@@ -349,10 +348,13 @@ def _profiles(settings: Settings, origins: Origins) -> ProfileChoice:
         raise ConfigurationError(error.message, where=place_of("profile", origins), hint=error.hint) from None
 
 
-async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> Toolset:
+async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> list[Toolset]:
     wanted = [room for room in ROOMS if value_of(settings, room.key)]
-    doors = [(room, _door(room, origins)) for room in wanted]
-    toolsets = [await stack.enter_async_context(door(settings, origins)) for _, door in doors]
+    doors = [_door(room, origins) for room in wanted]
+    return [await stack.enter_async_context(door(settings, origins)) for door in doors]
+
+
+def _combined(settings: Settings, toolsets: list[Toolset]) -> Toolset:
     try:
         combined = CombinedToolset(toolsets)
     except DeclarationError as error:

@@ -65,7 +65,14 @@ def test_choices_are_read_in_order_and_the_later_wins() -> None:
     assert parse_profiles(["levels", " bots = full ", "gateway", "bots=search"]) == ProfileChoice(
         default="gateway", rooms={"bots": "search"}
     )
-    assert parse_profiles([]) == ProfileChoice(default="full", rooms={})
+    assert parse_profiles([]) == ProfileChoice(default=None, rooms={})
+
+
+def test_without_a_choice_servers_behind_the_gateway_show_one_tool_each_and_other_rooms_everything() -> None:
+    unchosen = parse_profiles([])
+    assert (unchosen.of_room("gateway"), unchosen.of_room("bots")) == ("levels", "full")
+    assert parse_profiles(["full"]).of_room("gateway") == "full"
+    assert parse_profiles(["gateway=search"]).of_room("gateway") == "search"
 
 
 def test_a_room_of_ones_own_can_be_named() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from trysquare.cli import clients_jsonc as jsonc
 from trysquare.cli import clients_toml as toml
-from trysquare.cli.clients_text import TextError
+from trysquare.settings import jsonc
+from trysquare.settings.text_edits import TextError
 
 ENTRY: dict[str, Any] = {"command": "/bin/trysquare", "args": ["serve", "--tools", "a:b"]}
 PATH = ["mcpServers", "ours"]

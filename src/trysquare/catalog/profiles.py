@@ -12,27 +12,29 @@ from trysquare.core.toolset import Toolset
 
 PROFILES = ("full", "levels", "gateway", "search")
 ROOMS = ("tools", "bots", "gateway", "debug", "guide", "workbench", "agents")
+ROOM_DEFAULTS = {"gateway": "levels"}
+"""The profile of a room as long as nobody chose one; of every other room it is `full`."""
 CATALOG_ROOM = "catalog"
 """The room of `find_tools` and `call_tool`, which serve every room whose profile is `search`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProfileChoice:
-    """The profile of each room, and the one of all rooms that are not named."""
+    """The profile of each room, and the one of all rooms that are not named; None leaves each to its own."""
 
-    default: str = "full"
+    default: str | None = None
     rooms: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def of_room(self, room: str) -> str:
         """The profile that a room is listed in."""
         if room == CATALOG_ROOM and "search" in self.rooms.values():
             return "search"
-        return self.rooms.get(room, self.default)
+        return self.rooms.get(room) or self.default or ROOM_DEFAULTS.get(room, "full")
 
 
 def parse_profiles(choices: Iterable[str], *, rooms: Iterable[str] = ROOMS) -> ProfileChoice:
     """Read `levels` (for all rooms) and `bots=levels` (for one). A later choice for the same room wins."""
-    default = "full"
+    default: str | None = None
     by_room: dict[str, str] = {}
     known_rooms = tuple(rooms)
     for choice in choices:

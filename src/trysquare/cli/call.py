@@ -49,6 +49,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             # Shared, so that the next page of a long answer can be asked for in the next command.
             handles=LazyHandles(app.state),
             client="trysquare call",
+            # A handle would end with this command, and a person takes what there is.
+            meta={"trysquare/whole": True},
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trysquare.cli.clients_text import Edit, TextError, apply_edits, line_break
 from trysquare.core.types import JsonObject
+from trysquare.settings.text_edits import Edit, TextError, apply_edits, line_break
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"\n(\r?\n)\Z")

@@ -16,15 +16,16 @@ from typing import Any, cast
 
 from trysquare.app import App, open_app
 from trysquare.catalog.profiles import ProfileChoice, listed
-from trysquare.cli import clients_jsonc, clients_toml
+from trysquare.cli import clients_toml
 from trysquare.cli.clients import CLIENTS, PROFILES_BY_SIZE, Client, Scope, fitting_profile, overlong_names, this_place
-from trysquare.cli.clients_file import edited, read_file, replace_file
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import ALL_OPTIONS, Option, add_shared_options, load
 from trysquare.cli.output import print_table
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.healing import nearest
 from trysquare.core.types import JsonObject
+from trysquare.settings import jsonc
+from trysquare.settings.edited_file import edited, read_file, replace_file
 from trysquare.settings.load import Loaded, value_of
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -78,7 +79,7 @@ class EntryPlace:
     @property
     def editor(self) -> Any:
         """The functions that edit this kind of file."""
-        return clients_toml if self.client.format == "toml" else clients_jsonc
+        return clients_toml if self.client.format == "toml" else jsonc
 
 
 def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:

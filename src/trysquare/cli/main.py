@@ -24,6 +24,7 @@ COMMANDS = {
     "config": "show the effective settings and where each came from",
     "guide": "list, check and export the guide's content",
     "bot": "make and check workflow bots, see where their runs stand, and decide about them",
+    "gateway": "add, test and look after the MCP servers behind the gateway",
     "approve": "answer a tool's question for consent, as the person in charge",
     "token": "create, list and revoke bearer tokens for HTTP",
     "install": "add the server to the configuration of an MCP client",

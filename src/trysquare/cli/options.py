@@ -63,6 +63,12 @@ def add_guide_options(parser: argparse.ArgumentParser) -> None:
     add_place_options(parser)
 
 
+def add_gateway_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the commands that are about the servers behind the gateway alone."""
+    _add(parser.add_argument_group("servers"), tuple(option for option in SOURCES if option.key == "gateway"))
+    add_place_options(parser)
+
+
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which project and configuration file is meant."""
     group = parser.add_argument_group("configuration")

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
@@ -37,6 +37,8 @@ class Resource:
     size: int | None = None
     skill: Skill | None = None
     """Set on the resource that opens a skill, its `SKILL.md`."""
+    follow: Callable[[], None] | None = None
+    """Told when somebody wants to hear of changes, where nobody would tell them otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,8 @@ class ResourceTemplate:
     description: str | None = None
     mime_type: str | None = None
     complete: Complete | None = field(default=None)
+    follow: Callable[[str], None] | None = None
+    """As `follow` of a resource, for an address of this form."""
 
     def __post_init__(self) -> None:
         names = self.parameters
@@ -74,6 +78,7 @@ class ResourceTemplate:
             title=self.title,
             description=self.description,
             mime_type=self.mime_type,
+            follow=None if self.follow is None else partial(self.follow, uri),
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import mcp_types as types
 
@@ -79,7 +79,22 @@ class ResourceRequests:
     async def subscribe(self, request: Request, params: types.SubscribeRequestParams) -> JsonObject:
         """`resources/subscribe` of the handshake era: tell this connection when the resource changes."""
         connection_of(request).state.setdefault(SUBSCRIBED, set()).add(str(params.uri))
+        self.follow([str(params.uri)])
         return {}
+
+    async def listen(
+        self, request: Request, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """`subscriptions/listen` of the stateless era: tell what the client names for as long as the stream is open."""
+        self.follow(params.notifications.resource_subscriptions or ())
+        return await request.lifespan_context.listen(request, params)
+
+    def follow(self, uris: Iterable[str]) -> None:
+        """Have the sources of these resources tell when they change."""
+        for uri in uris:
+            resource = self._toolset.find_resource(uri) if self._allowed() else None
+            if resource is not None and resource.follow is not None:
+                resource.follow()
 
     async def unsubscribe(self, request: Request, params: types.UnsubscribeRequestParams) -> JsonObject:
         """`resources/unsubscribe` of the handshake era."""

@@ -143,7 +143,7 @@ def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, 
         server.extensions[EXTENSION] = {}
     for method, params_type, handler in handlers:
         server.add_request_handler(method, params_type, _contained(method, handler))
-    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, _listen)
+    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, resources.listen)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
 
 
@@ -162,10 +162,6 @@ def _contained(method: str, handler: Handler) -> Handler:
 async def _set_log_level(request: Request, params: types.SetLevelRequestParams) -> JsonObject:
     connection_of(request).state[LOG_LEVEL] = params.level
     return {}
-
-
-async def _listen(request: Request, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
-    return await request.lifespan_context.listen(request, params)
 
 
 async def _initialized(request: Request, params: types.NotificationParams) -> None:

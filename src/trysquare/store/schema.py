@@ -200,7 +200,59 @@ WORKFLOW = (
 )
 """The tables of workflows. They are the same on SQLite and on PostgreSQL."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW)
+_GATEWAY = (
+    # The command line of a server behind the gateway, as a person last agreed to it.
+    """
+    CREATE TABLE command_pins (
+        file TEXT NOT NULL,
+        server TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        shown TEXT NOT NULL,
+        pinned TEXT NOT NULL,
+        by TEXT NOT NULL,
+        PRIMARY KEY (file, server)
+    )
+    """,
+    """
+    CREATE TABLE gateway_servers (
+        file TEXT NOT NULL,
+        server TEXT NOT NULL,
+        tools TEXT,
+        held TEXT NOT NULL,
+        gone TEXT NOT NULL,
+        offers TEXT NOT NULL,
+        updated TEXT NOT NULL,
+        PRIMARY KEY (file, server)
+    )
+    """,
+    # Counts every change of the servers' definitions, so that a running gateway notices what a person approved.
+    "CREATE TABLE gateway_changes (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL)",
+    """
+    CREATE TABLE gateway_calls (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL,
+        principal TEXT NOT NULL,
+        server TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('sending', 'not_sent', 'sent_unknown', 'done')),
+        is_error INTEGER,
+        result_digest TEXT,
+        result_bytes INTEGER,
+        note TEXT,
+        request_key TEXT,
+        result BLOB
+    )
+    """,
+    "CREATE INDEX gateway_calls_under_way ON gateway_calls (owner) WHERE state = 'sending'",
+    "CREATE UNIQUE INDEX gateway_calls_by_key ON gateway_calls (principal, server, tool, request_key)"
+    " WHERE request_key IS NOT NULL",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY)
 """Never change one that was released: add another."""
 
 

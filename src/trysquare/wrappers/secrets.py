@@ -31,6 +31,11 @@ def without_secrets(text: str, arguments: JsonObject, schema: JsonObject) -> str
     return text
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether what goes by this name is most likely a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 class _Reader:
     """Walks arguments along their schema. A value is secret if its schema says so, or its name does."""
 
@@ -69,7 +74,7 @@ class _Reader:
             yield value
 
     def _is_secret(self, name: str, forms: list[JsonObject]) -> bool:
-        return _SECRET_NAME.search(name) is not None or _is_marked(forms)
+        return is_secret_name(name) or _is_marked(forms)
 
     def _forms(self, schema: Any, seen: frozenset[str] = frozenset()) -> list[JsonObject]:
         """The schema itself and those that it refers to or chooses among, also where they refer in a circle."""

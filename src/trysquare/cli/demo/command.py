@@ -12,9 +12,10 @@ from pathlib import Path
 
 from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.gateway import GatewayTalk, is_missing, write_servers
 from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
 from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
+from trysquare.cli.demo.steps import BEHIND_THE_GATEWAY, IN_EACH_ERA, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -48,6 +49,7 @@ async def _play(stage: Stage) -> None:
                 stage.transcript.step(step.title, step.shows)
                 await _guarded(stage, step.play(talk))
     await _play_guide(stage)
+    await _play_gateway(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
@@ -72,6 +74,20 @@ async def _play_guide(stage: Stage) -> None:
         for step in OF_THE_GUIDE:
             stage.transcript.step(step.title, step.shows)
             await _guarded(stage, step.play(GuideTalk(talk=talk, stage=stage, folder=folder)))
+
+
+async def _play_gateway(stage: Stage) -> None:
+    stage.transcript.chapter("The gateway: real servers from npm behind one")
+    if (missing := is_missing()) is not None:
+        stage.transcript.note(f"left out: {missing}")
+        return
+    file = await asyncio.to_thread(write_servers, stage.project)
+    person = Person(transcript=stage.transcript)
+    async with stage.stdio(MODERN, person, "--gateway", str(file)) as client:
+        talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
+        for step in BEHIND_THE_GATEWAY:
+            stage.transcript.step(step.title, step.shows)
+            await _guarded(stage, step.play(GatewayTalk(talk=talk, stage=stage)))
 
 
 async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import bot, conversation, guide, service
+from trysquare.cli.demo import bot, conversation, gateway, guide, service
 from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.gateway import GatewayTalk
 from trysquare.cli.demo.guide import GuideTalk
 from trysquare.cli.demo.stage import HttpServer, Stage
 
@@ -43,6 +44,12 @@ OF_THE_GUIDE: tuple[Step[[GuideTalk]], ...] = (
     Step(title="An expression", play=guide.explain_expression),
     Step(title="A flag", play=guide.switch_flag),
     Step(title="A drifted export", play=guide.let_export_drift),
+)
+BEHIND_THE_GATEWAY: tuple[Step[[GatewayTalk]], ...] = (
+    Step(title="One tool for each server", play=gateway.list_servers),
+    Step(title="Calls that are repaired", play=gateway.repair_calls),
+    Step(title="A server is killed", play=gateway.kill_a_server),
+    Step(title="A large result", play=gateway.read_by_handle),
 )
 OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Profiles", play=service.choose_profiles),

@@ -1,0 +1,32 @@
+"""Names: how servers and their tools are called in front of the gateway."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+PREFIX = "mcp_"
+GATEWAY = "mcp"
+"""The one tool over all servers."""
+READ = "gateway_read"
+"""Reads large results where every tool of a server is listed by itself."""
+SEPARATOR = "__"
+_LONGEST = 64
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def space_of(tool_name: str) -> str:
+    """What stands before a server's own names: `github` for `mcp_github`."""
+    return tool_name.removeprefix(PREFIX)
+
+
+def upstream_name(space: str, name: str) -> str:
+    """A tool or prompt of a server as everybody sees it: `github__create_issue`.
+
+    What clients refuse in a name becomes `_`, and a name that is too long ends with a digest, so that two stay two.
+    """
+    whole = _FOREIGN.sub("_", f"{space}{SEPARATOR}{name}")
+    if len(whole) <= _LONGEST:
+        return whole
+    digest = hashlib.sha256(f"{space}{SEPARATOR}{name}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{whole[: _LONGEST - 9]}_{digest}"

@@ -1,0 +1,257 @@
+"""The gateway's door: opens the servers of a configuration, follows its changes, and yields their tools."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from trysquare.core.errors import ToolError
+from trysquare.core.resource import Resource
+from trysquare.core.threads import run_in_thread
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import ChangingToolset
+from trysquare.gateway.answers.large import LargeResults
+from trysquare.gateway.calls.ledger import Ledger
+from trysquare.gateway.calls.sending import Sender
+from trysquare.gateway.config import GatewayConfig, read_config
+from trysquare.gateway.definitions.catalogue import LOOK_SECONDS, Catalogue
+from trysquare.gateway.finding import Finder, Offered
+from trysquare.gateway.fleet.fleet import open_fleet
+from trysquare.gateway.naming import SEPARATOR, space_of
+from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
+from trysquare.gateway.servers import Kind, Servers
+from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool
+from trysquare.gateway.trust import Trust
+from trysquare.gateway.upstream_resources import UpstreamOffers
+from trysquare.gateway.watching import config_changes
+from trysquare.store.command_pins import CommandPins
+from trysquare.store.lazy import Transactions
+from trysquare.store.ledger import CallLedger
+
+logger = logging.getLogger("trysquare.gateway")
+
+T = TypeVar("T")
+
+
+class GatewayToolset(ChangingToolset):
+    """The tools of all servers. What a call finds out about a server changes no description that a client has seen."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._offers = UpstreamOffers(servers)
+        super().__init__(templates=[self._offers.kept_results()])
+        self.servers = servers
+        self._finder = Finder(lambda: self._offered)
+        self._offered: dict[str, Offered] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+        """The names of tools in each server's description."""
+        self._announced: set[str] = set()
+        """Servers that said themselves that their tools are others now."""
+
+    def use(self, entries: Mapping[str, ServerEntry]) -> None:
+        """Go on with these servers, and tell the listeners if that makes other tools."""
+        same = {name for name, entry in entries.items() if self.servers.entries.get(name) == entry}
+        self.servers.use(entries)
+        self._told = {name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()}
+        self.rebuild_tools()
+        self.rebuild_prompts()
+        self.rebuild_resources()
+
+    def hear(self, server: str, change: str) -> None:
+        """What a server tells of itself: which list of it is another one, or which resource changed."""
+        if change == "connected":
+            self.servers.meet(server)
+        elif change in ("tools", "prompts", "resources"):
+            self._announced |= {server} if change == "tools" else set()
+            self.servers.hear(server)
+        else:
+            self.notify(change)
+
+    def take_over(self, server: str, kind: Kind) -> None:
+        """Show what is known now of a server."""
+        if kind == "prompts":
+            self.rebuild_prompts()
+        elif kind == "resources":
+            self.rebuild_resources()
+        else:
+            entry = self.servers.entries.get(server)
+            if server in self._announced and entry is not None:
+                self._told[server] = self._names(entry)
+            self._announced.discard(server)
+            self.rebuild_tools()
+
+    def rebuild_tools(self) -> None:
+        """Make the tools anew from what is known, and tell the listeners if they are others."""
+        known = {tool.name: tool for tool in self.tools()}
+        made = [_kept(known.get(tool.name), tool) for tool in self._made()]
+        if len(made) != len(known) or any(known.get(tool.name) is not tool for tool in made):
+            self.replace(tools=made)
+
+    def rebuild_prompts(self) -> None:
+        """Make the prompts anew, and tell the listeners if there are any."""
+        found = first_of((one.name, one) for server in self._usable() for one in self._offers.prompts(server))
+        if found or self.prompts():
+            self.replace(prompts=found.values())
+
+    def rebuild_resources(self) -> None:
+        """Make resources and templates anew, and tell the listeners if there are any."""
+        servers = self._usable()
+        found = first_of((one.uri, one) for server in servers for one in self._offers.resources(server))
+        forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
+        if found or forms or self.resources() or len(self.templates()) > 1:
+            self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
+
+    def known(self) -> list[tuple[Definition, ...] | None]:
+        """The tools of every server, as far as they are known now."""
+        return [self.servers.catalogue.definitions(name) for name in list(self.servers.entries)]
+
+    async def settled(self) -> None:
+        """Wait until the servers that are being asked have told what they offer, or cannot."""
+        await self.servers.settled()
+
+    def find(self, name: str) -> Tool | None:
+        """A tool by its name; also one of a server that was not asked yet what it has."""
+        return super().find(name) or self._late(name)
+
+    def find_resource(self, uri: str) -> Resource | None:
+        """A resource by its address; also one that only its server knows to be of a template's form."""
+        return super().find_resource(uri) or self._offers.by_form(uri, self._usable())
+
+    def _usable(self) -> list[ServerConfig]:
+        return [entry for entry in self.servers.entries.values() if isinstance(entry, ServerConfig)]
+
+    def _names(self, entry: ServerEntry) -> tuple[str, ...]:
+        return tuple(self.servers.names(entry) or ()) if isinstance(entry, ServerConfig) else ()
+
+    def _made(self) -> Iterator[Tool]:
+        offered: dict[str, list[Offered]] = {}
+        for name, entry in self.servers.entries.items():
+            definitions = (self.servers.known(entry) or ()) if isinstance(entry, ServerConfig) else ()
+            yield server_tool(self.servers, entry, self._told.get(name, ()), alone=not definitions)
+            for one in self._each(entry, definitions):
+                offered.setdefault(one.tool.name, []).append(one)
+        self._offered = {name: group[0] for name, group in offered.items() if len(group) == 1}
+        for name, group in offered.items():
+            yield group[0].tool if len(group) == 1 else _refused(name, group)
+        yield gateway_tool(self.servers, self._finder)
+        yield read_tool(self.servers)
+
+    def _each(self, entry: ServerEntry, definitions: Iterable[Definition]) -> Iterator[Offered]:
+        if not isinstance(entry, ServerConfig):
+            return
+        for definition in definitions:
+            tool = upstream_tool(self.servers, entry, definition)
+            kept = _kept(super().find(tool.name), tool)
+            yield Offered(tool=kept, server=entry, definition=definition)
+
+    def _late(self, name: str) -> Tool | None:
+        for server in self._usable():
+            start = space_of(server.tool_name) + SEPARATOR
+            if name.startswith(start) and self.servers.known(server) is None:
+                return late_tool(self.servers, server, name, name.removeprefix(start))
+        return None
+
+
+def first_of(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """Things by name; of two that several servers call the same, the one that the configuration names first."""
+    found: dict[str, T] = {}
+    for name, thing in pairs:
+        if found.setdefault(name, thing) is not thing:
+            logger.warning("%s is offered by several servers; that of the first is used", name)
+    return found
+
+
+def _kept(known: Tool | None, made: Tool) -> Tool:
+    """The tool from before where nothing that is shown of it changed: who keeps something by it can go on."""
+    return known if known is not None and _shown(known) == _shown(made) else made
+
+
+def _shown(tool: Tool) -> tuple[Any, ...]:
+    return (tool.name, tool.title, tool.description, tool.input_schema, tool.metadata)
+
+
+def _refused(name: str, group: list[Offered]) -> Tool:
+    owners = [(one.server, one.definition.name) for one in group]
+    told = " and ".join(f"{tool} of {server.name}" for server, tool in owners)
+    logger.warning("%s would all be %s; call them through the tools of their servers", told, name)
+    return colliding_tool(name, owners)
+
+
+@asynccontextmanager
+async def gateway_toolset(
+    paths: Sequence[Path], *, state: Transactions, folder: Path, discover: bool = False, watch: bool = True
+) -> AsyncGenerator[GatewayToolset]:
+    """The tools of the servers that some files name. A file that cannot be read at all is found when the door opens.
+
+    `state` and `folder` are the user's: pins and catalogue, and what calls leave behind. `discover` asks the servers
+    that are not known yet, once the door is open.
+    """
+    config = await run_in_thread(lambda: read_config(*paths))
+    heard: list[GatewayToolset] = []
+
+    def hear(server: str, change: str) -> None:
+        for toolset in heard:
+            toolset.hear(server, change)
+
+    async with AsyncExitStack() as stack:
+        trust = Trust(CommandPins(state))
+        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear, admit=trust.check))
+        ledger = Ledger(CallLedger(folder / "ledger.db"))
+        stack.push_async_callback(ledger.close)
+        results = LargeResults(folder / "results")
+        stack.callback(results.close)
+        servers = Servers(
+            catalogue=Catalogue(state),
+            fleet=fleet,
+            sender=Sender(fleet, ledger),
+            results=results,
+        )
+        stack.push_async_callback(servers.close)
+        toolset = GatewayToolset(servers)
+        servers.on_change = toolset.take_over
+        toolset.use(config.servers)
+        heard.append(toolset)
+        if discover:
+            servers.discover()
+        if watch:
+            stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
+            stack.push_async_callback(_ended, asyncio.create_task(_look_around(toolset)))
+        yield toolset
+
+
+def usable_servers(config: GatewayConfig) -> dict[str, ServerConfig]:
+    """The servers of a configuration that can be started or reached."""
+    return {name: entry for name, entry in config.servers.items() if isinstance(entry, ServerConfig)}
+
+
+async def _follow(toolset: GatewayToolset, config: GatewayConfig) -> None:
+    async for changed in config_changes(config):
+        await toolset.servers.fleet.replace(usable_servers(changed))
+        toolset.use(changed.servers)
+        logger.info("the configuration was read again; it names %s servers", len(changed.servers))
+
+
+async def _look_around(toolset: GatewayToolset) -> None:
+    """Take up what another process finds out or a person approves elsewhere."""
+    known = toolset.known()
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            now = await run_in_thread(toolset.known)
+        except ToolError as error:
+            # Whoever calls meanwhile is told the same; once it is mended, the next look finds out.
+            logger.warning("what is known of the servers cannot be read: %s", error)
+            continue
+        if now != known:
+            known = now
+            toolset.rebuild_tools()
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,101 @@
+"""Failures of a call to a server behind the gateway: what went wrong, and whether the call may have had an effect."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from trysquare.core.errors import DeadlineExceeded, ErrorCode, NotFound, ToolError
+from trysquare.gateway.upstream.channel import Loss
+from trysquare.gateway.upstream.frames import ErrorBody
+
+Outcome: TypeAlias = Literal["not_sent", "sent_unknown", "done"]
+"""What is known of a call: it never left, it left and nobody knows, or the server has answered it."""
+
+
+def not_sent(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
+    """The server cannot be started or reached, so nothing has happened."""
+    return ToolError(
+        f"`{server}` is not available, and nothing was sent. {loss.reason}{_quoted(last_words)}",
+        code=ErrorCode.UPSTREAM_UNAVAILABLE,
+        instruction=loss.instruction or "Try again later, or tell the person; other servers are not affected.",
+        fields=_fields(server, "not_sent", status=loss.status),
+    )
+
+
+def resting(server: str, reason: str, *, failures: int, seconds: float) -> ToolError:
+    """The server failed so often that it is left alone for a while."""
+    return ToolError(
+        f"`{server}` failed to start {failures} times in a row and is left alone for now; nothing was sent. {reason}",
+        code=ErrorCode.UPSTREAM_UNAVAILABLE,
+        instruction=f"It is tried again by the first call after {seconds:.0f} seconds. Other servers are not affected.",
+        fields=_fields(server, "not_sent", retry_after_seconds=round(seconds, 1)),
+    )
+
+
+def crowded(server: str, limit: int) -> ToolError:
+    """So many calls are under way that this one did not get its turn in time."""
+    return ToolError(
+        f"`{server}` has {limit} calls under way, and none ended in time for this one; nothing was sent.",
+        code=ErrorCode.UPSTREAM_UNAVAILABLE,
+        instruction="Call again when fewer calls are under way.",
+        fields=_fields(server, "not_sent"),
+    )
+
+
+def lost(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
+    """The server went away during the call."""
+    if not loss.was_sent:
+        return not_sent(server, loss, last_words=last_words)
+    return ToolError(
+        f"`{server}` went away during the call, which may or may not have taken effect. "
+        f"{loss.reason}{_quoted(last_words)}",
+        code=ErrorCode.UPSTREAM_LOST,
+        instruction=loss.instruction
+        or "Find out whether it took effect before you call again; a new call starts the server anew.",
+        fields=_fields(server, "sent_unknown", status=loss.status),
+    )
+
+
+def timed_out(server: str, tool: str, seconds: float) -> ToolError:
+    """The server did not answer in time."""
+    return DeadlineExceeded(
+        f"`{tool}` of `{server}` did not answer within {seconds:g} seconds and was cancelled. "
+        "It may or may not have taken effect.",
+        instruction="Find out whether it took effect before you call again.",
+        fields=_fields(server, "sent_unknown"),
+    )
+
+
+def refused(server: str, tool: str, error: ErrorBody) -> ToolError:
+    """The server answered with an error of the protocol instead of a result."""
+    return ToolError(
+        f"`{server}` refused `{tool}`: {error.message or 'no reason given'}",
+        code=ErrorCode.UPSTREAM_REFUSED,
+        fields=_fields(server, "done", upstream_code=error.code),
+    )
+
+
+def unreadable(server: str, tool: str, why: str) -> ToolError:
+    """The server answered with something that is no result."""
+    return ToolError(
+        f"`{server}` answered `{tool}` with something that is no result: {why}",
+        code=ErrorCode.UPSTREAM_REFUSED,
+        fields=_fields(server, "done"),
+    )
+
+
+def unknown_server(server: str, known: list[str]) -> ToolError:
+    """There is no server of this name, or no longer."""
+    names = ", ".join(f"`{name}`" for name in sorted(known)) or "none"
+    return NotFound(
+        f"There is no server `{server}` behind the gateway; there are: {names}.",
+        fields={"outcome": "not_sent"},
+    )
+
+
+def _fields(server: str, outcome: Outcome, **more: Any) -> dict[str, Any]:
+    return {"outcome": outcome, "server": server} | {key: value for key, value in more.items() if value is not None}
+
+
+def _quoted(last_words: str) -> str:
+    return f" Its last words: {last_words}" if last_words else ""
