@@ -54,10 +54,10 @@ class Event:
 class Record:
     """All that was ever written, in order."""
 
-    events: Sequence[Event] = ()
+    events: Sequence[Event]
     lines: Mapping[tuple[str, str, int], Sequence[Line]]
     rows: Mapping[tuple[str, str], tuple[int, int, int, Stand]]
-    audit: Sequence[tuple[str, str]] = ()
+    audit: Sequence[tuple[str, str]]
 
     def history(self, event: Event) -> list[Line]:
         """The history of a run as it was after a change."""
@@ -79,7 +79,7 @@ class Record:
         return beginning(law, run), []
 
 
-EMPTY = Record(lines={}, rows={})
+EMPTY = Record(events=[], lines={}, rows={}, audit=[])
 
 
 def beginning(law: Law, run: str) -> Event:

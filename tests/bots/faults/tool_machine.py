@@ -22,6 +22,7 @@ from tests.bots.faults.record import (
     BY_HAND,
     EMPTY,
     Event,
+    Record,
     check_agreeing,
     check_change,
     check_kept,
@@ -39,6 +40,7 @@ RUNS = st.sampled_from(["main", "main", "main", "story-12"])
 FAULTS = st.sampled_from(["none", "none", "none", "none", "none", "crash", "crash", "full", "filled", "shut"])
 POINTS = st.one_of(st.integers(0, 12), st.integers(0, 70))
 PICKS = st.integers(0, 11)
+ASIDE = ("find", "soft", "hard", "changed", "broken")
 REFUSED = {"STATE_CONFLICT", "CONSENT_REQUIRED", "CONSENT_REFUSED"}
 SAME = ("behavior", "action", "completed_action", "next_action", "approval", "status")
 """What an answer says the same when its call is sent again under the same key."""
@@ -171,15 +173,36 @@ class Tools(RuleBasedStateMachine):
         if first is None or not first.success:
             earlier.answer = now
 
-    @rule(server=SERVERS, bot=BOTS, how=st.sampled_from(["find", "soft", "hard", "changed", "broken"]), pick=PICKS)
-    def find_or_restart(self, server: int, bot: str, how: str, pick: int) -> None:
-        """What changes nothing of the work."""
-        if how == "find":
+    # What a person does.
+
+    @precondition(lambda self: bool(self.asked))
+    @rule(pick=PICKS, agrees=st.sampled_from([True, True, True, False]), sends=st.sampled_from([True, True, False]),
+          server=SERVERS, fault=FAULTS, points=POINTS)  # fmt: skip
+    def decide(self, pick: int, agrees: bool, sends: bool, server: int, fault: str, points: int) -> None:
+        waiting = self.site.waiting()
+        if not waiting:
+            return
+        call = waiting[pick % len(waiting)]
+        self.person.decide(call, agrees=agrees)
+        self.take()
+        if sends and call.code in self.asked:
+            again = self.asked[call.code]
+            self.call(server, Sent(tool=again.tool, parameters=again.parameters), fault, points)
+
+    @precondition(lambda self: bool(self.record.events))
+    @rule(bot=BOTS, run=RUNS, how=st.sampled_from([*Hand.WAYS, "document", *ASIDE]), pick=PICKS, server=SERVERS)
+    def edit(self, bot: str, run: str, how: str, pick: int, server: int = 0) -> None:
+        """Change a file, or call what changes nothing of the work."""
+        if how == "document":
+            self.hand.change_document(pick)
+        elif how == "find":
             query = ("gather context", "close", "xyzzy")[pick % 3]
             assert self.run(server, f"{bot}_find", {"query": query}).success
-        else:
+        elif how in ASIDE:
             self.restart(server, bot, how)
-        self.unchanged()
+        else:
+            self.hand.touch(bot, run, how, pick)
+        assert self.read() == self.record
 
     def restart(self, server: int, bot: str, how: str) -> None:
         place = bot_folder(bot) / ("bot_config.json" if how == "broken" else "behaviors/1_shape/instructions.json")
@@ -195,30 +218,6 @@ class Tools(RuleBasedStateMachine):
         assert self.site.servers[server].left == (how == "hard")
         if how == "hard":
             self.site.restart(server)
-
-    # What a person does.
-
-    @precondition(lambda self: bool(self.asked))
-    @rule(pick=PICKS, agrees=st.sampled_from([True, True, True, False]), sends=st.sampled_from([True, True, False]),
-          server=SERVERS, fault=FAULTS, points=POINTS)  # fmt: skip
-    def decide(self, pick: int, agrees: bool, sends: bool, server: int, fault: str, points: int) -> None:
-        waiting = self.site.waiting()
-        if not waiting:
-            return
-        call = waiting[pick % len(waiting)]
-        self.person.decide(call, agrees=agrees)
-        self.record = self.read()
-        if sends and call.code in self.asked:
-            again = self.asked[call.code]
-            self.call(server, Sent(tool=again.tool, parameters=again.parameters), fault, points)
-
-    @precondition(lambda self: bool(self.record.events))
-    @rule(bot=BOTS, run=RUNS, how=st.sampled_from([*Hand.WAYS, "document"]), pick=PICKS)
-    def edit(self, bot: str, run: str, how: str, pick: int) -> None:
-        if how == "document":
-            self.hand.change_document(pick)
-        else:
-            self.hand.touch(bot, run, how, pick)
 
     # How a call is sent and judged.
 
@@ -266,9 +265,9 @@ class Tools(RuleBasedStateMachine):
             )
 
     def judge(self, came: Came) -> None:
-        before, after = self.record, self.read()
-        new = after.events[len(before.events) :]
-        self.record = after
+        known = len(self.record.events)
+        after = self.take()
+        new = after.events[known:]
         law = LAWS[came.sent.bot]
         for event in new:
             assert event.bot == law.bot, "a call of one bot moved another"
@@ -360,23 +359,19 @@ class Tools(RuleBasedStateMachine):
             if answer is not None and answer.success and "saved" in answer.fields["data"]:
                 self.saved[where] = sent.parameters["answers"]["Who?"]
 
-    def read(self) -> Any:
+    def read(self) -> Record:
         if not project_state(self.site.project).exists():
             return EMPTY
         with self.site.database().read() as connection:
             return read_record(connection)
 
-    def unchanged(self) -> None:
-        assert self.read() == self.record
-
-    @invariant()
-    def nothing_is_taken_back_and_all_tables_tell_the_same(self) -> None:
-        if not hasattr(self, "site"):
-            return
+    def take(self) -> Record:
+        """Read what is written now: nothing was taken back, and all tables tell the same."""
         now = self.read()
         check_kept(self.record, now)
         check_agreeing(now)
         self.record = now
+        return now
 
     @invariant()
     def saved_answers_stay(self) -> None:

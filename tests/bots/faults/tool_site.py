@@ -12,10 +12,14 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 from tests.bots.bot_folders import write_bot
 from tests.bots.faults.crashing import Faults, FaultyDatabase, failing_files
+from trysquare.bots import projects
 from trysquare.bots.config import BotConfig
+from trysquare.bots.definition import BotDefinition
+from trysquare.bots.loading import load_bot
 from trysquare.bots.toolset import BotToolset, bot_toolset
 from trysquare.bots.window import NAME
 from trysquare.core.call import call_tool
@@ -134,6 +138,12 @@ def bot_folder(name: str) -> Path:
     return Path(_bots().name) / name
 
 
+@functools.cache
+def _loaded(folder: Path) -> BotDefinition:
+    """The definition of a bot. Servers end often here, and what they read at their start is always the same."""
+    return load_bot(folder)
+
+
 class Server:
     """One process: the bots that were called in it, over one open state file."""
 
@@ -157,7 +167,8 @@ class Server:
                 approvals=StoredApprovals(cast(Database, self._database)),
                 leave=self._leave,
             )
-            self._toolsets[bot] = await self._stack.enter_async_context(door)
+            with mock.patch.object(projects, "load_bot", _loaded):
+                self._toolsets[bot] = await self._stack.enter_async_context(door)
         return self._toolsets[bot]
 
     async def call(self, tool: str, parameters: Mapping[str, Any], context: CallContext | None = None) -> Result[Any]:
