@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from tests.gateway.elysia.served import ADAPTER, served_over_http, serving, toy, write_servers
 from tests.gateway.toys import has_ended
-from trysquare.gateway.elysia import Gateway, GatewayError, Mendable, NotSent, restored
+from trysquare.gateway.elysia import Gateway, GatewayError, Mendable, NotSent, _is_mendable, restored
 
 
 async def said(gateway: Gateway, tool: str, **arguments: Any) -> str:
@@ -61,6 +61,15 @@ async def test_it_reaches_a_gateway_over_http(tmp_path: Path) -> None:
             for number in range(8)
         ]
         assert await asyncio.gather(*calls) == [str(number) for number in range(8)]
+
+
+async def test_a_failure_that_leaves_a_call_unknown_is_not_for_the_model_to_mend(tmp_path: Path) -> None:
+    config = write_servers(tmp_path, with_npm=False)
+    with Gateway(**serving(config)) as gateway:
+        lost = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kill"})
+        wrong = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kil"})
+    assert not _is_mendable({**lost["structuredContent"], "next": {}}, {})
+    assert _is_mendable(wrong["structuredContent"], {})
 
 
 async def test_all_pages_of_a_list_are_read() -> None:

@@ -125,7 +125,7 @@ def test_a_large_result_leaves_a_handle_and_its_beginning_in_the_prompts(walks: 
     walk = came(walks, "many_rows")
     ((row,),) = walk["results"]
     assert set(row) == {"handle", "bytes", "shape", "head", "_REF_ID"}
-    assert row["bytes"] > 50_000
+    assert 8000 < row["bytes"] < 64 * 1024, "it is this client that wants handles for so little"
     assert len(json.dumps(walk["remembered"])) < 4000
     assert "Read on with `offset`" in walk["tasks"]
     assert row["handle"] in walk["prompts"][-1]

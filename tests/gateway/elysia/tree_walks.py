@@ -149,7 +149,7 @@ async def a_server_that_cannot_be_used(gateway: Any, **_: Any) -> Any:
 
 @walk
 async def many_rows(gateway: Any, **_: Any) -> Any:
-    return await walked(planted(one(gateway, "mcp_scripted"), execute("mcp_scripted", "rows", {"count": 2000})))
+    return await walked(planted(one(gateway, "mcp_scripted"), execute("mcp_scripted", "rows", {"count": 400})))
 
 
 @walk
