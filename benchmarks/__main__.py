@@ -1,4 +1,4 @@
-"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide] [bots] [discovery]`: us beside the peers."""
+"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide] [bots] [gateway] …`: us beside the peers."""
 
 from __future__ import annotations
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.discovery import discovery_tables, discovery_targets
+from benchmarks.gateway import gateway_tables, gateway_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
 from benchmarks.tables import Table, Target
+from benchmarks.torture import torture_tables, torture_targets
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 HEADINGS = {
@@ -75,6 +77,8 @@ def tables(results: Results) -> Iterator[Table]:
     yield from guide_tables(results.guide)
     yield from bot_tables(results.bots)
     yield from discovery_tables(results.discovery)
+    yield from gateway_tables(results.gateway)
+    yield from torture_tables(results.torture)
 
 
 def _cold_table(results: Results) -> Table:
@@ -139,6 +143,8 @@ def targets(results: Results) -> Iterator[Target]:
     yield from guide_targets(results.guide)
     yield from bot_targets(results.bots)
     yield from discovery_targets(results.discovery)
+    yield from gateway_targets(results.gateway)
+    yield from torture_targets(results.torture)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:
