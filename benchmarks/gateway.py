@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -32,7 +32,9 @@ from benchmarks.gateway_peers import (
 )
 from benchmarks.measures import Load, cpu_seconds
 from benchmarks.tables import Table, Target
+from benchmarks.workload import HANDSHAKE, line, opening, request
 from tests.gateway.torture.chaos import large_text
+from tests.gateway.torture.fronts import end, own_environment, write_config
 from tests.gateway.torture.journal import Journal, open_journal
 from tests.gateway.torture.servers import stdio_entry
 
@@ -60,7 +62,8 @@ class GatewayResults:
     """Microseconds of CPU a call, by gateway, server and callers."""
     rate: dict[tuple[str, str, int], float] = field(default_factory=dict[tuple[str, str, int], float])
     first: dict[str, float] = field(default_factory=dict[str, float])
-    """Seconds to the first good call with ten cold servers."""
+    """Seconds to the first good call with ten cold servers: ours over pipes, as clients start it."""
+    first_over_http: dict[str, float] = field(default_factory=dict[str, float])
     memory: dict[str, float] = field(default_factory=dict[str, float])
     large: dict[str, float] = field(default_factory=dict[str, float])
     """Seconds for 50 MB."""
@@ -160,12 +163,37 @@ async def _measure_ten(results: GatewayResults, name: str, folder: Path) -> None
         async with running(name, servers, folder / f"{name}-ten") as gateway:
             asked, *others = questions(folder)
             await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
-            _keep_least(results.first, name, time.monotonic() - gateway.started)
+            _keep_least(results.first_over_http, name, time.monotonic() - gateway.started)
             for other in others:
                 await gateway.until_answered(other.server, other.tool, other.inputs, other.expected)
             for small in _small_servers(journal, TEN - 3):
                 await gateway.until_answered(small, "echo", {"text": "hello"}, b"hello")
             _keep_least(results.memory, name, gateway.memory())
+        if name == TRYSQUARE:
+            _keep_least(results.first, name, await first_over_pipes(servers, folder / "pipes", questions(folder)[0]))
+        else:
+            results.first[name] = results.first_over_http[name]
+
+
+async def first_over_pipes(servers: Mapping[str, dict[str, Any]], folder: Path, asked: Question) -> float:
+    """Seconds from the start of our gateway, by a client over pipes, to the first good answer."""
+    name, arguments = KINDS[TRYSQUARE].name(asked.server, asked.tool, asked.inputs)
+    calling = request(1, "tools/call", {"name": name, "arguments": arguments}, HANDSHAKE)
+    words = ["-m", "trysquare", "serve", "--gateway", str(write_config(servers, folder)), "--project", str(folder)]
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, env=own_environment(folder), cwd=folder,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"".join(map(line, [*opening(HANDSHAKE), calling])))
+    while asked.expected not in (answer := await process.stdout.readline()):
+        if not answer or b'"id":1,' in answer:
+            raise RuntimeError(f"we answer wrongly: {answer[:300]!r}")
+    took = time.monotonic() - began
+    await end(process)
+    return took
 
 
 def _small_servers(journal: Journal, count: int) -> dict[str, dict[str, Any]]:
@@ -200,8 +228,6 @@ async def _own_start(folder: Path) -> float:
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
-    from benchmarks.workload import HANDSHAKE, line, opening
-
     process.stdin.write(line(opening(HANDSHAKE)[0]))
     await process.stdout.readline()
     took = time.monotonic() - began
@@ -288,6 +314,7 @@ def _others_table(results: GatewayResults) -> Table:
         [
             kind.title,
             shown(results.first, name, "{:.2f} s"),
+            shown(results.first_over_http, name, "{:.2f} s"),
             shown(results.memory, name, "{:.0f} MB"),
             shown(results.large, name, "{:.2f} s"),
             shown(results.waits, name, "{:.3f} s"),
@@ -295,8 +322,9 @@ def _others_table(results: GatewayResults) -> Table:
         ]
         for name, kind in KINDS.items()
     ]
-    rows += [[note, "", "", "", "", ""] for note in dict.fromkeys(results.notes)]
-    head = ["gateway", "ten cold servers: first good call", "memory with ten servers", "50 MB whole",
+    rows += [[note, *[""] * 6] for note in dict.fromkeys(results.notes)]
+    head = ["gateway", "ten cold servers: first good call",
+            "the same over HTTP", "memory with ten servers", "50 MB whole",
             "others' p99 meanwhile", "next good call after kill -9"]  # fmt: skip
     return Table(title="The gateway: starts, memory, large results and kills", head=head, rows=rows)
 

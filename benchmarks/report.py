@@ -37,19 +37,20 @@ def print_report(results: Results) -> None:
             print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def write_page(page: Path, results: Results, plan: Plan) -> None:
+def write_page(page: Path, results: Results, plan: Plan, sections: Sequence[str] = ()) -> None:
     """Put the figures between the markers of the page."""
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    parts = [_made_by(plan), *map(_markdown, [targets_table(results), *tables(results)])]
+    parts = [_made_by(plan, sections), *map(_markdown, [targets_table(results), *tables(results)])]
     page.write_text(before + START + "\n\n" + "\n\n".join(parts) + "\n\n" + END + after, encoding="utf-8")
 
 
-def _made_by(plan: Plan) -> str:
+def _made_by(plan: Plan, sections: Sequence[str]) -> str:
     known = ", ".join(f"{name} {number}" for name, number in versions().items())
+    command = " ".join(["python -m benchmarks", *sections, f"--rounds {plan.rounds} --seconds {plan.seconds:g}"])
     return (
-        f"Made by `make bench` (`python -m benchmarks --rounds {plan.rounds} --seconds {plan.seconds:g}`): "
+        f"Made by {'' if sections else '`make bench` ('}`{command}`{'' if sections else ')'}: "
         f"best of {plan.rounds} interleaved rounds, {os.cpu_count()} cores, {platform.machine()}, "
         f"{platform.system()}, Python {platform.python_version()}; {known}."
     )

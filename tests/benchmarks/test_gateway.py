@@ -28,7 +28,14 @@ def finished(factor: float) -> GatewayResults:
     for name in KINDS:
         share = factor if name == TRYSQUARE else 1.0
         results.add_load(name, "everything", 64, Load(calls=1000, seconds=share, cpu=share))
-        for kept in (results.first, results.memory, results.large, results.waits, results.back):
+        for kept in (
+            results.first,
+            results.first_over_http,
+            results.memory,
+            results.large,
+            results.waits,
+            results.back,
+        ):
             kept[name] = share
     results.add_load(TRYSQUARE, PLAIN, 64, Load(calls=1000, seconds=factor, cpu=factor / 2))
     return results
