@@ -9,10 +9,12 @@ from pathlib import Path
 
 from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.discovery import discovery_tables, discovery_targets
+from benchmarks.gateway import gateway_tables, gateway_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
 from benchmarks.tables import Table, Target
+from benchmarks.torture import torture_tables, torture_targets
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 HEADINGS = {
@@ -35,19 +37,20 @@ def print_report(results: Results) -> None:
             print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def write_page(page: Path, results: Results, plan: Plan) -> None:
+def write_page(page: Path, results: Results, plan: Plan, sections: Sequence[str] = ()) -> None:
     """Put the figures between the markers of the page."""
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    parts = [_made_by(plan), *map(_markdown, [targets_table(results), *tables(results)])]
+    parts = [_made_by(plan, sections), *map(_markdown, [targets_table(results), *tables(results)])]
     page.write_text(before + START + "\n\n" + "\n\n".join(parts) + "\n\n" + END + after, encoding="utf-8")
 
 
-def _made_by(plan: Plan) -> str:
+def _made_by(plan: Plan, sections: Sequence[str]) -> str:
     known = ", ".join(f"{name} {number}" for name, number in versions().items())
+    command = " ".join(["python -m benchmarks", *sections, f"--rounds {plan.rounds} --seconds {plan.seconds:g}"])
     return (
-        f"Made by `make bench` (`python -m benchmarks --rounds {plan.rounds} --seconds {plan.seconds:g}`): "
+        f"Made by {'' if sections else '`make bench` ('}`{command}`{'' if sections else ')'}: "
         f"best of {plan.rounds} interleaved rounds, {os.cpu_count()} cores, {platform.machine()}, "
         f"{platform.system()}, Python {platform.python_version()}; {known}."
     )
@@ -75,6 +78,8 @@ def tables(results: Results) -> Iterator[Table]:
     yield from guide_tables(results.guide)
     yield from bot_tables(results.bots)
     yield from discovery_tables(results.discovery)
+    yield from gateway_tables(results.gateway)
+    yield from torture_tables(results.torture)
 
 
 def _cold_table(results: Results) -> Table:
@@ -139,6 +144,8 @@ def targets(results: Results) -> Iterator[Target]:
     yield from guide_targets(results.guide)
     yield from bot_targets(results.bots)
     yield from discovery_targets(results.discovery)
+    yield from gateway_targets(results.gateway)
+    yield from torture_targets(results.torture)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

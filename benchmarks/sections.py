@@ -11,11 +11,13 @@ from pathlib import Path
 
 from benchmarks.bots import BotResults, measure_bots
 from benchmarks.discovery import DiscoveryResults, measure_discovery
+from benchmarks.gateway import GatewayResults, measure_gateways
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import ROOT, TRYSQUARE, TYPESCRIPT, start_of
 from benchmarks.stdio_client import cold_start, stdio_load
+from benchmarks.torture import TortureResults, measure_torture
 from benchmarks.workload import HANDSHAKE, MODERN
 
 
@@ -57,6 +59,8 @@ class Results:
     guide: GuideResults = field(default_factory=GuideResults)
     bots: BotResults = field(default_factory=BotResults)
     discovery: DiscoveryResults = field(default_factory=DiscoveryResults)
+    gateway: GatewayResults = field(default_factory=GatewayResults)
+    torture: TortureResults = field(default_factory=TortureResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -144,6 +148,14 @@ def _discovery(plan: Plan, peers: Sequence[str], results: Results, project: Path
     measure_discovery(results.discovery)
 
 
+def _gateway(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_gateways(results.gateway, plan.seconds, quick=plan == Plan.quick())
+
+
+def _torture(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_torture(results.torture, quick=plan == Plan.quick())
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -154,4 +166,6 @@ SECTIONS: dict[str, Section] = {
     "guide": _guide,
     "bots": _bots,
     "discovery": _discovery,
+    "gateway": _gateway,
+    "torture": _torture,
 }

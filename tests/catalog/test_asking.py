@@ -57,7 +57,8 @@ def test_names_times_and_small_talk_count_little() -> None:
     assert _of(query, "anna").unknown_weight < 0.2
     assert _of(query, "monday").is_slight
     assert _of(query, "thre").is_slight
-    assert _of(query, "parcel").unknown_weight > 0.8
+    assert _of(query, "parcel").unknown_weight > 0.5
+    assert _of(query, "parcel").elsewhere_weight > 1
 
 
 def test_what_follows_a_preposition_counts_less_than_what_is_asked_for() -> None:

@@ -26,10 +26,15 @@ _OPENINGS = (
 )
 _QUESTIONS = frozenset(_OPENINGS.split())
 _AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
-_SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.3
-_UNKNOWN_SHARE = 0.9
+_SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
+_CUE = 1.0
+"""A saying without any word that says what it is about: it may be said of much else."""
+_CARRYING = FILLERS | DEEDS | TIMES
+_UNKNOWN_SHARE = 0.55
 """A word that no tool knows counts less against a tool: people tell more than what they look for."""
-_UNKNOWN_DEED = 1.0
+_ELSEWHERE_SHARE, _ELSEWHERE_DEED = 1.6, 2.4
+"""A word that is known to be about something else counts more against a tool than one that may be a mere name."""
+_UNKNOWN_DEED = 0.75
 """But a request that begins with a deed that no tool knows most likely asks for something else."""
 
 
@@ -45,6 +50,13 @@ class Asked:
     """How much it counts where some tool knows it."""
     unknown_weight: float = _PLAIN * _UNKNOWN_SHARE
     """How much it counts where no tool does."""
+    elsewhere_weight: float = _PLAIN * _ELSEWHERE_SHARE
+    """How much it counts where it is known to be about something that no tool here is about."""
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether it is several words that mean something together."""
+        return " " in self.term
 
     @property
     def is_slight(self) -> bool:
@@ -125,8 +137,17 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
         said = words[at : at + length]
         if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
             own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
-            return length, Asked(term=" ".join(word.stem for word in said), own=own, stands_for=meant, weight=_SAYING)
+            term = " ".join(word.stem for word in said)
+            if all(map(_says_little, said)):
+                is_deed = said[0].is_first and said[0].stem in DEEDS
+                against = _ELSEWHERE_DEED if is_deed else _SLIGHT
+                return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
+            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING)
     return 1, _single(words[at])
+
+
+def _says_little(word: _Word) -> bool:
+    return word.text in SAYS_NOTHING or word.said == _SOMEBODY or word.stem in _CARRYING
 
 
 def _single(word: _Word) -> Asked | None:
@@ -138,7 +159,15 @@ def _single(word: _Word) -> Asked | None:
     else:
         unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
     meant = said_as((word.stem,))
-    return Asked(term=word.stem, own=(word.stem,), stands_for=meant, weight=weight, unknown_weight=unknown)
+    elsewhere = _ELSEWHERE_DEED if word.is_first else unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
+    return Asked(
+        term=word.stem,
+        own=(word.stem,),
+        stands_for=meant,
+        weight=weight,
+        unknown_weight=unknown,
+        elsewhere_weight=elsewhere,
+    )
 
 
 def _weight(word: _Word) -> float:

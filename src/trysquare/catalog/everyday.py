@@ -6,9 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
+from trysquare.catalog.life_sayings import LIFE_SAYINGS
 from trysquare.catalog.sayings import SAYINGS
 from trysquare.catalog.spelling import Spelling
+from trysquare.catalog.word_sayings import WORD_SAYINGS
 from trysquare.catalog.words import split_words, stem
+from trysquare.catalog.work_sayings import WORK_SAYINGS
 
 _TIMES = (
     "today tomorrow yesterday tonight now day week weekend weekday month year morning noon afternoon evening night"
@@ -75,7 +78,7 @@ def longest_saying() -> int:
 @cache
 def _table() -> dict[tuple[str, ...], tuple[Meant, ...]]:
     table: dict[tuple[str, ...], tuple[Meant, ...]] = {}
-    for said, written in SAYINGS:
+    for said, written in (*SAYINGS, *WORK_SAYINGS, *WORD_SAYINGS, *LIFE_SAYINGS):
         meant = _meant(written)
         for saying in said.split():
             key = tuple(stem(word) for word in split_words(saying))

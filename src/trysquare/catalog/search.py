@@ -11,6 +11,7 @@ from operator import is_
 from trysquare.catalog.asking import Asked, asked, is_question
 from trysquare.catalog.authored import read_authored
 from trysquare.catalog.everyday import Meant, said_nearly
+from trysquare.catalog.intents import Intent, agreement, intents_of_request, intents_of_tool
 from trysquare.catalog.schema_parts import as_list, properties_of
 from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.words import meaning, split_words, synonyms, terms
@@ -20,9 +21,9 @@ from trysquare.core.types import JsonObject
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
-_LEAST_SHARE_MET = 0.3
+_LEAST_SHARE_MET = 0.33
 """The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
-_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.55, 0.18
+_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.62, 0.2
 """Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
@@ -38,11 +39,11 @@ _LEAST_SHARE = 0.75
 """Verbs of nearly every request tell little about whether a tool fits, but much about which one does."""
 _BESIDE = 0.4
 """The share of the best tool's coverage that is enough beside it."""
-_TELLING = 1.2
-_READING = frozenset(
-    ("get", "list", "read", "search", "find", "describe", "check", "show", "retrieve", "query", "view")
-)
+_GROUP_SCORE, _GROUP_COVERAGE = 0.2, 0.3
+"""How far a tool profits from what the other tools of its server meet."""
 _EXACT = 1_000.0
+_SEPARATOR = "__"
+"""Between a server's name and the name of its tool."""
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
 
@@ -60,8 +61,9 @@ class _Document:
     tool: Tool
     weights: Mapping[str, float]
     length: float
-    telling: float
-    """What its score is worth where somebody asks a question: a tool that only tells something is likelier."""
+    does: frozenset[Intent]
+    group: str
+    """The server that it belongs to, or its category; empty where it stands alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,8 +132,10 @@ class SearchIndex:
         scores, coverage = self._scores(wanted)
         least = self._least(wanted, max(coverage.values(), default=0.0))
         fitting = {name: score for name, score in scores.items() if coverage[name] >= least}
+        to_do = intents_of_request(split_words(query))
         if is_question(query):
-            fitting = {name: score * self._documents[name].telling for name, score in fitting.items()}
+            to_do |= {Intent.LOOK}
+        fitting = {name: score * agreement(to_do, self._documents[name].does) for name, score in fitting.items()}
         exact = self._names.get(_folded(query), [])
         return {**fitting, **{name: _EXACT + scores.get(name, 0.0) for name in exact}}
 
@@ -150,7 +154,11 @@ class SearchIndex:
     def _weighed(self, one: Asked, known: list[tuple[str, float]]) -> _Wanted:
         said = one.stands_for if known or one.stands_for else said_nearly(one.term)
         meant = [each for each in said if any(term in self._postings for term in each.about)]
-        weight = one.weight if known or meant else one.unknown_weight
+        is_elsewhere = bool(one.stands_for) and not meant
+        if is_elsewhere and one.is_saying:
+            known = []
+        against = one.elsewhere_weight if is_elsewhere else one.unknown_weight
+        weight = one.weight if known or meant else against
         share = one.weight if one.is_slight else max(one.weight, _LEAST_SHARE)
         return _Wanted(weight=self._rarity(one.term) * weight, share=share, known=known, meant=meant)
 
@@ -165,11 +173,33 @@ class SearchIndex:
         """Of every tool that meets a term: its score, and how much of the query it meets."""
         scores: dict[str, float] = {}
         coverage: dict[str, float] = {}
+        group_scores: dict[str, float] = {}
+        group_coverage: dict[str, float] = {}
         for one in wanted:
-            for name, (gain, met) in self._met(one).items():
-                scores[name] = scores.get(name, 0.0) + gain * one.share
-                coverage[name] = coverage.get(name, 0.0) + one.weight * met
+            met = self._met(one)
+            gains = {name: gain * one.share for name, (gain, _) in met.items()}
+            covered = {name: sure * one.weight for name, (_, sure) in met.items()}
+            _add_up(scores, gains)
+            _add_up(coverage, covered)
+            _add_up(group_scores, self._best_of_groups(gains))
+            _add_up(group_coverage, self._best_of_groups(covered))
+        self._lean(scores, group_scores, _GROUP_SCORE)
+        self._lean(coverage, group_coverage, _GROUP_COVERAGE)
         return scores, coverage
+
+    def _best_of_groups(self, values: Mapping[str, float]) -> dict[str, float]:
+        best: dict[str, float] = {}
+        for name, value in values.items():
+            group = self._documents[name].group
+            if group and value > best.get(group, 0.0):
+                best[group] = value
+        return best
+
+    def _lean(self, values: dict[str, float], groups: Mapping[str, float], share: float) -> None:
+        """Let each tool profit from what the others of its server meet: the words point to the server first."""
+        for name, value in values.items():
+            group = groups.get(self._documents[name].group, value)
+            values[name] = value + share * (group - value)
 
     def _met(self, one: _Wanted) -> dict[str, tuple[float, float]]:
         """Of every tool that meets one wanted thing, in the best way: the gain, and how surely it is met."""
@@ -236,6 +266,11 @@ class SearchIndex:
                 self._spelling.remove(term)
 
 
+def _add_up(sums: dict[str, float], values: Mapping[str, float]) -> None:
+    for name, value in values.items():
+        sums[name] = sums.get(name, 0.0) + value
+
+
 def _document(tool: Tool) -> _Document:
     weights: dict[str, float] = {}
     length = 0.0
@@ -243,8 +278,10 @@ def _document(tool: Tool) -> _Document:
         for term in terms(text):
             weights[term] = weights.get(term, 0.0) + weight
             length += weight
-    telling = _TELLING if _READING & set(split_words(tool.name)) else 1.0
-    return _Document(tool=tool, weights=weights, length=max(length, 1.0), telling=telling)
+    server, separator, own_name = tool.name.partition(_SEPARATOR)
+    does = intents_of_tool(split_words(own_name or server))
+    group = tool.metadata.category or (server if separator else "")
+    return _Document(tool=tool, weights=weights, length=max(length, 1.0), does=does, group=group)
 
 
 def _fields(tool: Tool) -> Iterator[tuple[str, float]]:

@@ -158,7 +158,8 @@ class _Process(_Link):
         self._last_words: collections.deque[str] = collections.deque(maxlen=5)
         self._errors = threading.Thread(target=self._pass_errors_on, daemon=True)
         self._errors.start()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
 
     def send(self, message: Json) -> None:
         """Write one line."""
@@ -179,29 +180,35 @@ class _Process(_Link):
         for harder in (self._process.terminate, self._process.kill, lambda: None):
             try:
                 self._process.wait(5)
-                return
+                break
             except subprocess.TimeoutExpired:
                 harder()
+        self._reading.join(2)
 
     def _read(self) -> None:
-        for line in cast(Any, self._process.stdout):
-            try:
-                message = json.loads(line)
-            except ValueError:
-                continue  # Only messages count; whatever else a program prints here is not for us.
-            if isinstance(message, dict):
-                with contextlib.suppress(NotSent):  # An answer to one that has just gone.
-                    self.hear(cast(Json, message))
+        with cast(Any, self._process.stdout) as lines:
+            for line in lines:
+                self._take(line)
         code = self._process.wait()
         self._errors.join(1)
-        self._end(f"`{self._name}` ended with exit code {code}. {' '.join(self._last_words)}".strip())
+        words = f": {' '.join(self._last_words)}".rstrip(": ")
+        self._end(f"`{self._name}` ended with exit code {code}{words}.")
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = _object(json.loads(line))
+        except (ValueError, RecursionError):
+            return  # Only messages count; whatever else a program prints here is not for us.
+        with contextlib.suppress(NotSent):  # An answer to one that has just gone.
+            self.hear(message)
 
     def _pass_errors_on(self) -> None:
-        for line in cast(Any, self._process.stderr):
-            text = line.decode(errors="replace")
-            self._last_words.append(text.strip())
-            with contextlib.suppress(OSError, ValueError):  # Nobody may be there to read it.
-                sys.stderr.write(text)
+        with cast(Any, self._process.stderr) as lines:
+            for line in lines:
+                text = line.decode(errors="replace")
+                self._last_words.append(text.strip())
+                with contextlib.suppress(OSError, ValueError):  # Nobody may be there to read it.
+                    sys.stderr.write(text)
 
 
 class _Address(_Link):
@@ -460,37 +467,48 @@ async def _schema_of(gateway: Gateway, name: str, sent: Json) -> Json:
     found = await gateway.call(name, {"action": "list", "detail": "schemas", **asked})
     tools = _object(found.get("structuredContent")).get("value")
     only = _object(tools[0]) if isinstance(tools, list) and len(cast(list[Any], tools)) == 1 else {}
-    inputs = _object(only.get("inputs"))
-    return {**inputs, "type": "object"} if inputs else {}
+    about = _object(only.get("inputs"))
+    return {**about, "type": "object"} if about else about
 
 
-def restored(given: Any, schema: Json, name: str) -> Any:
-    """An object as it was before Elysia put what it has under `value`, if anything, in its place."""
+def restored(given: Any, schema: Json, name: str) -> Json:
+    """An object as it was before Elysia put what it has under `value`, if anything, in its place.
+
+    JSON text comes through Elysia unharmed. Raises where nobody can tell what was meant: half an object is never sent.
+    """
     properties, required = _object(schema.get("properties")), _texts(schema.get("required"))
-    takes_value = "value" in properties
-    if (text := _object_in(given)) is not None and (not takes_value or required <= set(text) <= set(properties)):
-        return text
-    if isinstance(given, dict) and not (takes_value and _may_be_object(properties["value"])):
-        return cast(Json, given)
-    if set(properties) == {"value"} and (given != {} or "value" in required):
-        return {"value": given}
+    whole = _beside_value(given, properties, required) if "value" in properties else _object_in(given)
+    if whole is not None:
+        return whole
     raise Mendable(
         f"`{name}` must be an object; {json.dumps(given)[:200]} arrived. A key called `value` is lost on the way:"
         f' send `{name}` as JSON text, such as "{{\\"value\\": …}}", with all that belongs into it.'
     )
 
 
+def _beside_value(given: Any, properties: Json, required: set[str]) -> Json | None:
+    """An object of which the key `value` may be lost: as it was, or None where there is more than one reading."""
+    is_text, whole = isinstance(given, str), _object_in(given)
+    if whole is not None and not _may_be("string" if is_text else "object", properties["value"]):
+        return whole
+    if is_text and whole is not None and "value" in whole and required <= set(whole) <= set(properties):
+        return whole
+    is_lost = given != {} or "value" in required
+    return {"value": given} if set(properties) == {"value"} and is_lost else None
+
+
 def _object_in(given: Any) -> Json | None:
+    """The object that was given, as it is or as JSON text."""
     try:
-        parsed = json.loads(given) if isinstance(given, str) else None
+        parsed = json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return None
     return cast(Json, parsed) if isinstance(parsed, dict) else None
 
 
-def _may_be_object(schema: Any) -> bool:
-    kind = _object(schema).get("type")
-    return kind is None or "object" in kind
+def _may_be(kind: str, schema: Any) -> bool:
+    kinds = _object(schema).get("type")
+    return kinds is None or kind in kinds
 
 
 def _shown(objects: Any, name: str, arguments: Json, result: Json, limit: int) -> Any:

@@ -20,11 +20,25 @@ from tests.gateway.torture.fronts import Front, Gateway, text_of
 from tests.gateway.torture.journal import Journal, open_journal
 from tests.gateway.torture.lanes import Lane
 from tests.gateway.torture.servers import FAULTY, STEADY, faulty_entry, stdio_entry
+from tests.support import size
 
 PATIENCE: Final = 20.0
 """Seconds after which nobody is believed to answer any more."""
+LONGEST: Final = 9 * PATIENCE
+"""Seconds for a whole trial."""
+_ENDED = "comes to its end"
 LIMIT: Final = 2.0
 """Seconds that a call, or a start, may take where a trial is about those who take too long."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """How much of something comes."""
+
+    flood: int = size(4_000, 40_000)
+    """Notifications."""
+    large: int = size(5_000_000, 50_000_000)
+    """Bytes of a result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +80,8 @@ class Row:
     """What the configuration says of the server beside how to reach it."""
     impossible: Callable[[Lane], str | None] = lambda lane: None
     """Why there is no such fault on a lane."""
+    ends_gateway: bool = False
+    """Whether the gateway is gone at the end, so that its client cannot say goodbye."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,15 +105,22 @@ class Verdict:
         return "; ".join(f"{check.name} ({check.found})" for check in self.checks if not check.holds)
 
 
+USUAL: Final = Sizes()
+WHOLE: Final = Sizes(flood=40_000, large=50_000_000)
+
+
 class Arena:
     """What a trial has at hand."""
 
-    def __init__(self, gateway: Gateway, lane: Lane, front: Front, journal: Journal, folder: Path) -> None:
+    def __init__(
+        self, gateway: Gateway, lane: Lane, front: Front, journal: Journal, folder: Path, sizes: Sizes
+    ) -> None:
         self.gateway = gateway
         self.lane = lane
         self.front = front
         self.journal = journal
         self.folder = folder
+        self.sizes = sizes
         self.checks: list[Check] = []
 
     def check(self, name: str, holds: object, found: object = "") -> None:
@@ -156,29 +179,34 @@ def _heard(result: CallToolResult, seconds: float) -> Heard:
     return Heard(text=text_of(result), failed=result.is_error, outcome=outcome, seconds=seconds, result=result)
 
 
-async def run_trial(row: Row, lane: Lane, gateway: Gateway) -> Verdict:
-    """Start everything, let the fault happen, and look at what is left."""
+async def run_trial(row: Row, lane: Lane, gateway: Gateway, sizes: Sizes = USUAL) -> Verdict:
+    """Start everything, let the fault happen, and look at what is left. No gateway can hold up a trial for ever."""
     began = time.monotonic()
     checks: list[Check] = []
     with tempfile.TemporaryDirectory(prefix="torture") as folder:
         async with open_journal() as journal:
             try:
-                await _try(row, lane, gateway, journal, Path(folder), checks)
+                async with asyncio.timeout(LONGEST):
+                    await _try(row, lane, gateway, journal, Path(folder), checks, sizes)
             except Exception as error:  # noqa: BLE001 - whatever a gateway does to its client, the trial has failed
-                checks.append(Check(name="comes to its end", holds=False, found=_first(error)))
+                if not row.ends_gateway or all(check.name != _ENDED for check in checks):
+                    checks.append(Check(name=_ENDED, holds=False, found=_first(error)))
             checks.append(await _no_orphan(lane, journal))
     seconds = time.monotonic() - began
     return Verdict(row=row.name, lane=str(lane), gateway=gateway.title, checks=tuple(checks), seconds=seconds)
 
 
-async def _try(row: Row, lane: Lane, gateway: Gateway, journal: Journal, folder: Path, checks: list[Check]) -> None:
+async def _try(
+    row: Row, lane: Lane, gateway: Gateway, journal: Journal, folder: Path, checks: list[Check], sizes: Sizes
+) -> None:
     async with faulty_entry(journal, lane, row.fault) as faulty:
         servers = {FAULTY: {**faulty, **row.entry}, STEADY: stdio_entry(journal, STEADY)}
         async with gateway.open(servers, lane, folder) as front:
-            arena = Arena(gateway, lane, front, journal, folder)
+            arena = Arena(gateway, lane, front, journal, folder, sizes)
             try:
                 await _until_ready(arena)
                 await row.trial(arena)
+                arena.check(_ENDED, holds=True)
             finally:
                 checks += arena.checks
 

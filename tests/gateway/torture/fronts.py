@@ -86,6 +86,7 @@ def text_of(result: CallToolResult) -> str:
 
 def write_config(servers: Mapping[str, dict[str, Any]], folder: Path) -> Path:
     """The servers as a file."""
+    folder.mkdir(exist_ok=True)
     path = folder / "mcp.json"
     path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     return path

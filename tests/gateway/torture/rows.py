@@ -9,10 +9,7 @@ from tests.gateway.torture.chaos import MANY, WARNING, large_text
 from tests.gateway.torture.fronts import NAME, gateway_process
 from tests.gateway.torture.lanes import Lane
 from tests.gateway.torture.servers import FAULTY, STEADY
-from tests.support import size
 
-FLOOD = size(4_000, 40_000)
-LARGE = size(5_000_000, 50_000_000)
 _BRIEF = {"timeout": int(LIMIT * 1000), "x-trysquare": {"start_timeout": LIMIT}}
 
 
@@ -61,7 +58,7 @@ async def garbage(arena: Arena) -> None:
 
 
 async def flood(arena: Arena) -> None:
-    async with arena.under_way("flood", str(FLOOD)) as calling:
+    async with arena.under_way("flood", str(arena.sizes.flood)) as calling:
         await arena.check_next("same server meanwhile")
         await arena.check_others()
         heard = await calling
@@ -71,14 +68,15 @@ async def flood(arena: Arena) -> None:
 
 
 async def large(arena: Arena) -> None:
-    async with arena.under_way("large", str(LARGE), patience=6 * PATIENCE) as calling:
+    size = arena.sizes.large
+    async with arena.under_way("large", str(size), patience=6 * PATIENCE) as calling:
         await arena.check_next("same server meanwhile")
         await arena.check_others()
         heard = await calling
     arena.check("answer", not heard.failed and heard.result is not None, heard)
     if heard.result is not None and not heard.failed:
         length, tail = await arena.front.tail(heard.result, FAULTY, 1000)
-        arena.check("whole", (length, tail) == (LARGE, large_text(LARGE)[-1000:]), f"{length} characters, {tail[:40]}")
+        arena.check("whole", (length, tail) == (size, large_text(size)[-1000:]), f"{length} characters, {tail[:40]}")
     await arena.check_next()
     arena.check_sent("large")
 
@@ -189,7 +187,7 @@ ROWS = (
     Row(name="mute", title="is mute from the start", trial=mute, fault="mute", entry=_BRIEF),
     Row(name="garbage", title="writes garbage between its messages", trial=garbage, fault="garbage"),
     Row(name="flood", title="floods notifications", trial=flood),
-    Row(name="large", title="returns 50 MB", trial=large),
+    Row(name="large", title="returns a huge result", trial=large),
     Row(name="pages", title="pages its list", trial=pages, fault="pages"),
     Row(name="endless", title="pages its list without end", trial=endless, fault="endless"),
     Row(name="poisoned", title="changes and poisons a definition", trial=poisoned),
@@ -204,6 +202,7 @@ ROWS = (
         title="the gateway itself is killed",
         trial=gateway_killed,
         fault="stubborn",
+        ends_gateway=True,
         impossible=_not_a_child,
     ),
 )
