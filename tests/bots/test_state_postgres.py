@@ -72,12 +72,12 @@ def test_checkouts_at_two_places_share_the_runs_of_a_project_that_is_named(url: 
     def checkout(folder: str, name: str) -> Desk:
         return desk(tmp_path / folder, store=open_workflows(url, tmp_path / folder, project_id=name))
 
-    checkout("one", "shop").close(key="k")
-    two = checkout("two", "shop")
+    checkout("one", "two-checkouts").close(key="k")
+    two = checkout("two", "two-checkouts")
     assert two.close(key="k").replayed
     assert two.current() == "shape.gather_context"
     assert two.completed() == ["shape.initialize_project"]
-    assert checkout("three", "bakery").current() == "shape.initialize_project"
+    assert checkout("three", "another-project").current() == "shape.initialize_project"
 
 
 def test_looking_at_a_project_leaves_nothing_in_its_folder(url: str, tmp_path: Path) -> None:
