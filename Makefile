@@ -6,7 +6,7 @@ STAMPS := .make
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers system clean
+.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers elysia system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,10 +14,10 @@ help: ## Show what can be made
 demo: $(STAMPS)/runtime $(STAMPS)/servers ## Set up, start the server and drive every room through a real MCP client
 	@$(BIN)/trysquare demo
 
-test: $(STAMPS)/dev node servers system ## Set up and run all tests (default sizes)
+test: $(STAMPS)/dev node servers elysia system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-full: $(STAMPS)/dev node servers system ## The same with the full sizes of the fuzz and fault suites
+test-full: $(STAMPS)/dev node servers elysia system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
@@ -43,6 +43,8 @@ node: $(STAMPS)/node
 
 servers: $(STAMPS)/servers
 
+elysia: $(STAMPS)/elysia
+
 system: ## Install the Debian packages that the tests use, where this user can
 	@sh scripts/system-packages.sh
 
@@ -50,7 +52,7 @@ lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -74,4 +76,9 @@ $(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev
 $(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/node.txt
 	$(BIN)/python scripts/node_packages.py examples/gateway
+	@touch $@
+
+# Elysia in an environment of its own, because what it pins does not fit with what we need. Python 3.11 or 3.12.
+$(STAMPS)/elysia: constraints/elysia.txt scripts/elysia_environment.sh scripts/elysia_language_model.py $(STAMPS)/dev
+	sh scripts/elysia_environment.sh $(VENV)-elysia $(PYTHON)
 	@touch $@

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [cold] [call] [memory] [http] [growth] [guide] [debug]`: us and the peers in one run, as ratios."""
+"""`python -m benchmarks [cold] [call] [memory] [http] [guide] [bots] [gateway] [debug] …`: us beside the peers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ def main(words: list[str] | None = None) -> int:
     if not arguments.quick and not arguments.no_page and not arguments.sections:
         write_page(PAGE, results, plan)
         print(f"\nWritten to {PAGE.relative_to(ROOT)}.")
+    if arguments.page:
+        write_page(arguments.page, results, plan, arguments.sections)
+        print(f"\nWritten to {arguments.page}.")
     return 0
 
 
@@ -41,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a small run that shows that everything works")
     parser.add_argument("--rounds", type=int, default=5, help="how often each thing is measured (default: 5)")
     parser.add_argument("--seconds", type=float, default=1.5, help="how long each load lasts (default: 1.5)")
+    parser.add_argument("--page", type=Path, help="write the figures into this page, between its markers")
     parser.add_argument("--no-page", action="store_true", help="do not write docs/benchmarks.md")
     return parser
 

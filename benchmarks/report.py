@@ -7,11 +7,15 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.debug import debug_tables, debug_targets
+from benchmarks.discovery import discovery_tables, discovery_targets
+from benchmarks.gateway import gateway_tables, gateway_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
 from benchmarks.tables import Table, Target
+from benchmarks.torture import torture_tables, torture_targets
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 HEADINGS = {
@@ -34,19 +38,20 @@ def print_report(results: Results) -> None:
             print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def write_page(page: Path, results: Results, plan: Plan) -> None:
+def write_page(page: Path, results: Results, plan: Plan, sections: Sequence[str] = ()) -> None:
     """Put the figures between the markers of the page."""
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    parts = [_made_by(plan), *map(_markdown, [targets_table(results), *tables(results)])]
+    parts = [_made_by(plan, sections), *map(_markdown, [targets_table(results), *tables(results)])]
     page.write_text(before + START + "\n\n" + "\n\n".join(parts) + "\n\n" + END + after, encoding="utf-8")
 
 
-def _made_by(plan: Plan) -> str:
+def _made_by(plan: Plan, sections: Sequence[str]) -> str:
     known = ", ".join(f"{name} {number}" for name, number in versions().items())
+    command = " ".join(["python -m benchmarks", *sections, f"--rounds {plan.rounds} --seconds {plan.seconds:g}"])
     return (
-        f"Made by `make bench` (`python -m benchmarks --rounds {plan.rounds} --seconds {plan.seconds:g}`): "
+        f"Made by {'' if sections else '`make bench` ('}`{command}`{'' if sections else ')'}: "
         f"best of {plan.rounds} interleaved rounds, {os.cpu_count()} cores, {platform.machine()}, "
         f"{platform.system()}, Python {platform.python_version()}; {known}."
     )
@@ -72,6 +77,10 @@ def tables(results: Results) -> Iterator[Table]:
         rows = [[f"{tools} tools", f"{cpu:.0f} us", _ratio(cpu, grown[min(grown)])] for tools, cpu in grown.items()]
         yield Table(title=HEADINGS["growth"], head=["tools", "CPU a call", f"to {min(grown)}"], rows=rows)
     yield from guide_tables(results.guide)
+    yield from bot_tables(results.bots)
+    yield from discovery_tables(results.discovery)
+    yield from gateway_tables(results.gateway)
+    yield from torture_tables(results.torture)
     yield from debug_tables(results.debug)
 
 
@@ -135,6 +144,10 @@ def targets(results: Results) -> Iterator[Target]:
     if 1 in grown and 1000 in grown:
         yield Target(promise="CPU a call over stdio, 1000 tools to 1 tool", found=grown[1000] / grown[1], limit=1.1)
     yield from guide_targets(results.guide)
+    yield from bot_targets(results.bots)
+    yield from discovery_targets(results.discovery)
+    yield from gateway_targets(results.gateway)
+    yield from torture_targets(results.torture)
     yield from debug_targets(results.debug)
 
 

@@ -9,12 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.bots import BotResults, measure_bots
 from benchmarks.debug import DebugResults, measure_debug
+from benchmarks.discovery import DiscoveryResults, measure_discovery
+from benchmarks.gateway import GatewayResults, measure_gateways
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import ROOT, TRYSQUARE, TYPESCRIPT, start_of
 from benchmarks.stdio_client import cold_start, stdio_load
+from benchmarks.torture import TortureResults, measure_torture
 from benchmarks.workload import HANDSHAKE, MODERN
 
 
@@ -54,6 +58,10 @@ class Results:
     rate: dict[Cell, float] = field(default_factory=dict[Cell, float])
     """Calls a second."""
     guide: GuideResults = field(default_factory=GuideResults)
+    bots: BotResults = field(default_factory=BotResults)
+    discovery: DiscoveryResults = field(default_factory=DiscoveryResults)
+    gateway: GatewayResults = field(default_factory=GatewayResults)
+    torture: TortureResults = field(default_factory=TortureResults)
     debug: DebugResults = field(default_factory=DebugResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
@@ -134,6 +142,22 @@ def _guide(plan: Plan, peers: Sequence[str], results: Results, project: Path) ->
     measure_guide(results.guide, plan.seconds, quick=plan == Plan.quick())
 
 
+def _bots(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_bots(results.bots, plan.seconds, quick=plan == Plan.quick())
+
+
+def _discovery(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_discovery(results.discovery)
+
+
+def _gateway(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_gateways(results.gateway, plan.seconds, quick=plan == Plan.quick())
+
+
+def _torture(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_torture(results.torture, quick=plan == Plan.quick())
+
+
 def _debug(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
     measure_debug(results.debug, quick=plan == Plan.quick())
 
@@ -146,5 +170,9 @@ SECTIONS: dict[str, Section] = {
     "http": _http,
     "growth": _growth,
     "guide": _guide,
+    "bots": _bots,
+    "discovery": _discovery,
+    "gateway": _gateway,
+    "torture": _torture,
     "debug": _debug,
 }

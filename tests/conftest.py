@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for name, value in report.user_properties:
                 if name == "shown":
                     terminalreporter.write_line(str(value))
+    _show_scorecard(terminalreporter)
+
+
+def _show_scorecard(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show the trials of the gateway's torture as one table; as JSON too, where TRYSQUARE_SCORECARD names a file."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome)]
+    entries = [value for report in reports for name, value in report.user_properties if name == "torture"]
+    if entries:
+        from tests.gateway.torture.lanes import LANES
+        from tests.gateway.torture.rows import ROWS
+        from tests.gateway.torture.scorecard import lines
+
+        terminalreporter.section("the gateway under torture")
+        for line in lines(entries, ROWS, LANES):
+            terminalreporter.write_line(line)
+        if path := os.environ.get("TRYSQUARE_SCORECARD"):
+            Path(path).write_text(json.dumps(entries, indent=1), encoding="utf-8")

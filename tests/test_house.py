@@ -20,6 +20,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "trysquare"
 FILES = sorted(SOURCE.rglob("*.py"))
 NEEDED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
+# What must be one file, and why.
+ONE_FILE = {"gateway/elysia.py": "it is copied into environments that have nothing else of us"}
 FILE_GOAL, FILE_LIMIT, FUNCTION_LIMIT = 400, 600, 80
 
 # Where `except Exception` may stand, and why. Everything else lets errors pass to `call_tool`.
@@ -28,6 +30,12 @@ CATCH_ALLS = {
     "core/threads.py": "carries an error from a thread to the side that awaits it",
     "wrappers/timed.py": "hands an error on to the coroutine that it drives",
     "core/result.py": "a value's own code may raise anything while it is written as JSON",
+    # These run inside the program under test, which must not notice them.
+    "debug/recorder/report.py": "an exception's text is made by its own code",
+    "debug/recorder/shown.py": "a value may do anything when it is looked at",
+    "debug/recorder/evaluating.py": "an expression of the caller may raise anything",
+    "debug/recorder/running.py": "whatever ends the program is what is told",
+    "debug/extension/pydevd_plugins/extensions/pydevd_plugin_bounded_values.py": "a value's own code may raise anything",
 }
 
 
@@ -133,7 +141,7 @@ def test_files_are_short() -> None:
         path.relative_to(SOURCE).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES
     }
     assert {name: length for name, length in lengths.items() if length > FILE_LIMIT} == {}
-    assert {name: length for name, length in lengths.items() if length > FILE_GOAL} == {}
+    assert {name for name, length in lengths.items() if length > FILE_GOAL} == set(ONE_FILE)
 
 
 def test_functions_are_small() -> None:

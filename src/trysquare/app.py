@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
@@ -19,7 +19,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCod
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -27,8 +27,8 @@ from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
-from trysquare.store.handles import StoredHandles
-from trysquare.store.lazy import LazyDatabase
+from trysquare.store.handles import LazyHandles
+from trysquare.store.lazy import LazyStates
 from trysquare.store.location import FOLDER, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -65,6 +65,13 @@ class App:
     """The same tools as prompts call them: only limited and consented, under the names of their authors."""
     profiles: ProfileChoice
     state: LazyState
+    settling: tuple[SettlingToolset, ...] = ()
+    """Rooms that find out beside everything else what they have."""
+
+    async def settled(self) -> None:
+        """Wait until every room knows what it has; a server need not, a person who looks once does."""
+        for toolset in self.settling:
+            await toolset.settled()
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
@@ -76,7 +83,7 @@ class App:
             call_timeout=self.settings.limits.timeout,
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
-            handles=LazyHandles(self.state) if shared else MemoryHandles(),
+            handles=LazyHandles(self.state.needed_database) if shared else MemoryHandles(),
             skills=bool(self.settings.guide),
         )
 
@@ -134,48 +141,6 @@ class LazyApprovals:
 
     def _approvals(self) -> StoredApprovals:
         return StoredApprovals(self._state.needed_database())
-
-
-class LazyHandles:
-    """Handles that several processes share, with the state file opened at the first one."""
-
-    def __init__(self, state: LazyState) -> None:
-        self._state = state
-
-    def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
-        return self._handles().put(value, principal=principal, ttl=ttl)
-
-    def get(self, handle: str, *, principal: str) -> Any:
-        return self._handles().get(handle, principal=principal)
-
-    def drop(self, handle: str) -> None:
-        self._handles().drop(handle)
-
-    def _handles(self) -> StoredHandles:
-        return StoredHandles(self._state.needed_database())
-
-
-class LazyStates:
-    """State files by path, each opened once, and made only when something is written."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, LazyDatabase] = {}
-
-    def of_project(self, root: Path) -> LazyDatabase:
-        """The state of a project, which holds its flags and stored documents."""
-        return self._of(project_state(root))
-
-    def of_user(self) -> LazyDatabase:
-        """The state of the user, which holds what is not of one project."""
-        return self._of(user_state())
-
-    def close(self) -> None:
-        """Let go of every file that was opened."""
-        for database in self._known.values():
-            database.close()
-
-    def _of(self, path: Path) -> LazyDatabase:
-        return self._known.setdefault(path, LazyDatabase(path))
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:
@@ -293,7 +258,8 @@ def workflow_store(settings: Settings, states: LazyStates, project: Path) -> Wor
         return SqliteWorkflows(states.of_project(project))
     from trysquare.bots.state import open_workflows
 
-    return open_workflows(settings.database.get_secret_value(), project)
+    named = settings.project_id if project.resolve() == settings.project.resolve() else None
+    return open_workflows(settings.database.get_secret_value(), project, project_id=named)
 
 
 @asynccontextmanager
@@ -349,7 +315,8 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
     async with AsyncExitStack() as stack:
         state = LazyState(state_file(settings, known_origins))
         stack.callback(state.close)
-        plain = await _opened(settings, known_origins, stack)
+        toolsets = await _opened(settings, known_origins, stack)
+        plain = _combined(settings, toolsets)
         wrapping = Wrapping(prefix=settings.prefix or "", approvals=LazyApprovals(state))
         try:
             toolset = catalogued(wrapped_toolset(plain, wrapping))
@@ -362,6 +329,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             direct=direct_toolset(plain, wrapping),
             profiles=_profiles(settings, known_origins),
             state=state,
+            settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
         )
 
 
@@ -372,10 +340,13 @@ def _profiles(settings: Settings, origins: Origins) -> ProfileChoice:
         raise ConfigurationError(error.message, where=place_of("profile", origins), hint=error.hint) from None
 
 
-async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> Toolset:
+async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> list[Toolset]:
     wanted = [room for room in ROOMS if value_of(settings, room.key)]
-    doors = [(room, _door(room, origins)) for room in wanted]
-    toolsets = [await stack.enter_async_context(door(settings, origins)) for _, door in doors]
+    doors = [_door(room, origins) for room in wanted]
+    return [await stack.enter_async_context(door(settings, origins)) for door in doors]
+
+
+def _combined(settings: Settings, toolsets: list[Toolset]) -> Toolset:
     try:
         combined = CombinedToolset(toolsets)
     except DeclarationError as error:

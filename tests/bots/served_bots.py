@@ -50,7 +50,11 @@ class BotClient:
 
     async def follow(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Send the call that an answer proposes."""
-        result = await self.client.call_tool(answer["next"]["tool"], answer["next"]["arguments"])
+        return await self.send(answer["next"])
+
+    async def send(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Send a call that stands in an answer, as it stands there."""
+        result = await self.client.call_tool(call["tool"], call["arguments"])
         assert result.structured_content is not None, result
         return result.structured_content
 

@@ -190,9 +190,9 @@ def test_guardrails_content_and_rules_are_read_with_and_without_numbers(tmp_path
             PythonScanner(callable="json.decoder:scanstring", message="Be exact.", target=Target(kind="graph")),
         ),
         (
-            {"kind": "command", "argv": ["ruff", "check", "{files}"], "files": "*.py"},
+            {"kind": "command", "argv": ["sh", "-n", "{files}"], "files": "*.sh"},
             CommandScanner(
-                argv=("ruff", "check", "{files}"), message="Be exact.", target=Target(kind="file"), files=("*.py",)
+                argv=("sh", "-n", "{files}"), message="Be exact.", target=Target(kind="file"), files=("*.sh",)
             ),
         ),
     ],
@@ -206,7 +206,7 @@ def test_finding_a_python_scanner_runs_none_of_its_package(tmp_path: Path, monke
     package = tmp_path / "library" / "scanners_that_explode"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise SystemExit\n", encoding="utf-8")
-    (package / "names.py").write_text("raise SystemExit\n", encoding="utf-8")
+    (package / "names.py").write_text("raise SystemExit\n\ndef vague(name): ...\n", encoding="utf-8")
     monkeypatch.syspath_prepend(package.parent)
     scanner = {"kind": "python", "callable": "scanners_that_explode.names:vague", "applies_to": "story.name"}
     bot = write_bot(tmp_path / "bot", {f"{SHAPE}/3_rules/exact.json": {**RULE, "scanner": scanner}})
@@ -402,6 +402,48 @@ def test_keys_and_parts_that_mean_nothing_are_warned_of(tmp_path: Path) -> None:
             id="a scanner that cannot be found",
         ),
         pytest.param(
+            ruled(kind="python", callable="json.decoder:scan_strings", applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "The scanner `json.decoder:scan_strings` cannot be found: the module `json.decoder` has no `scan_strings`.",
+            id="a scanner that its module does not have",
+        ),
+        pytest.param(
+            ruled(kind="command", argv=["no-such-program-anywhere"]),
+            f"{SHAPE}/3_rules/exact.json",
+            "There is no program `no-such-program-anywhere`, which this rule runs.",
+            id="a scanner that runs a program that is not there",
+        ),
+        pytest.param(
+            ruled(kind="schema", schema={"type": "text"}, applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "this is no JSON Schema, at `type`: 'text' is not valid",
+            id="a scanner that is no schema",
+        ),
+        pytest.param(
+            ruled(kind="schema", schema={"properties": {"name": {"pattern": "("}}}, applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "this is no JSON Schema, at `properties/name/pattern`: '(' is not a 'regex'",
+            id="a schema with a pattern that is none",
+        ),
+        pytest.param(
+            ruled(kind="schema", schema={"patternProperties": {"*": {}}}, applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "this is no JSON Schema, at `patternProperties`: '*' is not a 'regex'",
+            id="a schema with a pattern of names that is none",
+        ),
+        pytest.param(
+            ruled(kind="schema", schema={"properties": {"name": {"$ref": "#/$defs/name"}}}, applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "the schema refers to `#/$defs/name`, and it has no such part",
+            id="a schema that refers to nothing",
+        ),
+        pytest.param(
+            ruled(kind="schema", schema={"$ref": "https://example.com/schema.json"}, applies_to="story"),
+            f"{SHAPE}/3_rules/exact.json",
+            "which lies outside of it",
+            id="a schema that lies elsewhere",
+        ),
+        pytest.param(
             ruled(kind="regex", pattern="(", applies_to="story.name"),
             f"{SHAPE}/3_rules/exact.json:",
             "this is no regular expression",
@@ -582,12 +624,9 @@ def test_loading_changes_nothing_in_the_folder(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))} == before
 
 
-def test_a_command_that_is_not_installed_is_reported_and_not_refused(tmp_path: Path) -> None:
-    changes = ruled(kind="command", argv=["no-such-program-anywhere"])
-    assert (
-        f"{SHAPE}/3_rules/exact.json: the program `no-such-program-anywhere`"
-        in load_bot(write_bot(tmp_path, changes)).missing
-    )
+def test_a_command_in_the_project_is_looked_for_when_it_is_run(tmp_path: Path) -> None:
+    changes = ruled(kind="command", argv=["scripts/check.sh"])
+    assert load_bot(write_bot(tmp_path, changes)).rules_of("shape")[0].scanner is not None
 
 
 def test_a_render_config_whose_input_nothing_builds_is_warned_of(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from trysquare.bots.graph.edits import LargeDeletion
 from trysquare.bots.graph.nodes import all_stories, walk
 from trysquare.bots.loading import load_bot
 from trysquare.bots.rendering.files import EditsNotCarried, render_to, synchronize_from
-from trysquare.bots.rendering.layout import lay_out
+from trysquare.bots.rendering.layout import grid_of, lay_out
 from trysquare.bots.rendering.page import story_map_html
 from trysquare.bots.rendering.picture import story_map_svg
 from trysquare.bots.rendering.synchronizing import Synchronization, synchronize
@@ -438,10 +438,39 @@ def test_the_map_is_safe_and_says_in_words_what_it_shows() -> None:
     svg, page = story_map_svg(graph), story_map_html(graph)
     assert "<script" not in svg + page
     assert 'role="img"' in svg
-    assert "<title>Cook prints the list (technical story)</title>" in svg
+    assert "<title>Cook prints the list (technical story): a name so far</title>" in svg
     assert "2 epics, 5 stories, 2 increments." in svg
     assert not re.search(r"(?:src|href)=[\"'](?!#)", page)
     assert 'href="#story-1"' in page
+
+
+def test_a_card_tells_how_far_its_story_is_and_an_increment_how_far_its_stories_are() -> None:
+    graph = kitchen()
+    story = graph["epics"][1]["stories"][0]
+    story["acceptance_criteria"] = [{"when": "the list is empty", "then": "nothing is printed"}]
+    story["scenarios"] = [{"name": "Two pages", "steps": ["Given a long list", "When it is printed"]}]
+    story["test_file"] = "tests/test_printing.py"
+    svg, page = story_map_svg(graph), story_map_html(graph)
+    assert "Cook prints the list (user story): 1 criterion, 1 scenario, a test file</title>" in svg
+    assert 'title="Cook prints the list: 1 criterion, 1 scenario, a test file"' in page
+    assert "5 stories, 2 with criteria, 2 with scenarios, 2 with tests, 1 with code" in page
+    assert '<b class="word">Given</b> a long list' in page
+    assert "<code>tests/test_printing.py</code>" in page
+
+
+@MANY
+@given(graphs())
+def test_the_page_has_a_card_for_every_story_that_leads_to_its_details(graph: dict[str, Any]) -> None:
+    page = story_map_html(graph)
+    cards = re.findall(r'<a class="card \w+" href="#(story-\d+)"', page)
+    assert sorted(cards) == sorted(re.findall(r'<article id="(story-\d+)"', page))
+    assert len(set(cards)) == len(all_stories(graph))
+    for row in re.findall(r"<tr class=.*?</tr>", page, flags=re.DOTALL):
+        assert row.count('<td class="cell">') == len(grid_of(graph).columns)
+
+
+def test_a_graph_without_epics_says_so() -> None:
+    assert "There is no epic and no story yet." in story_map_html({"epics": []})
 
 
 @given(st.text(max_size=80), st.integers(40, 300))

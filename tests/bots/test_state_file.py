@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 
 from tests.bots.faults.desk import AT, BOT, PLAN, at
 from trysquare.bots.state_file import (
@@ -15,9 +17,9 @@ from trysquare.bots.state_file import (
     Imported,
     RunPart,
     UnreadableState,
+    add_lines,
     dump_state,
     entry_line,
-    join_lines,
     parse_state,
 )
 from trysquare.bots.workflow import Entry, RunState, begin, close, open_action
@@ -204,18 +206,58 @@ def states() -> st.SearchStrategy[tuple[RunState, list[Entry]]]:
     return moves.map(walk)
 
 
+def dumped(runs: Mapping[str, tuple[RunState, Sequence[Entry]]]) -> str:
+    """The file of runs and their histories."""
+    parts: dict[str, RunPart] = {}
+    for name, (state, history) in runs.items():
+        body = bytearray()
+        add_lines(name, body, [entry_line(PLAN, entry) for entry in history])
+        parts[name] = RunPart(state=state, at=AT, body=body)
+    return b"".join(dump_state(PLAN, parts)).decode("utf-8")
+
+
+def test_the_file_reads_as_a_person_would_lay_it_out() -> None:
+    state, history = begin(PLAN), list[Entry]()
+    for _ in range(2):
+        closed = close(PLAN, state, at=AT)
+        state, history = closed.state, [*history, *closed.added]
+
+    assert dumped({MAIN: (state, history), "story-12": (begin(PLAN), [])}) == snapshot("""\
+{
+  "current_behavior": "story_bot.shape",
+  "current_action": "story_bot.shape.validate_rules",
+  "timestamp": "2026-11-15T12:00:00.000Z",
+  "completed_actions": [
+    {"action_state": "story_bot.shape.initialize_project", "timestamp": "2026-11-15T12:00:00.000Z", "version": 1, "approval": "claimed", "delivered": false},
+    {"action_state": "story_bot.shape.gather_context", "timestamp": "2026-11-15T12:00:00.000Z", "version": 2, "approval": "claimed", "delivered": false}
+  ],
+  "version": 2,
+  "behaviors": {
+    "shape": {"current_action": "validate_rules"}
+  },
+  "schema": 1,
+  "runs": {
+    "story-12": {
+      "current_behavior": "story_bot.shape",
+      "current_action": "story_bot.shape.initialize_project",
+      "timestamp": "2026-11-15T12:00:00.000Z",
+      "completed_actions": [],
+      "version": 0,
+      "behaviors": {
+        "shape": {"current_action": "initialize_project"}
+      }
+    }
+  }
+}
+""")  # noqa: E501
+
+
 @given(main=states(), other=states())
 def test_what_is_written_reads_back_the_same(
     main: tuple[RunState, list[Entry]], other: tuple[RunState, list[Entry]]
 ) -> None:
     walked = {MAIN: main, "story-12": other}
-    text = dump_state(
-        PLAN,
-        {
-            name: RunPart(state=state, at=AT, body=join_lines(name, [entry_line(PLAN, entry) for entry in history]))
-            for name, (state, history) in walked.items()
-        },
-    )
+    text = dumped(walked)
     read = parse_state(PLAN, text)
     assert read.inconsistent == ()
     assert read.runs == {name: state for name, (state, _) in walked.items()}
@@ -238,11 +280,6 @@ def test_any_json_is_read_or_refused_and_what_is_read_can_be_written(document: d
         found = parse_state(PLAN, json.dumps(document))
     except UnreadableState:
         return
-    parts = {
-        name: RunPart(
-            state=state, at=AT, body=join_lines(name, [entry_line(PLAN, each) for each in found.histories[name]])
-        )
-        for name, state in found.runs.items()
-    }
-    assert dump_state(PLAN, parts).encode("utf-8")
+    again = parse_state(PLAN, dumped({name: (state, found.histories[name]) for name, state in found.runs.items()}))
+    assert (again.runs.keys(), again.histories) == (found.runs.keys(), found.histories)
     assert all(PLAN.knows(state.current) for state in found.runs.values())

@@ -7,11 +7,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.bots.bot_folders import write_bot
+from tests.bots.served_bots import served
 from trysquare.bots.config import BotConfig
 from trysquare.bots.state import open_workflows
 from trysquare.bots.toolset import BotToolset, bot_toolset
 from trysquare.core.call import call_tool
+from trysquare.core.errors import ConfigurationError
 
 
 @asynccontextmanager
@@ -104,3 +108,30 @@ async def test_parameters_may_stand_beside_their_object_or_in_a_text(tmp_path: P
             assert told.fields["run"] == "one"
         twice = await call_tool(toolset, "mini_tool", {"run": "one", "parameters": {"run": "two"}})
         assert "two values" in (twice.error or "")
+
+
+async def test_a_bot_of_which_a_rule_misses_its_own_example_is_not_served(tmp_path: Path) -> None:
+    rule = {
+        "description": "No hedging.",
+        "scanner": {"kind": "regex", "pattern": "maybe", "applies_to": "story.name"},
+        "do": {"examples": ["Book a table"]},
+        "dont": {"examples": ["Perhaps book a table"]},
+    }
+    write_bot(tmp_path / "bot", {"behaviors/1_shape/3_rules/sure.json": rule})
+    with pytest.raises(ConfigurationError, match=r"3_rules/sure\.json: The rule does not catch its own don't example"):
+        async with served(tmp_path, bot=tmp_path / "bot", name="mini"):
+            raise AssertionError
+
+
+async def test_a_reload_that_brings_a_rule_which_misses_its_own_example_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as toolset:
+        rule = {
+            "description": "No hedging.",
+            "scanner": {"kind": "regex", "pattern": "maybe", "applies_to": "story.name"},
+            "dont": {"examples": ["Perhaps book a table"]},
+        }
+        write_bot(tmp_path / "bot", {"behaviors/1_shape/3_rules/sure.json": rule})
+        told = await call_tool(toolset, "mini_restart_server")
+        assert told.code == "CONFIG_INVALID"
+        assert "sure.json" in str(told.error)
+        assert toolset.bot.definition.all_rules == ()

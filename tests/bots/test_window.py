@@ -244,7 +244,7 @@ def test_what_a_killed_process_left_half_written_is_swept(here: Desk) -> None:
     closes(here, 1)
     left = here.project / f".{NAME}.0123456789ab.tmp"
     left.write_text('{"half')
-    closes(here, 1)
+    closes(desk(here.project), 1)
     assert not left.exists()
 
 

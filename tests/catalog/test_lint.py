@@ -20,6 +20,7 @@ from trysquare.catalog.rules.rule import LintOptions
 from trysquare.catalog.search import SearchIndex
 from trysquare.catalog.tokens import definition_tokens
 from trysquare.catalog.toolset import catalogued
+from trysquare.core.metadata import FAMILY
 from trysquare.core.schema import GivenArguments
 
 GOOD = made("tell_time", "Read the clock on the wall.", use_when="the person asks what time it is")
@@ -117,6 +118,42 @@ def test_each_confusable_pair_is_told_once() -> None:
     alike = [replace(GOOD, name=name) for name in ("read_clock", "read_clocks", "reads_clock")]
     found = [finding for finding in lint(FixedToolset(alike)) if finding.rule == "confusable-tools"]
     assert len(found) == 3
+
+
+_ASKING = "Ask the key questions, look for evidence in the sources, and save what the person answers to them."
+
+
+def _of_family(*names: str, family: str = "map_bot", text: str = f"Work on {{}}. {_ASKING}") -> list[Tool]:
+    metadata = replace(GOOD.metadata, meta={FAMILY: family})
+    return [
+        replace(GOOD, name=f"map_bot_{name}_gather_context", description=text.format(name), metadata=metadata)
+        for name in names
+    ]
+
+
+def _confusable(tools: list[Tool]) -> list[str]:
+    found = lint(FixedToolset(tools), LintOptions(confusable=0.6))
+    return [finding.tool for finding in found if finding.rule == "confusable-tools"]
+
+
+def test_tools_of_one_family_are_told_apart_by_the_place_that_name_and_description_say() -> None:
+    family = _of_family("shape", "discovery", "tests")
+    strangers = [replace(tool, metadata=GOOD.metadata) for tool in family]
+    assert (_confusable(family), len(_confusable(strangers))) == ([], 3)
+
+
+def test_a_family_does_not_hide_what_is_really_confusable() -> None:
+    assert _confusable(_of_family("test", "tests")) == ["map_bot_tests_gather_context"]
+    assert _confusable(_of_family("find", "search")) == ["map_bot_search_gather_context"]
+    assert _confusable(_of_family("shape", "discovery", text=_ASKING)) == ["map_bot_shape_gather_context"]
+    two = [*_of_family("shape"), *_of_family("discovery", family="another_bot")]
+    assert _confusable(two) == ["map_bot_shape_gather_context"]
+
+
+def test_words_that_call_for_a_tool_say_when_to_use_it() -> None:
+    silent = replace(GOOD, metadata=replace(GOOD.metadata, use_when=None))
+    called = replace(silent, metadata=replace(silent.metadata, trigger_words=("what time is it",)))
+    assert (_rules(silent), _rules(called)) == (["says-when"], [])
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ async def test_a_search_without_a_match_says_so_and_is_no_failure() -> None:
     assert found.to_text() == snapshot("""\
 No tool fits.
 []
-Instruction: Try other words for what the tool should do, or do without one.\
+Instruction: Try other words for what the tool should do, look through all tools in the resource `trysquare://tools`, or do without one.\
 """)
 
 

@@ -83,9 +83,9 @@ def test_history_tells_who_closed_what_and_how(run: Run, bot: Path) -> None:
 
 def test_a_fork_goes_its_own_way_and_diff_shows_it(run: Run, bot: Path) -> None:
     run("bot", "fork", "other", *HERE)
-    assert run("bot", "diff", "main", "other", *HERE).out == "They stand at the same place.\n"
+    assert run("bot", "diff", "main", "other", *HERE).out == "They stand at the same place.\nNo file differs.\n"
     run("bot", "rewind", "0", "--run", "other", "--reason", "from the start", *HERE)
-    rows: list[dict[str, Any]] = run("bot", "diff", "main", "other", "--json", *HERE).json
+    rows: list[dict[str, Any]] = run("bot", "diff", "main", "other", "--json", *HERE).json["actions"]
     assert {row["action"] for row in rows} >= {"shape.gather_context", "shape.build_knowledge"}
     assert "shape.build_knowledge" in run("bot", "status", *HERE).out
 
@@ -122,3 +122,42 @@ def test_a_person_who_says_no_closes_nothing(run: Run, bot: Path, types: Types) 
     types("no\n")
     assert run("bot", "approve", *HERE).code == 1
     assert len(run("bot", "history", "--json", *HERE).json) == 1
+
+
+def test_nothing_is_sent_back_where_no_run_has_begun(run: Run, project: Path) -> None:
+    run("bot", "new", "mine")
+    refused = run("bot", "reject", "--reason", "no", *HERE)
+    assert (refused.code, "has not begun" in refused.err) == (1, True)
+    assert not (project / "workflow_state.json").exists()
+
+
+@pytest.mark.parametrize(("decision", "closed"), [("approve", ["claimed", "proven"]), ("reject", ["claimed"])])
+def test_the_code_of_a_close_that_waits_is_approved_or_refused(
+    run: Run, bot: Path, types: Types, decision: str, closed: list[str]
+) -> None:
+    code = asyncio.run(_ask_to_close(bot.parent))
+    types("yes\n")
+    decided = run("bot", decision, code, *HERE)
+    assert decided.code == 0, decided.err
+    asyncio.run(_ask_to_close(bot.parent))
+    assert [line["what"] for line in run("bot", "history", "--json", *HERE).json] == closed
+
+
+async def _ask_to_close(project: Path) -> str:
+    """Close as an agent that cannot ask anybody; the code that a person is to decide about, if one still is."""
+    async with served(project, bot=project / "mine", name="mine", strict=True) as client:
+        waiting = await client.call("close_current_action", expected_action="shape.build_knowledge")
+        return str(waiting.get("approval", {}).get("code")) if "error" in waiting else ""
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_code_that_nobody_gave_out_is_refused(run: Run, bot: Path, types: Types, decision: str) -> None:
+    types("yes\n")
+    refused = run("bot", decision, "AAAA-BBBB", *HERE)
+    assert refused.code != 0
+    assert "AAAA-BBBB" in refused.err
+
+
+def test_the_history_of_no_run_and_a_limit_that_is_none_are_refused(run: Run, bot: Path) -> None:
+    assert "there is no run `nope`. There are: main." in run("bot", "history", "--run", "nope", *HERE).err
+    assert "is no number from 1 on" in run("bot", "history", "--limit", "0", *HERE).err

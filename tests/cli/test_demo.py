@@ -8,7 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_DEBUGGER, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
+from trysquare.cli.demo import gateway
+from trysquare.cli.demo.steps import (
+    BEHIND_THE_GATEWAY,
+    IN_EACH_ERA,
+    OF_THE_DEBUGGER,
+    OF_THE_GUIDE,
+    OVER_HTTP,
+    WITH_A_BOT,
+)
 from trysquare.cli.demo.transcript import Transcript
 
 
@@ -27,6 +35,7 @@ def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own
     )
     assert ran.returncode == 0, ran.stdout[-3000:]
     steps = 2 * len(IN_EACH_ERA) + len(OF_THE_GUIDE) + len(OF_THE_DEBUGGER) + len(OVER_HTTP) + len(WITH_A_BOT)
+    steps += 0 if gateway.is_missing() else len(BEHIND_THE_GATEWAY)
     assert f"All {steps} steps showed what they should" in ran.stdout
     assert ran.stderr == ""
     assert "\x1b[" not in ran.stdout
@@ -38,7 +47,7 @@ def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own
 
 
 def test_each_step_says_what_it_shows() -> None:
-    assert all(step.shows for step in (*IN_EACH_ERA, *OF_THE_GUIDE, *OVER_HTTP, *WITH_A_BOT))
+    assert all(step.shows for step in (*IN_EACH_ERA, *OF_THE_GUIDE, *BEHIND_THE_GATEWAY, *OVER_HTTP, *WITH_A_BOT))
 
 
 def test_an_expectation_that_does_not_hold_is_a_failure() -> None:

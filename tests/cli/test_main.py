@@ -67,7 +67,6 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
 @pytest.mark.parametrize(
     ("option", "value", "room"),
     [
-        ("--gateway", "mcp.json", "gateway"),
         ("--workbench", "folder", "workbench"),
         ("--debug", None, "debug"),
         ("--agents", None, "agents"),
@@ -83,9 +82,10 @@ def test_a_room_that_does_not_exist_yet_says_so_in_one_line(
 
 
 def test_a_room_in_the_file_is_named_with_its_line(run: Run, project: Path) -> None:
-    (project / "trysquare.toml").write_text('\ngateway = "x"\n', encoding="utf-8")
+    (project / "trysquare.toml").write_text('\nworkbench = "x"\n', encoding="utf-8")
     ran = run("list")
-    assert ran.err == f"trysquare: {project}/trysquare.toml:2: gateway: the gateway room is not part of this version.\n"
+    place = f"{project}/trysquare.toml:2"
+    assert ran.err == f"trysquare: {place}: workbench: the workbench room is not part of this version.\n"
 
 
 def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:

@@ -8,5 +8,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
         "$ make demo",
     ): "the demo has tests of its own, and this is a part of make test",
     ("README.md", '$ export PATH="$PWD/.venv/bin:$PATH"'): "the tests put the commands on the path themselves",
+    (
+        "docs/guides/elysia.md",
+        "from elysia import Tree",
+    ): "it needs a model; tests/gateway/elysia runs trees in Elysia's own environment",
 }
 """(page, first line of the block) -> why it is not run here."""

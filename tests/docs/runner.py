@@ -144,7 +144,7 @@ class Background:
 def project_of(page: Path, folder: Path) -> Path:
     """The folder in which a page runs: an example's own files, or an empty one."""
     if page.is_relative_to(ROOT / "examples") and page.parent != ROOT / "examples":
-        shutil.copytree(page.parent, folder, ignore=shutil.ignore_patterns("__pycache__", ".trysquare"))
+        shutil.copytree(page.parent, folder, ignore=shutil.ignore_patterns("__pycache__", ".trysquare", "node_modules"))
     else:
         folder.mkdir()
     return folder

@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.gateway.config import GatewayConfig, read_config
-from trysquare.gateway.secrets import FileSecrets
+from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.server import BrokenServer, OAuthClient, ServerConfig
 from trysquare.settings.edited_file import read_file
 
@@ -175,10 +175,10 @@ def test_switched_off_servers_are_known_and_not_served(tmp_path: Path) -> None:
 
 
 def test_settings_of_ours_hold_for_all_servers_unless_one_says_otherwise(tmp_path: Path) -> None:
-    entries = {"a": {"command": "a"}, "b": {"command": "b", "x-trysquare": {"idle": 5}}}
-    config = read(tmp_path, {"x-trysquare": {"idle": 60, "start_timeout": 3}, "mcpServers": entries})
+    entries = {"a": {"command": "a"}, "b": {"command": "b", "timeout": 7, "x-trysquare": {"idle": 5}}}
+    config = read(tmp_path, {"x-trysquare": {"idle": 60, "timeout": 3}, "mcpServers": entries})
     found = [entry for entry in config.servers.values() if isinstance(entry, ServerConfig)]
-    assert [(entry.idle, entry.start_timeout) for entry in found] == [(60.0, 3.0), (5.0, 3.0)]
+    assert [(entry.idle, entry.timeout) for entry in found] == [(60.0, 3.0), (5.0, 7.0)]
 
 
 def test_a_wrong_entry_is_named_with_its_line_and_the_rest_serve(tmp_path: Path) -> None:
@@ -248,6 +248,7 @@ def test_a_wrong_entry_is_named_with_its_line_and_the_rest_serve(tmp_path: Path)
         {"url": "https://"},
         {"url": "https://example.com", "headers": {"X-A": "b\r\nX-B: c"}},
         {"url": "https://example.com", "headers": {"X A": "b"}},
+        {"url": "https://example.com", "headers": {"X-A": "ü"}},
         {"url": "https://example.com", "headersHelper": "whoami"},
     ],
 )
@@ -296,6 +297,13 @@ def test_a_name_that_stands_twice_is_broken_and_named_with_both_lines(tmp_path: 
     assert isinstance(found, BrokenServer)
     assert "mcp.json:2" in found.reason
     assert "mcp.json:3" in found.reason
+
+
+def test_a_name_in_which_something_hides_is_broken_and_shown_in_full(tmp_path: Path) -> None:
+    [found] = read(tmp_path, {"mcpServers": {"git\u202ehub\x1b[2K": {"command": "x"}}}).servers.values()
+    assert isinstance(found, BrokenServer)
+    assert found.name == r"git\u202ehub\x1b[2K"
+    assert found.tool_name == "mcp_git_u202ehub_x1b_2K"
 
 
 def test_several_files_are_one_configuration(tmp_path: Path) -> None:
@@ -357,7 +365,7 @@ def test_no_secret_shows_in_a_server_or_in_what_a_person_is_shown(tmp_path: Path
             "env": {"KEY": "s3cret-f"},
         },
         "remote": {
-            "url": "https://user:s3cret-g@example.com/mcp?api_key=s3cret-h",
+            "url": "https://user:s3cret-g@example.com/s/s3cretAb12Cd34Ef56Gh78/mcp?api_key=s3cret-h",
             "headers": {"X-Key": "s3cret-i"},
             "auth": {"CLIENT_ID": "me", "CLIENT_SECRET": "s3cret-j"},
         },
@@ -370,7 +378,7 @@ def test_no_secret_shows_in_a_server_or_in_what_a_person_is_shown(tmp_path: Path
         [
             "run --token '***' '--api-key=***' --header 'Authorization: ***' --password '${TOKEN}'"
             " 'https://example.com/x?key=***' '***' --plain value (with KEY)",
-            "https://example.com/mcp?api_key=***",
+            "https://example.com/s/***/mcp?api_key=***",
         ]
     )
 

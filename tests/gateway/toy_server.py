@@ -61,6 +61,9 @@ class Server:
         self.cancelled: list[Any] = []
         self.held: list[Any] = []
         self.subscription: Any = None
+        self.subscribed: set[str] = set()
+        self.client: Params = {}
+        self.roots: list[Any] = []
 
     def run(self) -> None:
         """Answer until the input ends."""
@@ -74,6 +77,9 @@ class Server:
                 self.answer(message)
 
     def hear(self, message: Params) -> None:
+        if message["method"] == "notifications/initialized" and "roots" in self.client:
+            self.waiting["early"] = lambda answer: self.roots.append(answer.get("result"))
+            send({"id": "early", "method": "roots/list", "params": {}})
         if message["method"] == "notifications/cancelled":
             self.cancelled.append(message["params"]["requestId"])
             for release in self.held:
@@ -107,8 +113,17 @@ class Server:
         result = {"protocolVersion": version, "capabilities": self.capabilities(), "serverInfo": info}
         send({"id": number, "result": {**result, "instructions": "Be kind."}})
 
+    def do_resources_subscribe(self, number: Any, params: Params) -> None:
+        self.subscribed.add(params["uri"])
+        send({"id": number, "result": {}})
+
+    def do_resources_unsubscribe(self, number: Any, params: Params) -> None:
+        self.subscribed.discard(params["uri"])
+        send({"id": number, "result": {}})
+
     def do_subscriptions_listen(self, number: Any, params: Params) -> None:
         self.subscription = number
+        self.subscribed = set(params["notifications"].get("resourceSubscriptions", ()))
         accepted = {"notifications": params["notifications"], "_meta": {_META + "subscriptionId": number}}
         send({"method": "notifications/subscriptions/acknowledged", "params": accepted})
 
@@ -119,6 +134,8 @@ class Server:
         send({"id": number, "result": {}})
 
     def do_tools_list(self, number: Any, params: Params) -> None:
+        if self.options.silent_list:
+            return
         size = self.options.page
         begin = int(params.get("cursor", "0"))
         page = [self.definition(name) for name in self.tools[begin : begin + size]]
@@ -188,6 +205,11 @@ class Server:
 
     def tool_large(self, number: Any, arguments: Params, params: Params) -> Params:
         return text("x" * int(arguments["text"]))
+
+    def tool_farewell(self, number: Any, arguments: Params, params: Params) -> None:
+        """Answers at length and is gone."""
+        self.finish(number, self.tool_large(number, arguments, params))
+        os._exit(0)
 
     def tool_garbage(self, number: Any, arguments: Params, params: Params) -> Params:
         with _lock:
@@ -262,6 +284,18 @@ class Server:
     def tool_environment(self, number: Any, arguments: Params, params: Params) -> Params:
         return text(json.dumps(dict(os.environ)))
 
+    def tool_early_roots(self, number: Any, arguments: Params, params: Params) -> Params:
+        return text(json.dumps(self.roots))
+
+    def tool_touch(self, number: Any, arguments: Params, params: Params) -> Params:
+        """Tells of a change of every resource that somebody asked for."""
+        for uri in self.subscribed:
+            send({"method": "notifications/resources/updated", "params": {"uri": uri}})
+        return text(json.dumps(sorted(self.subscribed)))
+
+    def tool_capabilities(self, number: Any, arguments: Params, params: Params) -> Params:
+        return text(json.dumps(self.client))
+
     def tool_change(self, number: Any, arguments: Params, params: Params) -> Params:
         self.tools.append(f"new_{len(self.tools)}")
         meta = {"_meta": {_META + "subscriptionId": self.subscription}} if self.subscription is not None else {}
@@ -276,6 +310,7 @@ def main() -> None:
     parser.add_argument("--probe", default="refuse", choices=["refuse", "ignore", "exit"])
     parser.add_argument("--name", default="toy")
     parser.add_argument("--page", type=int, default=1000)
+    parser.add_argument("--silent-list", action="store_true", help="Never answer a request for the tools.")
     parser.add_argument("--exit", type=int, default=None)
     parser.add_argument("--started", default=None, help="A file that gets a line at each start.")
     options = parser.parse_args()

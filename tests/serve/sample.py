@@ -114,6 +114,13 @@ async def bulky(size: int) -> Result[str]:
 
 
 @declared.declare()
+async def relay(body: str, repeated: int = 1, is_error: bool = False) -> Result[Any]:
+    """Answer as another server did: with a text of Latin-1 as bytes, in which `*` is repeated."""
+    whole = body.encode("latin-1").replace(b"*", b"*" * repeated)
+    return Result.relay(whole, is_error=is_error, meta={"trysquare/origin": {"server": "other"}})
+
+
+@declared.declare()
 async def slow(seconds: float) -> Result[str]:
     """Take a while."""
     await asyncio.sleep(seconds)

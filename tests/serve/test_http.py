@@ -86,6 +86,20 @@ async def test_the_sdks_client_is_served(mode: str) -> None:
     assert seen == [1, 2, 3]
 
 
+@eras
+async def test_the_answer_of_another_server_arrives_as_it_was_with_our_label(mode: str) -> None:
+    body = '{"content":[{"type":"text",\n"text":"1.50 \\u00e9"}],"_meta":{"own":1.50}}'
+    async with served_http(declared.toolset()) as base, connected(f"{base}/mcp", mode) as client:
+        result = await client.call_tool("relay", {"body": body})
+        assert text_of(result) == "1.50 é"
+        assert result.meta is not None
+        assert result.meta["own"] == 1.5
+        assert result.meta["trysquare/origin"] == {"server": "other"}
+        broken = await client.call_tool("relay", {"body": '{"a":"\xff"}'})
+        assert broken.is_error
+        assert not (await client.call_tool("add", {"a": 1, "b": 2})).is_error
+
+
 async def test_a_change_reaches_a_session_of_the_handshake_era() -> None:
     toolset = changing()
     heard = anyio.Event()

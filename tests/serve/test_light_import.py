@@ -12,8 +12,10 @@ from pydantic import BaseModel
 from trysquare.serve.light_import import light_imports
 
 with light_imports():
+    from trysquare.serve.http import serve_http
     from trysquare.serve.stdio import serve_stdio
-early = sorted(name for name in ("mcp.client.session", "mcp.server.mcpserver") if name in sys.modules)
+heavy = ("mcp.client.session", "mcp.server.mcpserver", "cryptography", "jwt")
+early = sorted(name for name in heavy if name in sys.modules)
 
 class Model(BaseModel):
     count: int
@@ -23,6 +25,7 @@ from mcp import Client, types
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 import mcp.client.stdio
+import uvicorn
 
 print(json.dumps({
     "early": early,
@@ -32,6 +35,7 @@ print(json.dumps({
     "same": mcp.server.lowlevel.Server is Server and mcp.types is types,
     "tool": types.Tool(name="x", input_schema={}).model_dump(by_alias=True, exclude_none=True),
     "version": mcp.__spec__.name,
+    "uvicorn": uvicorn.Server.__module__,
 }))
 """
 
@@ -46,4 +50,5 @@ def test_the_client_and_the_friendly_server_are_loaded_when_they_are_asked_for()
         "same": True,
         "tool": {"name": "x", "inputSchema": {}},
         "version": "mcp",
+        "uvicorn": "uvicorn.server",
     }

@@ -23,7 +23,8 @@ from tests.serve.test_http import connected, listing, post
 from trysquare import ConfigurationError, Principal
 from trysquare.serve.auth import AnyOf, FixedTokens, InsufficientScope, StoredTokens, TokensUnavailable, token_digest
 from trysquare.serve.http import HttpOptions
-from trysquare.serve.oauth import KeySet, OAuthOptions, OAuthTokens
+from trysquare.serve.oauth import OAuthOptions
+from trysquare.serve.oauth_tokens import KeySet, OAuthTokens
 
 ISSUER = "https://login.example"
 RESOURCE = "https://mcp.example/mcp"

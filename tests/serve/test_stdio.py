@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 
+import trysquare
 from tests.serve.clients import MODERN_META, MODES, Person, text_of
+from tests.support import size as size_of
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.serve.sample"]
@@ -107,6 +110,39 @@ def test_a_line_of_ten_megabytes_is_served() -> None:
     with running() as server:
         server.call(1, "echo", {"value": text})
         assert server.read()["result"]["structuredContent"]["value"] == text
+
+
+def test_the_answer_of_another_server_passes_unread_with_our_label() -> None:
+    body = '{"content":[{"type":"text",\n"text":"1.50 \\u00e9"}],"_meta":{"own":1.50}}'
+    with running() as server:
+        server.call(1, "relay", {"body": body})
+        assert server.read()["result"] == {
+            "content": [{"type": "text", "text": "1.50 é"}],
+            "_meta": {
+                "own": 1.5,
+                "trysquare/origin": {"server": "other"},
+                types.SERVER_INFO_META_KEY: {"name": "trysquare", "version": trysquare.__version__},
+            },
+            "resultType": "complete",
+        }
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", '{"a":"\xff"}', '{} {"jsonrpc":"2.0"}'])
+def test_bytes_of_another_server_that_are_no_answer_do_not_break_the_stream(body: str) -> None:
+    with running() as server:
+        server.call(1, "relay", {"body": body})
+        server.call(2, "add", {"a": 1, "b": 2})
+        answers = {answer["id"]: answer["result"] for answer in (server.read(), server.read())}
+    assert answers[1]["isError"] is True
+    assert answers[2]["structuredContent"]["value"] == 3
+
+
+def test_fifty_megabytes_of_another_server_pass() -> None:
+    size = size_of(5_000_000, 50_000_000)
+    body = '{"content":[{"type":"text","text":"*"}]}'
+    with running() as server:
+        server.call(1, "relay", {"body": body, "repeated": size})
+        assert len(server.read()["result"]["content"][0]["text"]) == size
 
 
 def test_half_characters_in_arguments_do_no_harm() -> None:

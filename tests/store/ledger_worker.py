@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from trysquare.store import ledger as ledger_module
 from trysquare.store.ledger import CallLedger
 from trysquare.store.ledger_rows import CallEnd, KeyedCall, NewCall
 
@@ -44,4 +45,7 @@ def claim(ledger: CallLedger) -> None:
 
 if __name__ == "__main__":
     what, file = sys.argv[1:]
-    {"work": work, "claim": claim}[what](CallLedger(Path(file)))
+    if what == "hasty":
+        # Carry the journal over all the time, to be killed in the middle of that.
+        ledger_module.GATHER_SECONDS = 0.0
+    {"work": work, "hasty": work, "claim": claim}[what](CallLedger(Path(file)))

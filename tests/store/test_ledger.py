@@ -113,9 +113,10 @@ def test_a_process_that_ends_in_order_leaves_no_journal_and_no_open_call(path: P
     reader.close()
 
 
-def test_after_a_kill_no_acknowledged_outcome_is_lost_and_open_calls_are_unknown(path: Path) -> None:
+@pytest.mark.parametrize("pace", ["work", "hasty"])
+def test_after_a_kill_no_acknowledged_outcome_is_lost_and_open_calls_are_unknown(path: Path, pace: str) -> None:
     for round in range(size(3, 40)):
-        acknowledged = dict(line.split()[::-1] for line in killed_after("work", path, 20 + 130 * round))
+        acknowledged = dict(line.split()[::-1] for line in killed_after(pace, path, 20 + 330 * round))
         reader = CallLedger(path)
         found = states(reader)
         reader.close()
@@ -149,7 +150,8 @@ def test_a_key_gives_the_answer_of_the_first_call(ledger: CallLedger) -> None:
     id = ledger.claim(call(1), "k")
     assert isinstance(id, str)
     running = ledger.claim(call(1), "k")
-    assert isinstance(running, KeyedCall) and running.state == "sending"
+    assert isinstance(running, KeyedCall)
+    assert running.state == "sending"
     ledger.end_claimed(id, done(), b'{"content":[]}')
     again = ledger.claim(call(1), "k")
     assert isinstance(again, KeyedCall)

@@ -124,6 +124,18 @@ async def test_a_request_key_gets_its_first_answer_again(project: Path) -> None:
         assert bot.completed() == ["shape.gather_context"]
 
 
+async def test_no_gate_stands_between_a_request_key_and_its_first_answer(project: Path, tmp_path: Path) -> None:
+    """What is asked of the next action is no business of a close that was made before it."""
+    bot = mini(tmp_path, gates={"shape.gather_context": {"proof": True}})
+    async with served(project, bot=bot, name="mini") as client:
+        close = {"request_key": "k1", "expected_action": "shape.initialize_project"}
+        once = await client.call("close_current_action", **close)
+        twice = await client.call("close_current_action", **close)
+        assert (once["completed_action"], twice["completed_action"]) == ("initialize_project", "initialize_project")
+        assert twice["replayed"] is True
+        assert client.completed() == ["shape.initialize_project"]
+
+
 async def test_a_close_that_expects_another_action_changes_nothing(project: Path) -> None:
     async with served(project) as bot:
         await bot.call("shape_gather_context")
@@ -229,9 +241,10 @@ def _approve(project: Path, code: str) -> None:
 
 async def test_strict_mode_refuses_to_close_what_was_not_delivered(project: Path) -> None:
     async with served(project, strict=True, person=Person()) as bot:
-        bot.write_state(current_action="story_bot.shape.gather_context", completed_actions=[])
+        await bot.call("tool", confirm=True)
         refused = await bot.call("close_current_action")
         assert (refused["error"]["code"], refused["delivered"]) == ("STATE_CONFLICT", False)
+        assert refused["current_action"] == "story_bot.shape.gather_context"
 
 
 async def test_one_action_of_a_bot_can_ask_for_proof(project: Path, tmp_path: Path) -> None:
@@ -411,3 +424,12 @@ async def test_many_closes_at_once_close_one_action_each(project: Path) -> None:
         )
         assert {answer["completed_action"] for answer in answers} == {"gather_context"}
         assert bot.completed() == ["shape.gather_context"]
+
+
+async def test_nothing_is_closed_or_sent_back_in_a_folder_that_nobody_named(project: Path, tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", {INITIALIZE: None})
+    async with served(project, bot=folder, name="mini", named=False) as bot:
+        closed = await bot.call("close_current_action")
+        rejected = await bot.call("close_current_action", reject="No.")
+    assert (closed["project_required"], rejected["project_required"]) == (True, True)
+    assert files_in(project) == []

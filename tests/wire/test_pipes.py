@@ -17,7 +17,7 @@ from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
 @given(st.binary(max_size=300), st.lists(st.integers(1, 20), max_size=40))
 def test_lines_are_the_same_however_the_input_is_cut(data: bytes, cuts: list[int]) -> None:
     splitter = LineSplitter(1000)
-    lines: list[bytes | None] = []
+    lines: list[bytes | bytearray | None] = []
     rest = data
     for cut in cuts:
         lines += splitter.feed(rest[:cut])
@@ -33,6 +33,14 @@ def test_a_line_over_the_limit_is_dropped_alone(lines: list[bytes], limit: int) 
     splitter = LineSplitter(limit)
     found = [line for byte in b"".join(line + b"\n" for line in lines) for line in splitter.feed(bytes([byte]))]
     assert found == [None if len(line) > limit else line for line in lines]
+
+
+@pytest.mark.parametrize("limit", [10_000_000, 2_000_000])
+def test_a_long_line_is_whole_or_dropped_and_the_next_one_is_not_touched(limit: int) -> None:
+    splitter = LineSplitter(limit)
+    chunks = [b"x" * 700_000] * 5 + [b"x\nnext\n"]
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    assert lines == [b"x" * 3_500_001 if limit > 3_500_001 else None, b"next"]
 
 
 def _ends(kind: str) -> tuple[int, int]:

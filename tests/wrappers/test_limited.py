@@ -46,6 +46,14 @@ async def test_a_short_answer_passes_untouched() -> None:
     assert await call(answering(result), "look") is result
 
 
+async def test_a_long_answer_of_another_server_is_read_and_paged() -> None:
+    short, long = (b'{"content":[{"type":"text","text":"%b"}]}' % (b"x" * size) for size in (10, 1000))
+    assert (await call(answering(Result.relay(short)), "look")).relayed is not None
+    first = await call(answering(Result.relay(long)), "look")
+    assert first.relayed is None
+    assert first.fields["page"]["total"] == {"characters": 1000, "lines": 1}
+
+
 async def test_a_long_text_becomes_a_head_counts_and_a_way_on() -> None:
     text = "".join(f"line {number}\n" for number in range(200))
     result = await call(answering(text), "look")
@@ -88,9 +96,8 @@ async def test_pages_of_a_text_are_exactly_the_text(text: str) -> None:
 @given(st.lists(st.integers() | st.text(max_size=80), min_size=60, max_size=300))
 @settings(max_examples=30)
 async def test_pages_of_a_list_hold_every_item_once(items: list[Any]) -> None:
-    answer = (
-        Result.ok(items) if len(json.dumps(items, ensure_ascii=False)) > 450 else Result.ok([*items, "x" * 100] * 5)
-    )
+    is_long = len(json.dumps(items, ensure_ascii=False, separators=(",", ":"))) > 450
+    answer = Result.ok(items) if is_long else Result.ok([*items, "x" * 100] * 5)
     pages = await all_pages(answering(answer), make_context())
     shown = [page.fields["page"]["shown"]["items"] for page in pages]
     assert [item for page in pages for item in page.value or []] == answer.value

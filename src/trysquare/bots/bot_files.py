@@ -6,7 +6,6 @@ an error, since a slip in `proof` would open a gate. Files of texts are open: a 
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from trysquare.bots.plan import JumpPolicy, Policy
 from trysquare.bots.rules import Severity, Target
+from trysquare.bots.scanning.schemas import expression_problem, schema_problem
 
 BUILDERS = ("story_map_svg", "story_map_html")
 """What can make a file without a template."""
@@ -31,10 +31,14 @@ def _inside(value: str) -> str:
 
 
 def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"this is no regular expression: {error}") from None
+    if (told := expression_problem(value)) is not None:
+        raise ValueError(told)
+    return value
+
+
+def _schema(value: dict[str, Any]) -> dict[str, Any]:
+    if (told := schema_problem(value)) is not None:
+        raise ValueError(told)
     return value
 
 
@@ -239,7 +243,7 @@ class SchemaEntry(ScannerEntry):
     """A JSON Schema over nodes."""
 
     kind: Literal["schema"]
-    schema_: Annotated[dict[str, Any], Field(alias="schema")]
+    schema_: Annotated[dict[str, Any], Field(alias="schema"), AfterValidator(_schema)]
 
 
 class PythonEntry(ScannerEntry):

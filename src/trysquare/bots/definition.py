@@ -210,6 +210,11 @@ class BotDefinition:
         """The gate of an action in a behavior."""
         return self.gates[Position(behavior=behavior, action=action)]
 
+    @property
+    def all_rules(self) -> tuple[Rule, ...]:
+        """The rules of the bot and of every behavior."""
+        return (*self.rules, *(rule for behavior in self.behaviors for rule in behavior.rules))
+
     def rules_of(self, behavior: str) -> tuple[Rule, ...]:
         """The rules of the bot and of a behavior, the most important first."""
         return tuple(sorted((*self.rules, *self.behavior(behavior).rules), key=lambda rule: (rule.priority, rule.name)))

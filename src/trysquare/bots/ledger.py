@@ -26,12 +26,23 @@ class Stamp:
     at: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownState:
+    """The state of a row, read under a plan."""
+
+    plan: Plan
+    row: StoredRun
+    state: RunState
+
+
 class Ledger:
     """The runs of one bot, with the plan of today."""
 
-    def __init__(self, plan: Plan, rows: WorkflowRows) -> None:
+    def __init__(self, plan: Plan, rows: WorkflowRows, *, known: dict[str, KnownState] | None = None) -> None:
+        """`known` are states that were read before; a row that is still the same is not read again."""
         self.plan = plan
         self.rows = rows
+        self._known: dict[str, KnownState] = {} if known is None else known
 
     def state(self, run: str) -> RunState:
         """Where a run stands; one that has no row yet stands at the beginning."""
@@ -40,7 +51,11 @@ class Ledger:
 
     def read(self, row: StoredRun) -> RunState:
         """The state of a row."""
-        return read_state(self.plan, row.version, row.state)
+        known = self._known.get(row.name)
+        if known is None or known.plan is not self.plan or known.row != row:
+            state = read_state(self.plan, row.version, row.state)
+            known = self._known[row.name] = KnownState(plan=self.plan, row=row, state=state)
+        return known.state
 
     def history(self, row: StoredRun) -> list[Entry]:
         """The present history of a run."""
@@ -59,7 +74,7 @@ class Ledger:
             state=state_record(state),
             updated=stamp.at,
         )
-        self._write(row, before, added, stamp, audit)
+        self._write(row, before, state, added, stamp, audit)
 
     def begin_generation(self, run: str, state: RunState, history: Sequence[Entry], stamp: Stamp) -> None:
         """Give a run another history in place of its present one, which is kept as an earlier generation."""
@@ -72,7 +87,7 @@ class Ledger:
             state=state_record(state),
             updated=stamp.at,
         )
-        self._write(row, before, history, stamp, None)
+        self._write(row, before, state, history, stamp)
 
     def fork(self, run: str, to: str, version: int | None, stamp: Stamp) -> RunState:
         """Begin a run where another one stands or stood."""
@@ -94,7 +109,7 @@ class Ledger:
             updated=stamp.at,
             origin=f"{run}@{state.version}",
         )
-        self._write(row, None, (), stamp, {"from": row.origin})
+        self._write(row, None, state, (), stamp, {"from": row.origin})
         self.rows.copy_entries(replace(source, generation=generation), row)
         return state
 
@@ -142,9 +157,10 @@ class Ledger:
         self,
         row: StoredRun,
         before: StoredRun | None,
+        state: RunState,
         added: Sequence[Entry],
         stamp: Stamp,
-        audit: JsonObject | None,
+        audit: JsonObject | None = None,
     ) -> None:
         if not self.rows.put_run(row, replaces=None if before is None else before.version):
             raise ToolError(
@@ -152,8 +168,9 @@ class Ledger:
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Send the same call again.",
             )
+        # Compared with what is stored before it is used, so a transaction that is taken back does no harm.
+        self._known[row.name] = KnownState(plan=self.plan, row=row, state=state)
         self.rows.add_entries(row, row.entries - len(added) + 1, (entry_record(entry) for entry in added))
-        state = self.read(row)
         self.rows.add_event(
             row.name,
             StoredEvent(

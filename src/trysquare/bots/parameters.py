@@ -39,8 +39,8 @@ class Parameters:
     """Whether parts that were delivered before are to be sent whole again."""
 
     def repeated(self, **more: Any) -> JsonObject:
-        """The arguments of a call that goes on where this one was: the same project and run, and what is new."""
-        kept = {name: self.given[name] for name in ("project", "run") if name in self.given}
+        """The arguments of a call that goes on where this one was: the same project, run and scope, and what is new."""
+        kept = {name: self.given[name] for name in ("project", "run", "scope") if name in self.given}
         inner = {**kept, **{name: value for name, value in more.items() if value is not None}}
         return {"parameters": inner} if inner else {}
 

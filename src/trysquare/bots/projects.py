@@ -10,8 +10,10 @@ from typing import TypeAlias
 
 from trysquare.bots.config import BotConfig
 from trysquare.bots.definition import BotDefinition, Changes, changed_parts
+from trysquare.bots.gates import Gates
 from trysquare.bots.loading import load_bot
-from trysquare.bots.plan import Plan
+from trysquare.bots.plan import Plan, Position
+from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.state import BotState, Loaded
 from trysquare.bots.state_file import UnreadableState, parse_state
 from trysquare.bots.window import NAME, ProjectWindow
@@ -94,6 +96,7 @@ class LiveBot:
     def reload(self) -> Changes:
         """Read the folder again; a folder that is wrong raises, and the definition before it stays."""
         fresh = load_bot(self.config.folder)
+        require_sound_rules(fresh)
         with self._lock:
             changes = changed_parts(self.definition, fresh)
             self.definition, self.plan = fresh, fresh.plan()
@@ -120,7 +123,10 @@ class LiveBot:
 
     def _opened(self, root: Path) -> BotState:
         window = ProjectWindow(root, self.name, legacy=self.config.folder / LEGACY)
-        return BotState(plan=self.plan, store=self._open_store(root), window=window)
+        return BotState(plan=self.plan, store=self._open_store(root), window=window, needs_proof=self._needs_proof)
+
+    def _needs_proof(self, position: Position) -> bool:
+        return Gates(definition=self.definition, strict=self.config.strict).needs_proof(position)
 
 
 def _folder(home: Path, given: str) -> Path:

@@ -66,6 +66,13 @@ def read_state(plan: Plan, version: int, record: JsonObject, history: Iterable[E
     return state if plan.knows(state.current) else _moved_to_known(plan, state)
 
 
+def read_head(plan: Plan, version: int, record: JsonObject) -> RunState:
+    """The state of a record without the last words on its actions, which a file shows in its history."""
+    behavior, action = record["current"]
+    is_known = plan.knows(Position(behavior=behavior, action=action))
+    return read_state(plan, version, record, () if is_known else None)
+
+
 def _moved_to_known(plan: Plan, state: RunState) -> RunState:
     behavior = state.current.behavior if state.current.behavior in plan.behaviors else plan.behaviors[0]
     known = {place: entry for place, entry in state.latest.items() if plan.knows(place)}

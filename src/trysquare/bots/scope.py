@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from trysquare.bots.graph.nodes import Graph, Node, walk
 from trysquare.bots.rules import Rule
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.types import JsonObject
@@ -30,6 +31,11 @@ class Scope:
     def __bool__(self) -> bool:
         return bool(self.epic or self.story or self.increment or self.files)
 
+    @property
+    def names_nodes(self) -> bool:
+        """Whether it names parts of the story graph."""
+        return bool(self.epic or self.story or self.increment)
+
     def to_json(self) -> JsonObject:
         """The scope as a call gives it."""
         return {kind: list(names) for kind in KINDS if (names := getattr(self, kind))}
@@ -43,6 +49,64 @@ class Scope:
             return kind == "file"
         named = [each for each in ("epic", "story", "increment") if getattr(self, each)]
         return any(kind not in _NOT_IN[each] for each in named)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """What of a story graph a scope means."""
+
+    places: tuple[str, ...]
+    """The names of epics, stories and increments from the top of the graph, joined as findings join them."""
+    files: tuple[str, ...]
+    """The files that belong to the stories."""
+    unknown: tuple[str, ...]
+    """What the scope names and the graph has not."""
+
+    def holds(self, where: str) -> bool:
+        """Whether a node stands in one of the places."""
+        return any(where == place or where.startswith(f"{place}{_BELOW}") for place in self.places)
+
+
+def select(scope: Scope, graph: Graph) -> Selected:
+    """The nodes that a scope names, and the stories of its increments."""
+    nodes = list(walk(graph))
+    planned = {
+        str(name)
+        for node in nodes
+        if node.kind == "increment" and node.name in scope.increment
+        for name in node.value.get("stories", ())
+    }
+    meant = [node for node in nodes if _is_meant(scope, node) or (node.kind == "story" and node.name in planned)]
+    stories = [node for node in nodes if node.kind == "story" and _stands_below(node, meant)]
+    named = {(_SCOPE_KIND.get(node.kind, ""), node.name) for node in meant}
+    return Selected(
+        places=tuple(_BELOW.join(node.address) for node in meant),
+        files=tuple(dict.fromkeys(file for story in stories for file in _files_of(story))),
+        unknown=tuple(
+            f"{kind} `{name}`"
+            for kind in ("epic", "story", "increment")
+            for name in getattr(scope, kind)
+            if (kind, name) not in named
+        ),
+    )
+
+
+_BELOW = " > "
+_SCOPE_KIND = {"epic": "epic", "sub_epic": "epic", "story": "story", "increment": "increment"}
+
+
+def _is_meant(scope: Scope, node: Node) -> bool:
+    kind = _SCOPE_KIND.get(node.kind)
+    return kind is not None and node.name in getattr(scope, kind)
+
+
+def _stands_below(story: Node, meant: list[Node]) -> bool:
+    return any(story.address[: len(node.address)] == node.address for node in meant if node.kind != "increment")
+
+
+def _files_of(story: Node) -> list[str]:
+    files = [story.value.get("test_file"), *(story.value.get("code_files") or ())]
+    return [file for file in files if isinstance(file, str) and file]
 
 
 def read_scope(raw: Any) -> Scope:

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from trysquare.bots.export import Exporter
-from trysquare.bots.ledger import Ledger, Stamp, split_path
+from trysquare.bots.ledger import KnownState, Ledger, Stamp, split_path
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.run_record import read_entry
 from trysquare.bots.state_file import MAIN, is_run_name
 from trysquare.bots.window import ProjectWindow
-from trysquare.bots.window_rules import NOTHING, Notices, Settled, judge, settle
+from trysquare.bots.window_gates import NeedsProof
+from trysquare.bots.window_rules import NOTHING, Notices, judge, settle
 from trysquare.bots.workflow import Closed, Entry, Opened, RunState, begin
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
@@ -29,6 +30,8 @@ from trysquare.store.idempotency import Claim, EarlierAnswer
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state
 from trysquare.store.workflow import SqliteWorkflows, WorkflowRows, WorkflowStore
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,11 +133,21 @@ class EventLine:
 class BotState:
     """The state of one bot in one project."""
 
-    def __init__(self, *, plan: Plan, store: WorkflowStore, window: ProjectWindow | None) -> None:
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        store: WorkflowStore,
+        window: ProjectWindow | None,
+        needs_proof: NeedsProof = lambda _: False,
+    ) -> None:
+        """`needs_proof` says which actions only a person can close: an edit of the window does not pass them."""
         self.plan = plan
+        self._needs_proof = needs_proof
         self._store = store
         self._window = window
         self._exporter = None if window is None else Exporter(store, window)
+        self._known: dict[str, KnownState] = {}
 
     def use(self, plan: Plan) -> None:
         """Go on with another plan, after the bot's definition was changed."""
@@ -147,14 +160,12 @@ class BotState:
     def load(self, run: str = MAIN) -> Loaded:
         """Where a run stands. Nothing is written, unless the window was touched or is behind."""
         with self._store.read(self.plan.bot) as rows:
-            state = Ledger(self.plan, rows).state(run)
+            state = self._ledger(rows).state(run)
             at_rest = self._is_at_rest(rows)
         if at_rest:
             return Loaded(state=state)
-        with self._store.write(self.plan.bot) as rows:
-            settled = self._settle(rows)
-            state = Ledger(self.plan, rows).state(run)
-        return Loaded(state=state, notices=self._shown(settled))
+        state, notices = self._changed(lambda ledger: ledger.state(run))
+        return Loaded(state=state, notices=notices)
 
     def move(
         self,
@@ -171,10 +182,14 @@ class BotState:
         _check_name(run)
         expected = Expectation(action=expected_action, version=expected_version)
         stamp = Stamp(kind=kind, principal=principal, at=utc_now())
-        with self._store.write(self.plan.bot) as rows:
-            settled = self._settle(rows)
-            moved = self._moved(Ledger(self.plan, rows), run, change, stamp, expected, request)
-        return Moved(state=moved.state, answer=moved.answer, replayed=moved.replayed, notices=self._shown(settled))
+        moved, notices = self._changed(lambda ledger: self._moved(ledger, run, change, stamp, expected, request))
+        return replace(moved, notices=notices)
+
+    def was_answered(self, request: Request, principal: str) -> bool:
+        """Whether this very call was made before under its request key: a move with it gets the first answer."""
+        with self._store.read(self.plan.bot) as rows:
+            found = rows.find_answer(request.key, tool=request.tool, principal=principal, digest=request.digest)
+        return found is not None
 
     def record(self, kind: str, principal: str, body: JsonObject, *, run: str = MAIN) -> None:
         """Note in the audit what changes no state, such as an independent action."""
@@ -189,7 +204,7 @@ class BotState:
     def runs(self) -> list[RunSummary]:
         """All runs, in order of name."""
         with self._store.read(self.plan.bot) as rows:
-            ledger = Ledger(self.plan, rows)
+            ledger = self._ledger(rows)
             return [
                 RunSummary(name=row.name, state=ledger.read(row), updated=row.updated, origin=row.origin)
                 for row in rows.runs()
@@ -235,7 +250,12 @@ class BotState:
     def state_at(self, run: str, version: int) -> RunState:
         """Where a run stood at a version."""
         with self._store.read(self.plan.bot) as rows:
-            return Ledger(self.plan, rows).state_at(run, version)
+            return self._ledger(rows).state_at(run, version)
+
+    def audited(self, kind: str) -> list[JsonObject]:
+        """What the audit tells of this bot under one kind, in order, for all runs."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.audited(kind)
 
     def verify(self) -> AuditReport:
         """Check the chain of the audit."""
@@ -269,10 +289,8 @@ class BotState:
 
     def _change_runs(self, run: str, change: Callable[[Ledger], RunState]) -> Moved:
         _check_name(run)
-        with self._store.write(self.plan.bot) as rows:
-            settled = self._settle(rows)
-            state = change(Ledger(self.plan, rows))
-        return Moved(state=state, answer={}, notices=self._shown(settled))
+        state, notices = self._changed(change)
+        return Moved(state=state, answer={}, notices=notices)
 
     def _is_at_rest(self, rows: WorkflowRows) -> bool:
         if self._window is None or self._exporter is None:
@@ -284,30 +302,35 @@ class BotState:
         verdict = judge(rows, bot, self._window.look(path))
         return verdict == "current" and (bot is not None or self._window.read_legacy() is None)
 
-    def _settle(self, rows: WorkflowRows) -> Settled:
-        ledger = Ledger(self.plan, rows)
-        if self._window is None:
-            if rows.bot() is None:
-                rows.add_bot("")
-            return Settled()
-        return settle(ledger, self._window, two_way=self._store.two_way)
+    def _changed(self, work: Callable[[Ledger], T]) -> tuple[T, Notices]:
+        """Hear the window, do the work, and show what came of it; what goes wrong with the window is only said."""
+        plan = self.plan
+        if self._window is None or self._exporter is None:
+            with self._store.write(plan.bot) as rows:
+                if rows.bot() is None:
+                    rows.add_bot("")
+                return work(self._ledger(rows)), NOTHING
+        with self._exporter.turn() as turn:
+            with self._store.write(plan.bot) as rows:
+                ledger = self._ledger(rows)
+                settled = settle(ledger, self._window, two_way=self._store.two_way, needs_proof=self._needs_proof)
+                made = work(ledger)
+                due = turn.prepare(plan, rows, settled)
+            warnings = turn.show(plan, due)
+        return made, settled.notices + Notices(warnings=warnings)
 
-    def _shown(self, settled: Settled) -> Notices:
-        """Bring the window up to date after a commit; what went wrong with it is only said."""
-        if self._exporter is None:
-            return settled.notices
-        stale = self._exporter.export(self.plan, garbage=settled.garbage)
-        return settled.notices + Notices(warnings=stale)
+    def _ledger(self, rows: WorkflowRows) -> Ledger:
+        return Ledger(self.plan, rows, known=self._known)
 
 
-def open_workflows(url: str | None, project: Path) -> WorkflowStore:
+def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:
     """The store of a project: its own state file, or the PostgreSQL database that a URL names."""
     if url is None or url.startswith("sqlite:"):
         database = LazyDatabase(project_state(project))
         return SqliteWorkflows(database, on_close=database.close)
     from trysquare.store.workflow_postgres import PostgresWorkflows
 
-    return PostgresWorkflows(url, project=str(project.resolve()))
+    return PostgresWorkflows(url, project.resolve(), project_id=project_id)
 
 
 def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, cast
+from itertools import groupby
+from typing import Any, TypeAlias, cast
 
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.workflow import Approval, Entry, RunState, begin, derived, following
@@ -38,61 +39,90 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPart:
-    """What the file shows of one run: `body` is its history, made by `join_lines`."""
+    """What the file shows of one run: `body` is its history, made by `add_lines`."""
 
     state: RunState
     at: str
-    body: str
+    body: bytes | bytearray
 
 
-def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> str:
-    """The text of the file: the main run at the top, the others below `runs`. The same parts give the same text."""
-    document: JsonObject = {**_head(plan, parts[MAIN]), "schema": SCHEMA}
-    others = sorted(name for name in parts if name != MAIN)
+Pieces: TypeAlias = list[bytes | bytearray]
+"""Bytes that follow one another. Histories are long and hardly change, so they are never copied into a whole."""
+
+
+def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> Pieces:
+    """The file: the main run at the top, the others below `runs`. The same parts give the same file."""
+    fields = {**_run_fields(plan, MAIN, parts[MAIN]), "schema": _value(SCHEMA)}
+    others = {name: _object(_run_fields(plan, name, parts[name]), 2) for name in sorted(parts) if name != MAIN}
     if others:
-        document["runs"] = {name: _head(plan, parts[name]) for name in others}
-    first, *rest = json.dumps(document, indent=2, ensure_ascii=False).split(_PLACE)
-    # Histories are long and hardly change, so they come ready-made and are put where they belong.
-    pieces = [first]
-    for name, piece in zip((MAIN, *others), rest, strict=True):
-        pieces += (_listed(name, parts[name].body), piece)
-    return "".join(pieces) + "\n"
+        fields["runs"] = _object(others, 1)
+    return _joined([*_object(fields, 0), b"\n"])
 
 
-_PLACE = json.dumps("\x00completed_actions")
+def _joined(pieces: Pieces) -> Pieces:
+    """The same with everything joined that stands between two histories."""
+    joined: Pieces = []
+    for are_histories, found in groupby(pieces, lambda piece: isinstance(piece, bytearray)):
+        group = list(found)
+        joined += group if are_histories else [b"".join(group)]
+    return joined
 
 
-def join_lines(run: str, lines: Sequence[str], *, body: str = "") -> str:
-    """The history of a run as the file shows it, one entry a line; `body` is what comes before these lines."""
-    between = f",\n{_indent(run)}  "
-    return between.join([body, *lines] if body else lines)
-
-
-def _listed(run: str, body: str) -> str:
-    return f"[\n{_indent(run)}  {body}\n{_indent(run)}]" if body else "[]"
-
-
-def _indent(run: str) -> str:
-    return "  " if run == MAIN else "      "
-
-
-def _head(plan: Plan, part: RunPart) -> JsonObject:
+def _run_fields(plan: Plan, run: str, part: RunPart) -> dict[str, Pieces]:
     state = part.state
-    document: JsonObject = {
-        "current_behavior": f"{plan.bot}.{state.current.behavior}",
-        "current_action": state.current.path(plan.bot),
-        "timestamp": part.at,
-        "completed_actions": json.loads(_PLACE),
-        "version": state.version,
-        "behaviors": {name: {"current_action": action} for name, action in state.pointers.items()},
+    pointers = {name: _value({"current_action": action}) for name, action in state.pointers.items()}
+    fields = {
+        "current_behavior": _value(f"{plan.bot}.{state.current.behavior}"),
+        "current_action": _value(state.current.path(plan.bot)),
+        "timestamp": _value(part.at),
+        "completed_actions": _listed(run, part.body),
+        "version": _value(state.version),
+        "behaviors": _object(pointers, _depth(run)),
     }
     if state.delivered:
-        document["delivered"] = True
+        fields["delivered"] = _value(True)
     if state.finished:
-        document["workflow_complete"] = True
+        fields["workflow_complete"] = _value(True)
     if state.rejections:
-        document["rejections"] = state.rejections
-    return document
+        fields["rejections"] = _value(state.rejections)
+    return fields
+
+
+def add_lines(run: str, body: bytearray, lines: Iterable[str]) -> None:
+    """Add lines to the history of a run as the file shows it, one entry a line."""
+    begin_line = _line(_depth(run) + 1)
+    for line in lines:
+        body += (b"," if body else b"") + begin_line + encoded(line)
+
+
+def encoded(text: str) -> bytes:
+    """A piece of the file as bytes. Half a surrogate pair, which UTF-8 does not know, stays in JSON's own escape."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _value(value: Any) -> Pieces:
+    return [encoded(json.dumps(value, ensure_ascii=False))]
+
+
+def _object(fields: Mapping[str, Pieces], depth: int) -> Pieces:
+    """An object, one field a line."""
+    pieces: Pieces = []
+    for name, value in fields.items():
+        pieces += (b"," if pieces else b"{", _line(depth + 1), *_value(name), b": ", *value)
+    return [*pieces, _line(depth), b"}"] if pieces else [b"{}"]
+
+
+def _listed(run: str, body: bytes | bytearray) -> Pieces:
+    return [b"[", body, _line(_depth(run)), b"]"] if body else [b"[]"]
+
+
+def _line(depth: int) -> bytes:
+    return b"\n" + b"  " * depth
+
+
+def _depth(run: str) -> int:
+    """How deep the fields of a run stand."""
+    return 1 if run == MAIN else 3
 
 
 def entry_line(plan: Plan, entry: Entry) -> str:

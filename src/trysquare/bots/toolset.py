@@ -23,6 +23,7 @@ from trysquare.bots.naming import (
 )
 from trysquare.bots.parameters import BotArguments, Parameters
 from trysquare.bots.projects import LiveBot, OpenStore
+from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.closing import close_action
 from trysquare.bots.tools.delivery import Deliveries
@@ -32,7 +33,7 @@ from trysquare.bots.tools.gateway import Finder, do
 from trysquare.bots.tools.restarting import restart
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.metadata import ToolMetadata
+from trysquare.core.metadata import FAMILY, ToolMetadata
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
@@ -86,21 +87,21 @@ class BotToolset(ChangingToolset):
     def _bot_tool(self) -> Tool:
         definition = self.bot.definition
         name, triggers = bot_tool_name(definition.name), definition.trigger_patterns
-        return _tool(name, bot_purpose(definition), triggers, _ALL, self._forwarding(name, Target()))
+        return _tool(self.bot.name, name, bot_purpose(definition), triggers, _ALL, self._forwarding(name, Target()))
 
     def _behavior_tool(self, behavior: str) -> Tool:
         definition = self.bot.definition
         name = next(each.name for each in definition.tool_names() if (each.behavior, each.action) == (behavior, None))
         triggers = definition.behavior(behavior).trigger_patterns
         purpose = behavior_purpose(behavior)
-        return _tool(name, purpose, triggers, _LEVELS, self._forwarding(name, Target(behavior=behavior)))
+        return _tool(self.bot.name, name, purpose, triggers, _LEVELS, self._forwarding(name, Target(behavior=behavior)))
 
     def _action_tool(self, behavior: str, action: str) -> Tool:
         definition = self.bot.definition
         name = f"{definition.name}_{behavior}_{action}"
         triggers = definition.triggers_of(behavior, action)
         doing = self._forwarding(name, Target(behavior=behavior, action=action))
-        return _tool(name, action_purpose(behavior, action), triggers, _FULL, doing)
+        return _tool(self.bot.name, name, action_purpose(behavior, action), triggers, _FULL, doing)
 
     def _forwarding(self, name: str, target: Target) -> Do:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
@@ -115,7 +116,7 @@ class BotToolset(ChangingToolset):
             return await close_action(self._call(name, parameters, context), context)
 
         purpose = "Close the current action when the person says so."
-        return _tool(name, purpose, ("done", "close this step"), _ALL, run)
+        return _tool(self.bot.name, name, purpose, ("done", "close this step"), _ALL, run)
 
     def _restart_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
@@ -126,22 +127,22 @@ class BotToolset(ChangingToolset):
                 task.add_done_callback(lambda _: self._leave())
             return result
 
-        purpose = f"Read {self.bot.name}'s folder again and tell what changed."
-        return _tool(restart_tool_name(self.bot.name), purpose, (), _LEVELS, run)
+        purpose = "Read the bot's folder again when it has changed."
+        return _tool(self.bot.name, restart_tool_name(self.bot.name), purpose, (), _LEVELS, run)
 
     def _find_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
             return self._finder.find(self.bot, parameters)
 
-        purpose = f"Find a tool of {self.bot.name} by parameters.query."
-        return _tool(find_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
+        purpose = "Find a tool by parameters.query when none fits."
+        return _tool(self.bot.name, find_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
 
     def _do_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
             return await do(self._found(), parameters, context)
 
-        purpose = f"Call the tool of {self.bot.name} that parameters.tool names."
-        return _tool(do_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
+        purpose = "Call parameters.tool when it is not listed."
+        return _tool(self.bot.name, do_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> Call:
         named = _with_project(parameters)
@@ -163,7 +164,7 @@ def _with_project(parameters: Parameters) -> Parameters:
     return replace(parameters, project=parameters.confirm, given=given)
 
 
-def _tool(name: str, purpose: str, triggers: tuple[str, ...], profiles: frozenset[str], run: Do) -> Tool:
+def _tool(family: str, name: str, purpose: str, triggers: tuple[str, ...], profiles: frozenset[str], run: Do) -> Tool:
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         return await run(_ARGUMENTS.parse(name, arguments), context)
 
@@ -180,6 +181,7 @@ def _tool(name: str, purpose: str, triggers: tuple[str, ...], profiles: frozense
             read_only=False,
             destructive=False,
             result_limit=None,
+            meta={FAMILY: family},
         ),
     )
 
@@ -195,6 +197,7 @@ async def bot_toolset(
 ) -> AsyncGenerator[BotToolset]:
     """The tools of one bot. What is wrong with its folder is found when the door opens."""
     bot = await run_in_thread(lambda: LiveBot(config, open_store=open_store, approvals=approvals))
+    await run_in_thread(lambda: require_sound_rules(bot.definition))
     toolset = BotToolset(bot, leave=leave)
     watching = asyncio.create_task(_follow(toolset)) if config.watch else None
     try:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
-from trysquare.bots.state_file import is_foreign
+from trysquare.bots.state_file import Pieces, is_foreign
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.files.sealed_folder import SealedFolder
 from trysquare.store.location import FOLDER, prepare_folder
@@ -46,6 +48,22 @@ class _Look:
     seen: Seen
 
 
+class Hash(Protocol):
+    """A hash that goes on with what it is given."""
+
+    def update(self, data: bytes | bytearray, /) -> None:
+        """Take more in."""
+        ...
+
+    def digest(self) -> bytes:
+        """The hash of all that was taken in."""
+        ...
+
+    def copy(self) -> Hash:
+        """Another one that goes on from here."""
+        ...
+
+
 class ProjectWindow:
     """The state files of one bot in one project."""
 
@@ -62,6 +80,7 @@ class ProjectWindow:
         self._legacy = legacy
         self._open_folder = open_folder
         self._looks: dict[str, _Look] = {}
+        self._turn = threading.Lock()
 
     def choose(self, taken: Collection[str]) -> str:
         """The place of a bot's window: the plain one for the first bot of a project, else one of its own."""
@@ -93,36 +112,59 @@ class ProjectWindow:
         except (ToolError, OSError):
             return None
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, pieces: Pieces, digest: str) -> None:
         """Replace the window whole. Call it inside `locked`."""
+        # Older than any change that comes after it, so that the time of the file tells our own writing from all others.
+        written = time.time_ns() - 2 * _TICK_NS
         with self._open_folder(self.project) as folder:
-            folder.write_bytes(path, data)
+            folder.write_bytes(path, pieces, modified_ns=written)
+        signature = self._signature(path)
+        if signature is not None and signature[1:3] == (sum(map(len, pieces)), written):
+            self._looks[path] = _Look(signature=signature, seen=Seen(digest=digest))
 
     def set_aside(self, path: str) -> str:
         """Move what cannot be read out of the way, under a name that tells when; returns the name."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         place = self.project / path
-        aside = place.with_name(f"{NAME}.corrupt-{stamp}")
+        aside = place.with_name(f"{NAME}.corrupt-{_stamp()}")
         os.rename(place, aside)
         return aside.name
+
+    def keep_refused(self, path: str, data: bytes) -> None:
+        """Keep a copy of an edit that was not taken over, before the file is written over."""
+        with self._open_folder(self.project) as folder:
+            folder.write_bytes(f"{path}.refused-{_stamp()}", data)
 
     def sweep(self, path: str) -> None:
         """Remove what a killed process left half-written. Call it inside `locked`: nobody else is writing then."""
         place = self.project / path
-        for left in place.parent.glob(f".{NAME}.*.tmp"):
+        for left in place.parent.glob(f".{NAME}.*.tmp") if place.parent.is_dir() else ():
             left.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Only one process at a time exports; a killed one lets go by itself."""
-        prepare_folder(self.project / FOLDER)
-        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
-        lock = os.open(self.project / FOLDER / "window.lock", flags, 0o600)
+        """Only one call at a time exports; a killed process lets go by itself."""
+        end = time.monotonic() + LOCK_SECONDS
+        # Threads of this process wait for one another here, so that only one of them asks the system again and again.
+        if not self._turn.acquire(timeout=LOCK_SECONDS):
+            raise _too_long()
         try:
-            _take(lock)
-            yield
+            lock = self._open_lock()
+            try:
+                _take(lock, end)
+                yield
+            finally:
+                os.close(lock)
         finally:
-            os.close(lock)
+            self._turn.release()
+
+    def _open_lock(self) -> int:
+        place = self.project / FOLDER / "window.lock"
+        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+        try:
+            return os.open(place, flags, 0o600)
+        except FileNotFoundError:
+            prepare_folder(place.parent)
+            return os.open(place, flags, 0o600)
 
     def _signature(self, path: str) -> tuple[int, ...] | None:
         try:
@@ -148,20 +190,35 @@ def text_of(data: bytes) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """The hash by which contents of a window are known again."""
-    return hashlib.sha256(data).hexdigest()
+    """The hash by which contents of a window are known again.
+
+    What stands before the first history is hashed by itself. It changes with every move, and what comes after it is
+    long and only grows: whoever writes it can go on from the hash of what was there before.
+    """
+    cut = data.find(b"[") + 1
+    return joined_digest(data[:cut], hashlib.sha256(memoryview(data)[cut:]))
 
 
-def _take(lock: int) -> None:
-    deadline = time.monotonic() + LOCK_SECONDS
+def joined_digest(head: bytes, rest: Hash) -> str:
+    """The hash of contents whose head ends with the first bracket."""
+    return hashlib.sha256(hashlib.sha256(head).digest() + rest.digest()).hexdigest()
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+
+
+def _take(lock: int, end: float) -> None:
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise ToolError(
-                    "another process has been writing the state file for too long", code=ErrorCode.STATE_UNAVAILABLE
-                ) from None
-            time.sleep(0.005)
+            if time.monotonic() > end:
+                raise _too_long() from None
+            time.sleep(0.002)
         else:
             return
+
+
+def _too_long() -> ToolError:
+    return ToolError("others have been writing the state file for too long", code=ErrorCode.STATE_UNAVAILABLE)

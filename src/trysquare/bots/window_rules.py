@@ -6,7 +6,7 @@ wrote or took over since the last ones known to lie there; an older copy of ours
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from trysquare.bots.plan import Plan
 from trysquare.bots.run_record import head_record, read_entry
 from trysquare.bots.state_file import Imported, UnreadableState, parse_state
 from trysquare.bots.window import NAME, ProjectWindow, Seen, text_of
+from trysquare.bots.window_gates import NeedsProof, passed_gate, without_delivery
 from trysquare.bots.workflow import Entry, RunState, begin, following
 from trysquare.store.audit import utc_now
 from trysquare.store.workflow import StoredBot, StoredRun, WorkflowRows
@@ -47,10 +48,13 @@ NOTHING = Notices()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settled:
-    """The window was heard; `garbage` is the hash of contents that are to be moved aside once this is committed."""
+    """The window was heard."""
 
     notices: Notices = NOTHING
     garbage: str | None = None
+    """The hash of unreadable contents that are to be moved aside once this is committed."""
+    refused: bytes | None = None
+    """Contents that were not taken over, or not all of them; a copy is to be kept."""
 
 
 def judge(rows: WorkflowRows, bot: StoredBot | None, seen: Seen) -> Verdict:
@@ -68,11 +72,11 @@ def judge(rows: WorkflowRows, bot: StoredBot | None, seen: Seen) -> Verdict:
     return "current" if revision == bot.revision == bot.known else "stale"
 
 
-def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
+def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool, needs_proof: NeedsProof) -> Settled:
     """Take over what a person did to the window, inside the transaction of the call that found it."""
     bot = ledger.rows.bot()
     if bot is None:
-        return _first_settled(ledger, window)
+        return _first_settled(ledger, window, needs_proof)
     if not two_way:
         return Settled()
     seen = window.look(bot.window)
@@ -84,17 +88,17 @@ def settle(ledger: Ledger, window: ProjectWindow, *, two_way: bool) -> Settled:
         return _reset(ledger, bot)
     if verdict == "edited":
         # What is remembered and what is taken over must be one and the same reading.
-        return _taken_over(ledger, bot.window, window.look(bot.window, contents=True))
+        return _taken_over(ledger, bot.window, window.look(bot.window, contents=True), needs_proof)
     return Settled()
 
 
-def _first_settled(ledger: Ledger, window: ProjectWindow) -> Settled:
+def _first_settled(ledger: Ledger, window: ProjectWindow, needs_proof: NeedsProof) -> Settled:
     """A bot's first call in a project: it may find a state file that came with the folder, or a legacy one."""
     path = window.choose(ledger.rows.windows())
     ledger.rows.add_bot(path)
     seen = window.look(path, contents=True)
     if seen.digest is not None:
-        return _taken_over(ledger, path, seen)
+        return _taken_over(ledger, path, seen, needs_proof)
     legacy = window.read_legacy()
     if legacy is None:
         return Settled()
@@ -104,9 +108,9 @@ def _first_settled(ledger: Ledger, window: ProjectWindow) -> Settled:
     except UnreadableState as error:
         warning = f"The state file {place} of the bot's own folder was not taken over: {error}."
         return Settled(notices=Notices(warnings=(warning,)))
-    _import(ledger, imported, kind="migrated")
+    refused = _import(ledger, imported, needs_proof, kind="migrated")
     warning = f"The state was taken over from {place}, once; from now on it lies in {path} of the project."
-    return Settled(notices=Notices(warnings=(warning,), inconsistent=imported.inconsistent))
+    return Settled(notices=Notices(warnings=(warning, *refused), inconsistent=imported.inconsistent))
 
 
 def _reset(ledger: Ledger, bot: StoredBot) -> Settled:
@@ -118,7 +122,7 @@ def _reset(ledger: Ledger, bot: StoredBot) -> Settled:
     return Settled(notices=Notices(warnings=(warning,)))
 
 
-def _taken_over(ledger: Ledger, path: str, seen: Seen) -> Settled:
+def _taken_over(ledger: Ledger, path: str, seen: Seen, needs_proof: NeedsProof) -> Settled:
     if seen.data is None:
         return Settled()  # it went away between two looks; the next call hears of it
     try:
@@ -130,7 +134,7 @@ def _taken_over(ledger: Ledger, path: str, seen: Seen) -> Settled:
         recovered = f"{path} could not be read: {error}. It was set aside as {NAME}.corrupt-*; the stored state stands."
         return Settled(notices=Notices(recovered=(recovered,)), garbage=seen.digest)
     known = ledger.rows.runs()
-    _import(ledger, imported, kind="external_edit" if known else "imported")
+    refused = _import(ledger, imported, needs_proof, kind="external_edit" if known else "imported")
     bot = ledger.rows.bot()
     if seen.digest is not None and bot is not None:
         # In the same transaction, or a crash before the export would take the edit over a second time.
@@ -138,26 +142,69 @@ def _taken_over(ledger: Ledger, path: str, seen: Seen) -> Settled:
         know_shown(ledger.rows, bot.revision, {row.name: row.version for row in ledger.rows.runs()})
         # The file shows the edit in its own words; counting once more makes it due to be written in ours.
         ledger.rows.count_change()
-    warnings = (f"{path} was edited, and the edit was taken over.",) if known else ()
-    return Settled(notices=Notices(warnings=warnings, inconsistent=imported.inconsistent))
+    taken = (f"{path} was edited, and the edit was taken over.",) if known and not refused else ()
+    notices = Notices(warnings=(*taken, *refused), inconsistent=imported.inconsistent)
+    return Settled(notices=notices, refused=seen.data if refused else None)
 
 
-def _import(ledger: Ledger, imported: Imported, *, kind: str) -> None:
+def _import(ledger: Ledger, imported: Imported, needs_proof: NeedsProof, *, kind: str) -> list[str]:
+    """Take over what the file says of each run; returns what was refused, and why."""
     stamp = Stamp(kind=kind, principal=PERSON, at=utc_now())
+    refused: list[str] = []
     for name, state in imported.runs.items():
-        row = ledger.rows.run(name)
-        if row is None:
-            _import_new(ledger, name, state, imported.histories[name], stamp)
-        else:
-            _import_known(ledger, row, state, imported.histories[name], stamp)
+        edit = _edit_of(ledger, name, state, imported.histories[name])
+        passed = passed_gate(ledger.plan, edit.now, edit.state, edit.added(), needs_proof)
+        if passed is None:
+            _apply(ledger, name, edit, without_delivery(edit.now, edit.state, needs_proof), stamp)
+            continue
+        body = {"run": name, "passes": passed.path(ledger.plan.bot)}
+        ledger.rows.audit(kind="workflow.edit_refused", principal=PERSON, body=body)
+        refused.append(_refusal(name, passed.path(ledger.plan.bot)))
+    return refused
 
 
-def _import_new(ledger: Ledger, name: str, state: RunState, history: tuple[Entry, ...], stamp: Stamp) -> None:
+def _refusal(run: str, passed: str) -> str:
+    return (
+        f"The state file was edited, and the edit of run `{run}` was not taken over: it would pass {passed}, "
+        f"which only a person can close. A copy of it was kept as {NAME}.refused-*; the stored state stands."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Edit:
+    """What a file makes of a run: from the state that is stored, with its history, to another."""
+
+    now: RunState
+    state: RunState
+    history: Sequence[Entry]
+    stored: Sequence[Entry] | None = None
+    """The history that is stored; None for a run that is not."""
+
+    def added(self) -> Iterator[Entry]:
+        """The lines of the history that are not stored."""
+        stored = frozenset(self.stored or ())
+        return (entry for entry in self.history if entry not in stored)
+
+
+def _edit_of(ledger: Ledger, name: str, state: RunState, history: tuple[Entry, ...]) -> _Edit:
+    row = ledger.rows.run(name)
+    if row is not None:
+        return _edit_of_known(ledger, row, state, history)
     claimed = tuple(_claimed(entry) for entry in history)
-    ledger.begin_generation(name, _with_history(state, claimed, _newest(state, claimed)), claimed, stamp)
+    begun = _with_history(state, claimed, _newest(state, claimed))
+    return _Edit(now=begin(ledger.plan), state=begun, history=claimed)
 
 
-def _import_known(ledger: Ledger, row: StoredRun, state: RunState, history: tuple[Entry, ...], stamp: Stamp) -> None:
+def _apply(ledger: Ledger, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> None:
+    kept = [] if edit.stored is None else [*edit.stored]
+    added = edit.history[len(kept) :]
+    if edit.stored is None or [*edit.history[: len(kept)]] != kept:
+        ledger.begin_generation(name, after, edit.history, stamp)
+    elif added or replace(after, version=edit.now.version) != edit.now:
+        ledger.save(name, after, added, stamp)
+
+
+def _edit_of_known(ledger: Ledger, row: StoredRun, state: RunState, history: tuple[Entry, ...]) -> _Edit:
     present = ledger.rows.entries(row.name, row.generation)
     lines = [read_entry(each.body) for each in present]
     ours = set(lines)
@@ -169,11 +216,7 @@ def _import_known(ledger: Ledger, row: StoredRun, state: RunState, history: tupl
     version = max(now.version, _newest(state, [*read, *unseen])) + 1
     pointed = now if _is_untouched(ledger, row, state, shown) else _past(ledger.plan, state, unseen)
     read += unseen
-    after = _with_history(pointed, read, version)
-    if read[: len(lines)] != lines:
-        ledger.begin_generation(row.name, after, read, stamp)
-    elif read[len(lines) :] or replace(after, version=now.version) != now:
-        ledger.save(row.name, after, read[len(lines) :], stamp)
+    return _Edit(now=now, state=_with_history(pointed, read, version), history=read, stored=lines)
 
 
 def _is_untouched(ledger: Ledger, row: StoredRun, state: RunState, shown: int) -> bool:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import is_
 
+from trysquare.catalog.asking import Asked, asked, is_question
 from trysquare.catalog.authored import read_authored
+from trysquare.catalog.everyday import Meant, said_nearly
+from trysquare.catalog.intents import Intent, agreement, intents_of_request, intents_of_tool
 from trysquare.catalog.schema_parts import as_list, properties_of
 from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.words import meaning, split_words, synonyms, terms
@@ -18,15 +21,29 @@ from trysquare.core.types import JsonObject
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
-_LEAST_COVERAGE = 0.27
-"""The share of a query's weight that the best tool must meet; below it the honest answer is that nothing fits."""
-_UNKNOWN_SHARE = 0.75
-"""A word that no tool knows counts less against a tool: people tell more than what they look for."""
+_LEAST_SHARE_MET = 0.33
+"""The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
+_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.62, 0.2
+"""Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
 """Tools that are counted as if they were there: in a set of two, every term would stand in half of them."""
+_SAID_NEARNESS = 0.6
+"""What people say is near to what tools are described with, and not the same."""
+_GUESSED = 0.95
+"""A word that was probably misspelt; it may as well be another one."""
+_FURTHER = 0.7
+"""A tool that meets a word in a second way is a better match, but not twice as good a one."""
+_LEAST_SHARE = 0.75
+"""Verbs of nearly every request tell little about whether a tool fits, but much about which one does."""
+_BESIDE = 0.4
+"""The share of the best tool's coverage that is enough beside it."""
+_GROUP_SCORE, _GROUP_COVERAGE = 0.2, 0.3
+"""How far a tool profits from what the other tools of its server meet."""
 _EXACT = 1_000.0
+_SEPARATOR = "__"
+"""Between a server's name and the name of its tool."""
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
 
@@ -44,6 +61,21 @@ class _Document:
     tool: Tool
     weights: Mapping[str, float]
     length: float
+    does: frozenset[Intent]
+    group: str
+    """The server that it belongs to, or its category; empty where it stands alone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    """One thing that a query asks for, and the known terms for it, each with its nearness."""
+
+    weight: float
+    """What it counts for when it is told whether anything fits."""
+    share: float
+    """What it counts for when the fitting ones are ordered."""
+    known: list[tuple[str, float]]
+    meant: list[Meant]
 
 
 class SearchIndex:
@@ -98,45 +130,102 @@ class SearchIndex:
         """The names that meet enough of a query, each with its score; the exact name above all."""
         wanted = self._wanted(query)
         scores, coverage = self._scores(wanted)
-        least = _LEAST_COVERAGE * sum(weight for weight, _ in wanted)
+        least = self._least(wanted, max(coverage.values(), default=0.0))
         fitting = {name: score for name, score in scores.items() if coverage[name] >= least}
+        to_do = intents_of_request(split_words(query))
+        if is_question(query):
+            to_do |= {Intent.LOOK}
+        fitting = {name: score * agreement(to_do, self._documents[name].does) for name, score in fitting.items()}
         exact = self._names.get(_folded(query), [])
         return {**fitting, **{name: _EXACT + scores.get(name, 0.0) for name in exact}}
 
-    def _wanted(self, query: str) -> list[tuple[float, list[tuple[str, float]]]]:
-        """Each term of a query: what it weighs, and the known terms that stand for it."""
-        known = {term: self._known(term) for term in terms(query)}
-        return [(self._rarity(term) * (1.0 if found else _UNKNOWN_SHARE), found) for term, found in known.items()]
+    def _least(self, wanted: Sequence[_Wanted], best: float) -> float:
+        """The coverage that a tool needs: out of reach where not even the best one is sure enough to be shown."""
+        whole = sum(one.weight for one in wanted)
+        is_most = best >= _LEAST_SHARE_MET * whole
+        is_much = best >= _LEAST_MET * self._rarity("") and best >= _LEAST_SHARE_OF_MUCH * whole
+        # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
+        return _BESIDE * best if is_most or is_much else math.inf
 
-    def _known(self, term: str) -> list[tuple[str, float]]:
-        own = [(term, 1.0)] if term in self._postings else []
-        alike = [(other, _SYNONYM_NEARNESS) for other in synonyms(term) if other in self._postings]
-        if own or alike:
+    def _wanted(self, query: str) -> list[_Wanted]:
+        """Each thing that a query asks for: what it weighs, and the known terms that stand for it."""
+        return [self._weighed(one, self._known(one)) for one in asked(query)]
+
+    def _weighed(self, one: Asked, known: list[tuple[str, float]]) -> _Wanted:
+        said = one.stands_for if known or one.stands_for else said_nearly(one.term)
+        meant = [each for each in said if any(term in self._postings for term in each.about)]
+        is_elsewhere = bool(one.stands_for) and not meant
+        if is_elsewhere and one.is_saying:
+            known = []
+        against = one.elsewhere_weight if is_elsewhere else one.unknown_weight
+        weight = one.weight if known or meant else against
+        share = one.weight if one.is_slight else max(one.weight, _LEAST_SHARE)
+        return _Wanted(weight=self._rarity(one.term) * weight, share=share, known=known, meant=meant)
+
+    def _known(self, one: Asked) -> list[tuple[str, float]]:
+        own = [(term, 1.0) for term in one.own if term in self._postings]
+        alike = [(other, _SYNONYM_NEARNESS) for other in synonyms(one.term) if other in self._postings]
+        if own or alike or one.stands_for:
             return own + alike
-        return [(guess.term, guess.nearness) for guess in self._spelling.guesses(term)]
+        return [(guess.term, _GUESSED * guess.nearness) for guess in self._spelling.guesses(one.term)]
 
-    def _scores(
-        self, wanted: Sequence[tuple[float, list[tuple[str, float]]]]
-    ) -> tuple[dict[str, float], dict[str, float]]:
+    def _scores(self, wanted: Sequence[_Wanted]) -> tuple[dict[str, float], dict[str, float]]:
         """Of every tool that meets a term: its score, and how much of the query it meets."""
         scores: dict[str, float] = {}
         coverage: dict[str, float] = {}
-        for weight, known in wanted:
-            best: dict[str, tuple[float, float]] = {}
-            for term, nearness in known:
-                for name, gain, met in self._gains(term, nearness):
-                    if gain > best.get(name, (0.0, 0.0))[0]:
-                        best[name] = (gain, met)
-            for name, (gain, met) in best.items():
-                scores[name] = scores.get(name, 0.0) + gain
-                coverage[name] = coverage.get(name, 0.0) + weight * met
+        group_scores: dict[str, float] = {}
+        group_coverage: dict[str, float] = {}
+        for one in wanted:
+            met = self._met(one)
+            gains = {name: gain * one.share for name, (gain, _) in met.items()}
+            covered = {name: sure * one.weight for name, (_, sure) in met.items()}
+            _add_up(scores, gains)
+            _add_up(coverage, covered)
+            _add_up(group_scores, self._best_of_groups(gains))
+            _add_up(group_coverage, self._best_of_groups(covered))
+        self._lean(scores, group_scores, _GROUP_SCORE)
+        self._lean(coverage, group_coverage, _GROUP_COVERAGE)
         return scores, coverage
+
+    def _best_of_groups(self, values: Mapping[str, float]) -> dict[str, float]:
+        best: dict[str, float] = {}
+        for name, value in values.items():
+            group = self._documents[name].group
+            if group and value > best.get(group, 0.0):
+                best[group] = value
+        return best
+
+    def _lean(self, values: dict[str, float], groups: Mapping[str, float], share: float) -> None:
+        """Let each tool profit from what the others of its server meet: the words point to the server first."""
+        for name, value in values.items():
+            group = groups.get(self._documents[name].group, value)
+            values[name] = value + share * (group - value)
+
+    def _met(self, one: _Wanted) -> dict[str, tuple[float, float]]:
+        """Of every tool that meets one wanted thing, in the best way: the gain, and how surely it is met."""
+        best = self._best(one.known)
+        for meant in one.meant:
+            about = self._best([(term, _SAID_NEARNESS) for term in meant.about])
+            further = self._best([(term, _SAID_NEARNESS) for term in meant.further])
+            for name, (gain, met) in about.items():
+                told = gain + _FURTHER * further.get(name, (0.0, 0.0))[0]
+                known = best.get(name, (0.0, 0.0))
+                best[name] = max(told, known[0]), max(met, known[1])
+        return best
+
+    def _best(self, terms: Iterable[tuple[str, float]]) -> dict[str, tuple[float, float]]:
+        best: dict[str, tuple[float, float]] = {}
+        for term, nearness in terms:
+            for name, gain, met in self._gains(term, nearness):
+                if gain > best.get(name, (0.0, 0.0))[0]:
+                    best[name] = gain, met
+        return best
 
     def _gains(self, term: str, nearness: float) -> Iterator[tuple[str, float, float]]:
         """Of every tool that holds a term: what it adds to the score, and how surely the tool is about it."""
         factor = nearness * self._rarity(term) * (_SATURATION + 1)
         mean = self._length / len(self._documents)
-        for name, weight in self._postings[term].items():
+        for name, weight in self._postings.get(term, {}).items():
             norm = 1 - _LENGTH_SHARE + _LENGTH_SHARE * self._documents[name].length / mean
             yield name, factor * weight / (weight + _SATURATION * norm), nearness * weight / (weight + _PASSING)
 
@@ -177,6 +266,11 @@ class SearchIndex:
                 self._spelling.remove(term)
 
 
+def _add_up(sums: dict[str, float], values: Mapping[str, float]) -> None:
+    for name, value in values.items():
+        sums[name] = sums.get(name, 0.0) + value
+
+
 def _document(tool: Tool) -> _Document:
     weights: dict[str, float] = {}
     length = 0.0
@@ -184,7 +278,10 @@ def _document(tool: Tool) -> _Document:
         for term in terms(text):
             weights[term] = weights.get(term, 0.0) + weight
             length += weight
-    return _Document(tool=tool, weights=weights, length=max(length, 1.0))
+    server, separator, own_name = tool.name.partition(_SEPARATOR)
+    does = intents_of_tool(split_words(own_name or server))
+    group = tool.metadata.category or (server if separator else "")
+    return _Document(tool=tool, weights=weights, length=max(length, 1.0), does=does, group=group)
 
 
 def _fields(tool: Tool) -> Iterator[tuple[str, float]]:

@@ -54,7 +54,7 @@ class Spelling:
         shared: Counter[str] = Counter()
         for trigram in _trigrams(term):
             shared.update(self._by_trigram.get(trigram, ()))
-        return [known for known, _ in shared.most_common(40) if len(known) >= _SHORTEST_MEANT]
+        return [known for known, _ in shared.most_common(40) if len(known) >= _SHORTEST_MEANT and known[0] == term[0]]
 
 
 def _trigrams(term: str) -> set[str]:

@@ -105,7 +105,8 @@ class _Catalog:
             return Result[list[JsonObject]].ok(
                 [],
                 message="No tool fits.",
-                instruction="Try other words for what the tool should do, or do without one.",
+                instruction="Try other words for what the tool should do, look through all tools in the resource"
+                f" `{INDEX_URI}`, or do without one.",
             )
         return Result[list[JsonObject]].ok(
             [_shown(match.tool, args.detail) for match in matches],

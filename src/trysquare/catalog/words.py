@@ -15,7 +15,8 @@ _SAY_NOTHING = (
     "then there these they this those through to too tool tools until up us use used user uses using very want "
     "wants was we were what when where whether which while who whom why will with would you your"
 )
-_STOP = frozenset(_SAY_NOTHING.split())
+SAYS_NOTHING = frozenset(_SAY_NOTHING.split())
+"""Words that tell nothing of what is looked for."""
 _SUFFIXES = (
     ("ations", "ate"), ("ation", "ate"), ("ments", ""), ("ment", ""), ("ings", ""), ("ing", ""), ("ies", "y"),
     ("ied", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ers", "er"), ("ed", ""),
@@ -50,7 +51,7 @@ def split_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The terms of a text: its words without those that say nothing, each in its base form."""
-    return [stem(word) for word in split_words(text) if word not in _STOP]
+    return [stem(word) for word in split_words(text) if word not in SAYS_NOTHING]
 
 
 @lru_cache(maxsize=20_000)

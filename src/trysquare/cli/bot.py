@@ -33,14 +33,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
             add_place_options(action)
 
 
+def _positive(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return number
+
+
 def _configure_runs(actions: Any) -> None:
     actions.add_parser("status", help="where every run stands")
     history = actions.add_parser("history", help="what was completed, by whom, and how it was approved")
     history.add_argument("--events", action="store_true", help="every change instead of the completions")
-    history.add_argument("--limit", type=int, default=1_000, metavar="N", help="most lines to show")
-    diff = actions.add_parser("diff", help="what differs between two runs, or two versions of one")
-    diff.add_argument("before", metavar="RUN[@VERSION]")
-    diff.add_argument("after", metavar="RUN[@VERSION]")
+    history.add_argument("--limit", type=_positive, default=1_000, metavar="N", help="most lines to show")
+    diff = actions.add_parser("diff", help="what differs between two runs, or two versions of one, files and all")
+    diff.add_argument("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the folder as it is")
+    diff.add_argument("after", metavar="AFTER", help="the same")
     rewind = actions.add_parser("rewind", help="set a run back to where it stood; nothing is deleted")
     rewind.add_argument("version", type=int, metavar="VERSION")
     rewind.add_argument("--reason", metavar="TEXT", help="why")
@@ -59,7 +66,7 @@ _MODULES = {
     "check": "bot_folder",
     "status": "bot_runs",
     "history": "bot_runs",
-    "diff": "bot_runs",
+    "diff": "bot_diff",
     "rewind": "bot_runs",
     "fork": "bot_runs",
     "approve": "bot_decisions",

@@ -24,19 +24,22 @@ from trysquare.core.types import JsonObject
 def approve(arguments: argparse.Namespace) -> int:
     """Close the current action with proof, or approve the code of a close that waits."""
     if arguments.code is not None:
-        arguments.refuse = False
-        return approving.run(arguments)
+        return _decide_code(arguments, refuse=False)
     return _decide(arguments, {}, proof=True)
 
 
 def reject(arguments: argparse.Namespace) -> int:
     """Send the current action back to work, or refuse the code of a close that waits."""
     if arguments.code is not None:
-        arguments.refuse = True
-        return approving.run(arguments)
+        return _decide_code(arguments, refuse=True)
     if not arguments.reason:
         raise ConfigurationError("say why.", where="bot reject", hint='Add --reason "…".')
     return _decide(arguments, {"reject": True, "reason": arguments.reason}, proof=False)
+
+
+def _decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
+    arguments.refuse, arguments.receipts = refuse, False
+    return approving.run(arguments)
 
 
 def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bool) -> int:

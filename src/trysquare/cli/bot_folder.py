@@ -8,7 +8,6 @@ from typing import Any
 from trysquare.bots.checking import check_bot
 from trysquare.bots.definition import BotDefinition
 from trysquare.bots.loading import load_bot
-from trysquare.bots.rules import Rule
 from trysquare.bots.scanning.self_test import self_test
 from trysquare.bots.template import write_new_bot
 from trysquare.cli.output import count, print_json, styled
@@ -31,7 +30,7 @@ def new(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Load the bot, let its rules test themselves, explore its workflow, and tell what is missing."""
     definition = load_bot(arguments.folder)
-    problems = [str(problem) for rule in _rules(definition) for problem in self_test(rule)]
+    problems = [str(problem) for rule in definition.all_rules for problem in self_test(rule)]
     explored = check_bot(definition)
     problems += [str(each) for each in explored.defects]
     report = {**_report(definition, problems), "states": explored.states, "exhaustive": explored.exhaustive}
@@ -42,12 +41,8 @@ def check(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _rules(definition: BotDefinition) -> list[Rule]:
-    return [*definition.rules, *(rule for behavior in definition.behaviors for rule in behavior.rules)]
-
-
 def _report(definition: BotDefinition, problems: list[str]) -> dict[str, Any]:
-    rules = _rules(definition)
+    rules = definition.all_rules
     return {
         "bot": definition.name,
         "behaviors": [behavior.name for behavior in definition.behaviors],

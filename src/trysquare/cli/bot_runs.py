@@ -1,13 +1,13 @@
-"""`trysquare bot status|history|diff|rewind|fork`: where runs stand, how they got there, and other ways to go."""
+"""`trysquare bot status|history|rewind|fork`: where runs stand, how they got there, and other ways to go."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from trysquare.bots.plan import Position
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.state import BotState, RunSummary
+from trysquare.bots.state_file import MAIN
 from trysquare.bots.workflow import RunState
 from trysquare.cli.bot_projects import one_bot, opened_bots
 from trysquare.cli.output import print_json, print_table, styled
@@ -66,7 +66,10 @@ def history(arguments: argparse.Namespace) -> int:
     """What was completed and taken up again, or every change."""
     with opened_bots(arguments) as bots:
         bot = one_bot(bots)
-        state = bot.project().state
+        project = bot.project()
+        project.load(arguments.run)
+        state = project.state
+        _require_run(state, arguments.run)
         lines = _events(state, arguments) if arguments.events else _entries(state, arguments)
     if arguments.json:
         print_json(lines)
@@ -75,6 +78,14 @@ def history(arguments: argparse.Namespace) -> int:
     else:
         print_table([name.upper() for name in lines[0]], [[str(cell) for cell in line.values()] for line in lines])
     return 0
+
+
+def _require_run(state: BotState, run: str) -> None:
+    known = [each.name for each in state.runs()]
+    if run not in known and (known or run != MAIN):
+        raise ConfigurationError(
+            f"there is no run `{run}`.", where="bot history", hint=f"There are: {', '.join(known) or 'none'}."
+        )
 
 
 def _entries(state: BotState, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -103,54 +114,6 @@ def _events(state: BotState, arguments: argparse.Namespace) -> list[dict[str, An
         }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
-
-
-def diff(arguments: argparse.Namespace) -> int:
-    """What is done in one and not in the other."""
-    with opened_bots(arguments) as bots:
-        bot = one_bot(bots)
-        state = bot.project().state
-        before, after = (_stood(state, text) for text in (arguments.before, arguments.after))
-        rows = [
-            {"action": f"{each.behavior}.{each.action}", "before": _said(before, each), "after": _said(after, each)}
-            for each in _positions(bot)
-            if _said(before, each) != _said(after, each)
-        ]
-    if arguments.json:
-        print_json(rows)
-    elif not rows:
-        print("They stand at the same place.")
-    else:
-        headings = ("ACTION", arguments.before.upper(), arguments.after.upper())
-        print_table(headings, [(row["action"], row["before"], row["after"]) for row in rows])
-    return 0
-
-
-def _positions(bot: LiveBot) -> list[Position]:
-    plan = bot.plan
-    return [Position(behavior=behavior, action=action) for behavior in plan.behaviors for action in plan.actions]
-
-
-def _said(state: RunState, position: Position) -> str:
-    last = state.latest.get(position)
-    word = "open" if last is None else "reopened" if last.kind == "reopened" else last.approval
-    return f"{word}, current" if position == state.current and not state.finished else word
-
-
-def _stood(state: BotState, text: str) -> RunState:
-    run, _, version = text.partition("@")
-    if not version:
-        known = {each.name: each.state for each in state.runs()}
-        if (run or "main") not in known:
-            raise ConfigurationError(f"there is no run `{run}`.", where="bot diff", hint=f"There are: {_named(known)}.")
-        return known[run or "main"]
-    if not version.isdigit():
-        raise ConfigurationError(f"`{text}` is no RUN[@VERSION].", where="bot diff")
-    return state.state_at(run or "main", int(version))
-
-
-def _named(known: dict[str, RunState]) -> str:
-    return ", ".join(known) or "none"
 
 
 def rewind(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any, cast
 
-from trysquare.app import LazyHandles, open_app
+from trysquare.app import open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.terminal import TerminalCaller
@@ -18,6 +18,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
+from trysquare.store.handles import LazyHandles
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +48,10 @@ async def _run(arguments: argparse.Namespace) -> int:
         context = CallContext(
             caller=TerminalCaller(),
             # Shared, so that the next page of a long answer can be asked for in the next command.
-            handles=LazyHandles(app.state),
+            handles=LazyHandles(app.state.needed_database),
             client="trysquare call",
+            # A handle would end with this command, and a person takes what there is.
+            meta={"trysquare/whole": True},
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)

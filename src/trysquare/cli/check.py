@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from trysquare.app import App, open_app, place_of
+from trysquare.app import open_app, place_of
 from trysquare.catalog.lint import lint
+from trysquare.catalog.profiles import ProfileChoice
 from trysquare.catalog.rules.rule import Finding, LintOptions
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import count, print_json, styled
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.toolset import FixedToolset, Toolset
 from trysquare.settings.load import Loaded
 
 COLOURS = {"error": "red", "warning": "yellow", "advice": "blue"}
@@ -37,11 +39,12 @@ async def _run(arguments: argparse.Namespace) -> int:
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         if not app.plain.tools():
             raise ConfigurationError("there are no tools to check.", where="check", hint="Name some with --tools.")
-        findings = _linted(app, loaded)
+        own = _own(app.toolset)
+        findings = _linted(own, app.profiles, loaded)
         if arguments.json:
             print_json([asdict(finding) for finding in findings])
         else:
-            _print(app, findings, strict=loaded.settings.strict)
+            _print(own, findings, strict=loaded.settings.strict)
     return 1 if any(is_failure(finding, strict=loaded.settings.strict) for finding in findings) else 0
 
 
@@ -50,18 +53,24 @@ def is_failure(finding: Finding, *, strict: bool) -> bool:
     return finding.severity == "error" or (strict and finding.severity == "warning")
 
 
-def _linted(app: App, loaded: Loaded) -> list[Finding]:
+def _own(toolset: Toolset) -> Toolset:
+    """What its reader can mend: the tools of servers behind the gateway are worded by others."""
+    tools = [tool for tool in toolset.tools() if tool.metadata.room != "gateway"]
+    return FixedToolset(tools, prompts=toolset.prompts())
+
+
+def _linted(toolset: Toolset, profiles: ProfileChoice, loaded: Loaded) -> list[Finding]:
     settings = loaded.settings.lint
     limits = settings.model_dump(exclude={"ignore"})
-    options = LintOptions(ignore=frozenset(settings.ignore), profiles=app.profiles, **limits)
+    options = LintOptions(ignore=frozenset(settings.ignore), profiles=profiles, **limits)
     try:
-        return lint(app.toolset, options)
+        return lint(toolset, options)
     except ConfigurationError as error:
         where = place_of("lint.ignore", loaded.origins) if error.where == "lint.ignore" else error.where
         raise ConfigurationError(error.message, where=where, hint=error.hint) from None
 
 
-def _print(app: App, findings: Sequence[Finding], *, strict: bool) -> None:
+def _print(toolset: Toolset, findings: Sequence[Finding], *, strict: bool) -> None:
     for finding in findings:
         place = finding.tool if finding.field is None else f"{finding.tool}.{finding.field}"
         print(f"{styled(finding.severity, COLOURS[finding.severity])}  {place}  ({finding.rule})")
@@ -72,4 +81,4 @@ def _print(app: App, findings: Sequence[Finding], *, strict: bool) -> None:
         (count(counted["error"], "error"), count(counted["warning"], "warning"), f"{counted['advice']} advice")
     )
     also = " Warnings are errors (--strict)." if strict and counted["warning"] else ""
-    print(f"{count(len(app.toolset.tools()), 'tool')} checked: {found}.{also}")
+    print(f"{count(len(toolset.tools()), 'tool')} checked: {found}.{also}")

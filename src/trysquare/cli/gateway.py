@@ -16,8 +16,8 @@ ACTIONS = {
     "diff": "show what servers changed and what waits for approval",
     "approve": "agree with what a server changed: its command, or its tools",
     "login": "sign in to a remote server",
-    "secret": "keep a secret for the file to name as ${keyring:NAME}",
     "calls": "show the ledger of calls: what was sent, and what came of it",
+    "secret": "keep a secret for the file to name as ${keyring:NAME}",
 }
 
 

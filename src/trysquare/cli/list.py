@@ -33,6 +33,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     start_logging(loaded)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
+        await app.settled()
         shown = app.toolset.tools() if arguments.all else listed(app.toolset, app.profiles)
         if arguments.json:
             print_json(_as_json(app, shown))

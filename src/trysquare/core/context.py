@@ -7,7 +7,7 @@ import getpass
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, final
 
 from trysquare.core.client_requests import (
     Answer,
@@ -186,7 +186,7 @@ class CallContext:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the client can be asked for this."""
-        if isinstance(self.caller, RequestingCaller):
+        if _is_requesting(self.caller):
             return self.caller.offers(capability)
         return capability == "elicitation" and self.caller.can_ask()
 
@@ -195,7 +195,7 @@ class CallContext:
         for wanted in requests:
             if not self.offers(wanted.needs):
                 raise CapabilityMissing(wanted.needs)
-        if isinstance(self.caller, RequestingCaller):
+        if _is_requesting(self.caller):
             return await self.caller.request(requests)
         return await _one_by_one(self.caller, requests)
 
@@ -224,6 +224,16 @@ class CallContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+def _is_requesting(caller: Caller) -> TypeGuard[RequestingCaller]:
+    return _is_requesting_kind(type(caller))
+
+
+@functools.cache
+def _is_requesting_kind(kind: type) -> bool:
+    # To look at every method of a protocol takes longer than most calls may; a class has them or has not.
+    return issubclass(kind, RequestingCaller)
 
 
 async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:

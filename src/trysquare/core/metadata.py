@@ -10,6 +10,8 @@ from trysquare.core.types import JsonObject
 
 UNPREFIXED = "trysquare/unprefixed_name"
 """The key of `meta` under which a tool keeps its name from before a prefix: descriptions speak of it by that name."""
+FAMILY = "trysquare/family"
+"""The key of `meta` under which tools that are made from one definition say so: their names tell them apart."""
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from trysquare.core.content import Content
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.relayed import Relayed, read_relayed
 from trysquare.core.types import JsonObject
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ class Result(Generic[T]):
 
     `message` is for the person, `instruction` for the agent, `next` the exact call that follows, if one does.
     `fields` are a room's own top-level fields of the envelope. `raw` is a value that is JSON already: it passes
-    through to the client unread.
+    through to the client unread. `relayed` is the whole answer of another server; beside it only `meta` counts.
     """
 
     success: bool
@@ -39,6 +40,7 @@ class Result(Generic[T]):
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     content: tuple[Content, ...] = ()
     raw: bytes | None = None
+    relayed: Relayed | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker without saying so.
@@ -92,36 +94,31 @@ class Result(Generic[T]):
         )
 
     @staticmethod
+    def relay(body: bytes, *, is_error: bool = False, meta: Mapping[str, Any] | None = None) -> Result[Any]:
+        """The answer of another server as it came: its whole result of `tools/call`, and our label for `_meta`."""
+        relayed, code = Relayed(body=body, is_error=is_error), ErrorCode.TOOL_FAILED if is_error else None
+        return Result(success=not is_error, code=code, relayed=relayed, meta=meta or {})
+
+    @staticmethod
     def from_error(error: ToolError) -> Result[Any]:
         """The failure that a raised `ToolError` stands for."""
         return Result.failure(
             error.message, code=error.code, instruction=error.instruction, next=error.next, fields=error.fields
         )
 
+    def opened(self) -> Result[Any]:
+        """The same answer in our own parts, for callers that do not speak MCP: what another server said is read now."""
+        if self.relayed is None:
+            return self
+        read = read_relayed(self.relayed.body)
+        if self.success:
+            return replace(self, value=read.value, message=read.message, content=read.content, relayed=None)
+        told = read.text or "The other server's tool failed and does not say why."
+        return replace(self, value=read.structured, error=told, content=read.content, relayed=None)
+
     def to_json(self) -> JsonObject:
         """The envelope: only what is set, in a fixed order, nothing but JSON inside."""
-        envelope: JsonObject = {"success": self.success}
-        if self.value is not None:
-            envelope["value"] = jsonable(self.value)
-        elif self.raw is not None:
-            envelope["value"] = _parsed(self.raw)
-        if self.error is not None:
-            envelope["error"] = {"code": (self.code or ErrorCode.TOOL_FAILED).value, "message": clean(self.error)}
-            envelope["error_type"] = clean(self.error_type or ErrorCode.TOOL_FAILED.lower())
-        if self.exception is not None:
-            envelope["exception_type"] = type(self.exception).__name__
-            envelope["exception_message"] = clean(str(self.exception))
-        if self.message is not None:
-            envelope["message"] = clean(self.message)
-        if self.instruction is not None:
-            envelope["instruction"] = clean(self.instruction)
-        if self.next is not None:
-            envelope["next"] = jsonable(self.next)
-        if self.warnings:
-            envelope["warnings"] = [clean(warning) for warning in self.warnings]
-        for name, part in self.fields.items():
-            envelope[name] = jsonable(part)
-        return envelope
+        return _envelope(self.opened())
 
     def to_json_str(self) -> str:
         """The envelope as compact JSON text."""
@@ -130,6 +127,31 @@ class Result(Generic[T]):
     def to_text(self) -> str:
         """The envelope for a client that reads only text: complete, and as short as it can be."""
         return render_text(self.to_json())
+
+
+def _envelope(result: Result[Any]) -> JsonObject:
+    envelope: JsonObject = {"success": result.success}
+    if result.value is not None:
+        envelope["value"] = jsonable(result.value)
+    elif result.raw is not None:
+        envelope["value"] = _parsed(result.raw)
+    if result.error is not None:
+        envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": clean(result.error)}
+        envelope["error_type"] = clean(result.error_type or ErrorCode.TOOL_FAILED.lower())
+    if result.exception is not None:
+        envelope["exception_type"] = type(result.exception).__name__
+        envelope["exception_message"] = clean(str(result.exception))
+    if result.message is not None:
+        envelope["message"] = clean(result.message)
+    if result.instruction is not None:
+        envelope["instruction"] = clean(result.instruction)
+    if result.next is not None:
+        envelope["next"] = jsonable(result.next)
+    if result.warnings:
+        envelope["warnings"] = [clean(warning) for warning in result.warnings]
+    for name, part in result.fields.items():
+        envelope[name] = jsonable(part)
+    return envelope
 
 
 def render_text(envelope: JsonObject) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.prompt import Prompt
@@ -40,6 +40,15 @@ class Toolset(Protocol):
     def find_resource(self, uri: str) -> Resource | None: ...
 
     def subscribe(self, listener: Listener) -> Unsubscribe: ...
+
+
+@runtime_checkable
+class SettlingToolset(Protocol):
+    """A toolset that finds out beside everything else what it has."""
+
+    async def settled(self) -> None:
+        """Wait until it knows."""
+        ...
 
 
 class FixedToolset:
@@ -99,7 +108,11 @@ class CombinedToolset:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
 
     def find(self, name: str) -> Tool | None:
-        return _first(toolset.find(name) for toolset in self._toolsets)
+        # Written out, since it is asked several times for each call.
+        for toolset in self._toolsets:
+            if (found := toolset.find(name)) is not None:
+                return found
+        return None
 
     def prompts(self) -> Sequence[Prompt]:
         return tuple(prompt for toolset in self._toolsets for prompt in toolset.prompts())

@@ -6,10 +6,11 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.files.beneath import open_beneath
@@ -18,9 +19,13 @@ from trysquare.files.entries import Entry, FolderStates, entries_below, entry_of
 MAX_FILE = 4 * 1024 * 1024
 MAX_LEVELS = 32
 MAX_NAME = 255
+_SHOWN_OF_NAME = 40
 _ATTRIBUTES_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 """Looking at a file does not need to open it for reading, where the system can part the two."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
+
+Pieces: TypeAlias = Sequence[bytes | bytearray]
+"""Bytes that follow one another."""
 
 
 class PathRefused(ToolError):
@@ -122,15 +127,19 @@ class SealedFolder:
         with self._opened(below, _FOLDER) as descriptor, os.scandir(descriptor) as scan:
             return sorted(each.name for each in scan if is_listed(each.name) and each.is_dir(follow_symlinks=False))
 
-    def write_bytes(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+    def write_bytes(
+        self, path: str, data: bytes | Pieces, *, mode: int = 0o644, modified_ns: int | None = None
+    ) -> None:
         """Write a file whole: it has the old contents or the new ones, never something between.
 
         A file that is there keeps its permissions; a link in its place is replaced, and what it led to stays as it was.
+        Long contents may come in pieces. `modified_ns` is the time of change that the file is to show, where it is not
+        the present one.
         """
         parent, name = _parted(path)
         with self._made_folder(parent) as folder:
             try:
-                _replace(folder, name, data, mode)
+                _replace(folder, name, data, mode, modified_ns)
             except OSError as error:
                 raise _refusal(path, error) from None
 
@@ -191,14 +200,18 @@ def _parted(path: str) -> tuple[str, str]:
     return parent, name
 
 
-def _replace(folder: int, name: str, data: bytes, mode: int) -> None:
-    temporary = f".{secrets.token_hex(8)}.tmp"
+def _replace(folder: int, name: str, data: bytes | Pieces, mode: int, modified_ns: int | None) -> None:
+    # Part of the name, so that whoever finds what a killed process left knows whose it is.
+    temporary = f".{name[:_SHOWN_OF_NAME]}.{secrets.token_hex(8)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             _keep_permissions(file.fileno(), folder, name)
-            file.write(data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                file.write(piece)
             file.flush()
+            if modified_ns is not None:
+                os.utime(file.fileno(), ns=(modified_ns, modified_ns))
             os.fsync(file.fileno())
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:

@@ -111,6 +111,7 @@ class ReadCall(ToolArguments):
     grep: str | None = Field(None, description="Only lines that match this pattern")
     offset: int = Field(0, description="Where to begin", ge=0)
     length: int | None = Field(None, description="How much to read", ge=1)
+    unit: Literal["characters", "lines"] = Field("characters", description="What offset and length count")
 
 
 READ_ARGUMENTS = ModelArguments(ReadCall)

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from trysquare.gateway.config_entries import read_entry
-from trysquare.gateway.config_text import ConfigText, read_text
-from trysquare.gateway.secrets import Secrets, SystemSecrets
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.healing import nearest
+from trysquare.gateway.configuration.entries import read_entry
+from trysquare.gateway.configuration.secrets import Secrets, SystemSecrets
+from trysquare.gateway.configuration.shapes import ConfigText, read_text
+from trysquare.gateway.configuration.variables import Variables
 from trysquare.gateway.server import BrokenServer, Place, ServerEntry
-from trysquare.gateway.variables import Variables
 
 _EDITOR_FOLDERS = frozenset({".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
 _NOWHERE = Place(file="")
@@ -30,6 +32,19 @@ class GatewayConfig:
     """By name, in the order of the files; broken ones too."""
     disabled: tuple[str, ...] = ()
     """Names of servers that the files switch off."""
+
+    def find(self, name: str) -> ServerEntry:
+        """The server of a name. Raises ConfigurationError with the nearest one."""
+        found = self.servers.get(name)
+        if found is not None:
+            return found
+        where = ", ".join(str(path) for path in self.paths) or None
+        if name in self.disabled:
+            raise ConfigurationError(f"The server `{name}` is switched off.", where=where, hint="Switch it on first.")
+        near = nearest(name, self.servers)
+        known = f"The nearest is `{near[0]}`." if near else f"Known are: {', '.join(self.servers) or 'none'}."
+        hint = known if self.paths else "Name the file with --gateway MCP_JSON."
+        raise ConfigurationError(f"There is no server `{name}`.", where=where, hint=hint)
 
     @property
     def digest(self) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from trysquare.catalog.describe import COMPACT_PURPOSE
 from trysquare.catalog.tokens import count_tokens
 from trysquare.core.shortening import short
-from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.gateway.checking.signatures import one_line
 from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
-from trysquare.gateway.signatures import one_line
 
 _PURPOSE = 80
 """Characters of what a person wrote about a server."""
 _TOLD_TOKENS = 40
 """Tokens of purpose and tool names in one server's description: with the names a model can often do without `list`."""
-_GATEWAY_TOKENS = 230
+_OVER_ALL = "MCP servers behind one gateway: list names their tools (or finds some by query), execute runs one."
+_LEAST_LINE = 24
+"""Characters that a server needs to be told in a line of its own."""
 _REASON = 160
 
 
@@ -27,18 +30,13 @@ def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
 
 
 def gateway_description(servers: Iterable[ServerEntry]) -> str:
-    """What the one tool over all servers is, with as many of the servers as there is room for."""
-    lines = ["MCP servers behind one gateway: list names their tools (or finds some by query), execute runs one."]
+    """What the one tool over all servers is, with as much of each server as there is room for."""
     known = list(servers)
-    room = _GATEWAY_TOKENS
-    for position, server in enumerate(known):
-        line = f"- {_line(server)}"
-        room -= count_tokens(line) + 1
-        if room < 0:
-            lines.append(f"- and {len(known) - position} more")
-            break
-        lines.append(line)
-    return "\n".join(lines)
+    room = (COMPACT_PURPOSE - len(_OVER_ALL)) // max(len(known), 1)
+    if room >= _LEAST_LINE:
+        return "\n".join([_OVER_ALL, *(short(f"- {_line(server)}", room - 1) for server in known)])
+    names = ", ".join(_shown(server.name) for server in known)
+    return short(f"{_OVER_ALL} Servers: {names}", COMPACT_PURPOSE)
 
 
 def _heading(server: ServerConfig, tools: Sequence[str]) -> str:

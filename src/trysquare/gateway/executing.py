@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,17 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.healing import nearest
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.references import resolve
+from trysquare.gateway.answers.results import present
+from trysquare.gateway.checking.repair import checked, refusal
 from trysquare.gateway.fronts import Front
-from trysquare.gateway.references import resolve
-from trysquare.gateway.repair import checked, refusal
-from trysquare.gateway.results import present
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
 
+WHOLE = "trysquare/whole"
+"""What a caller sets in its `_meta` who takes results of any size as they are."""
+RESULT_BYTES = "trysquare/result_bytes"
+"""What a caller sets in its `_meta` who wants a handle already for results that are larger than this."""
 _NAMES = 40
 """Names in an error; a longer list is asked for with `list`."""
 
@@ -43,22 +48,30 @@ async def execute(
     mended = checked(definition, await resolve(inputs, servers.results, context))
     if mended.problems:
         raise refusal(definition, mended, call=partial(front.execute, tool))
-    await servers.require_trust(server)
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
-    servers.warm(server)
     return await present(
         sent.answer,
-        server=server,
+        server=_sized(server, context.meta) if context.meta else server,
         tool=tool,
         context=context,
         results=servers.results,
-        notes=mended.notes,
+        notes=(*mended.notes, *sent.answer.notes),
         outcome=sent.outcome,
         read_call=front.read,
         replayed=sent.replayed,
     )
+
+
+def _sized(server: ServerConfig, meta: Mapping[str, Any]) -> ServerConfig:
+    """The server with the size of results that its caller asks for."""
+    if meta.get(WHOLE) is True:
+        return replace(server, result_bytes=0)
+    wanted = meta.get(RESULT_BYTES)
+    if type(wanted) is not int or wanted <= 0:
+        return server
+    return replace(server, result_bytes=min(wanted, server.result_bytes or wanted))
 
 
 def _unnamed(server: ServerConfig, names: Sequence[str], front: Front) -> InvalidArguments:
@@ -67,7 +80,6 @@ def _unnamed(server: ServerConfig, names: Sequence[str], front: Front) -> Invali
         code=ErrorCode.VALIDATION_MISSING_PARAM,
         instruction="Name the tool. The call in `next` shows them all with their inputs.",
         next=front.list(),
-        fields={"tools": list(names[:_NAMES])},
     )
 
 

@@ -10,9 +10,9 @@ from trysquare.catalog.search import SearchIndex
 from trysquare.core.result import Result, dump_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
+from trysquare.gateway.checking.signatures import one_line
 from trysquare.gateway.listing import MOST_CHARACTERS, brief
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
-from trysquare.gateway.signatures import one_line
 
 _MOST = 8
 

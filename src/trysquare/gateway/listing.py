@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 
 from trysquare.core.result import Result, dump_json
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.hidden_text import cleaned_text
 from trysquare.gateway.arguments import Detail
-from trysquare.gateway.fronts import Front
-from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.checking.signatures import inputs_text, one_line
 from trysquare.gateway.server import Definition, ServerConfig
-from trysquare.gateway.signatures import inputs_text, one_line
 
 MOST_CHARACTERS = 40_000
 _DESCRIPTION = 4_000
@@ -19,7 +18,7 @@ _DESCRIPTION = 4_000
 Form: TypeAlias = Callable[[Definition], Any]
 
 
-def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Detail, front: Front) -> Result[Any]:
+def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Detail) -> Result[Any]:
     """The answer to `list`. What would be too long is told in fewer words, with the way to the rest."""
     if not definitions:
         return Result.ok([], message=f"The server `{server.name}` offers no tools.", fields={"server": server.name})
@@ -32,7 +31,7 @@ def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Det
     )
 
 
-def tool_listing(server: ServerConfig, definition: Definition, detail: Detail, front: Front) -> Result[Any]:
+def tool_listing(server: ServerConfig, definition: Definition, detail: Detail) -> Result[Any]:
     """The answer to `list` about one tool."""
     return Result.ok([FORMS[detail](definition)], fields={"server": server.name})
 

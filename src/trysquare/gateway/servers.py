@@ -16,12 +16,11 @@ from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.healing import nearest
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway.catalogue import Catalogue, OfferKind
-from trysquare.gateway.fleet import Fleet
-from trysquare.gateway.large import LargeResults
-from trysquare.gateway.sending import Sender
+from trysquare.gateway.answers.large import LargeResults
+from trysquare.gateway.calls.sending import Sender
+from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind
+from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
-from trysquare.gateway.trust import Trust
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -40,18 +39,15 @@ Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 class Servers:
     """What the gateway's tools know and use: the configuration, the catalogue, and the servers that run."""
 
-    def __init__(
-        self, *, catalogue: Catalogue, fleet: Fleet, sender: Sender, results: LargeResults, trust: Trust
-    ) -> None:
+    def __init__(self, *, catalogue: Catalogue, fleet: Fleet, sender: Sender, results: LargeResults) -> None:
         self.catalogue, self.fleet, self.sender, self.results = catalogue, fleet, sender, results
         self.entries: Mapping[str, ServerEntry] = {}
         self.on_change: Callable[[str, Kind], None] = lambda server, kind: None
         """Hears what is shown otherwise than before, and of which server."""
-        self._trust = trust
-        self._trusted: dict[str, str] = {}
         self._asked_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._work: set[asyncio.Task[None]] = set()
+        self._is_open = True
 
     def use(self, entries: Mapping[str, ServerEntry]) -> None:
         """Go on with these servers. Those that are the same as before keep what is known of them."""
@@ -99,12 +95,6 @@ class Servers:
             found = self.catalogue.find(server.name, tool)
         return found
 
-    async def require_trust(self, server: ServerConfig) -> None:
-        """Refuse a server that is started or reached otherwise than when a person last agreed."""
-        if self._trusted.get(server.name) != server.launch_digest:
-            await run_in_thread(lambda: self._trust.check(server))
-            self._trusted[server.name] = server.launch_digest
-
     def warm(self, server: ServerConfig) -> None:
         """Start a server beside the call, and see whether its tools are still those that are known."""
         if server.name not in self._asked_at and server.name not in self._asking:
@@ -120,17 +110,23 @@ class Servers:
         """Take in that a server says it offers something else now."""
         entry = self.entries.get(name)
         if isinstance(entry, ServerConfig):
-            self._beside(self._ask_quietly(entry))
+            self._beside(self._quietly(name, self._ask_again(entry)))
+
+    def meet(self, name: str) -> None:
+        """Take in that a server was started or reached anew: it may be another version by now."""
+        entry = self.entries.get(name)
+        if isinstance(entry, ServerConfig) and name not in self._asking:
+            self._asked_at.pop(name, None)
+            self.warm(entry)
 
     def follow(self, server: ServerConfig, uri: str) -> None:
         """Have a server tell when one of its resources changes."""
-        self._beside(self._quietly(server.name, self._subscribe(server, uri)))
+        self._beside(self._quietly(server.name, self.fleet.subscribe(server.name, uri)))
 
     async def request(
         self, server: ServerConfig, method: str, params: JsonObject, context: CallContext | None = None, about: str = ""
     ) -> JsonObject:
         """Ask a server something that is no call of a tool."""
-        await self.require_trust(server)
         body = await self.fleet.request(server.name, method, params, context, about=about)
         return as_object(from_json(body))
 
@@ -143,8 +139,14 @@ class Servers:
             task.add_done_callback(lambda _: self._asking.pop(server.name, None))
         await asyncio.shield(task)
 
+    async def settled(self) -> None:
+        """Wait for everything that is being asked beside."""
+        while self._work:
+            await asyncio.wait(self._work)
+
     async def close(self) -> None:
         """Let go of what is being asked beside."""
+        self._is_open = False
         tasks = [*self._work, *self._asking.values()]
         for task in tasks:
             task.cancel()
@@ -155,7 +157,6 @@ class Servers:
         return asked is None or time.monotonic() - asked > ASK_AGAIN_SECONDS
 
     async def _ask(self, server: ServerConfig) -> None:
-        await self.require_trust(server)
         definitions = await self.fleet.definitions(server.name)
         self._asked_at[server.name] = time.monotonic()
         taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
@@ -166,9 +167,12 @@ class Servers:
         # Whoever asked for the tools need not wait for what stands beside them.
         self._beside(self._quietly(server.name, self._ask_offers(server.name)))
 
-    async def _subscribe(self, server: ServerConfig, uri: str) -> None:
-        await self.require_trust(server)
-        await self.fleet.subscribe(server.name, uri)
+    async def _ask_again(self, server: ServerConfig) -> None:
+        """Ask after whoever asks now: what they hear may be from before the change."""
+        if (task := self._asking.get(server.name)) is not None:
+            await asyncio.wait([task])
+        await self.ask(server)
+        self.on_change(server.name, "tools")
 
     async def _ask_offers(self, name: str) -> None:
         greeting = await self.fleet.greeting(name)
@@ -191,6 +195,9 @@ class Servers:
             logger.warning("%s cannot be asked what it offers: %s", name, error)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        if not self._is_open:
+            work.close()
+            return
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)

@@ -12,6 +12,9 @@ from trysquare.core.result import Result
 from trysquare.core.schema import Arguments, GivenArguments
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.gateway.answers.large import ReadOn
+from trysquare.gateway.answers.reading import read_result
 from trysquare.gateway.arguments import (
     GATEWAY_ARGUMENTS,
     READ_ARGUMENTS,
@@ -20,18 +23,15 @@ from trysquare.gateway.arguments import (
     ReadCall,
     ServerCall,
 )
+from trysquare.gateway.checking.wire_schema import wire_schema
 from trysquare.gateway.descriptions import gateway_description, server_description
 from trysquare.gateway.executing import execute, unknown_tool
 from trysquare.gateway.finding import Finder, servers_listing
 from trysquare.gateway.fronts import Front, gateway_front, server_front, upstream_front
-from trysquare.gateway.hidden_text import cleaned_text
-from trysquare.gateway.large import ReadOn
 from trysquare.gateway.listing import listing, tool_listing
 from trysquare.gateway.naming import GATEWAY, READ, space_of, upstream_name
-from trysquare.gateway.reading import read_result
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Servers, usable
-from trysquare.gateway.wire_schema import wire_schema
 
 ROOM = "gateway"
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})
@@ -135,8 +135,8 @@ async def _do(
         found = await servers.find(server, call.tool_name)
         if found is None:
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
-        return tool_listing(server, found, call.detail or "schemas", front)
-    return listing(server, await servers.definitions(server), call.detail or "signatures", front)
+        return tool_listing(server, found, call.detail or "schemas")
+    return listing(server, await servers.definitions(server), call.detail or "signatures")
 
 
 async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:
@@ -183,6 +183,7 @@ async def _read(servers: Servers, call: ReadCall, context: CallContext, read_cal
         grep=call.grep,
         offset=call.offset,
         length=call.length,
+        unit=call.unit,
         context=context,
         read_call=read_call,
     )

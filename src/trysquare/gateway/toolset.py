@@ -10,18 +10,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from trysquare.core.errors import ToolError
 from trysquare.core.resource import Resource
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset
-from trysquare.gateway.catalogue import Catalogue
+from trysquare.gateway.answers.large import LargeResults
+from trysquare.gateway.calls.ledger import Ledger
+from trysquare.gateway.calls.sending import Sender
 from trysquare.gateway.config import GatewayConfig, read_config
+from trysquare.gateway.definitions.catalogue import LOOK_SECONDS, Catalogue
 from trysquare.gateway.finding import Finder, Offered
-from trysquare.gateway.fleet import open_fleet
-from trysquare.gateway.large import LargeResults
-from trysquare.gateway.ledger import Ledger
+from trysquare.gateway.fleet.fleet import open_fleet
 from trysquare.gateway.naming import SEPARATOR, space_of
-from trysquare.gateway.sending import Sender
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Kind, Servers
 from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool
@@ -29,8 +30,8 @@ from trysquare.gateway.trust import Trust
 from trysquare.gateway.upstream_resources import UpstreamOffers
 from trysquare.gateway.watching import config_changes
 from trysquare.store.command_pins import CommandPins
-from trysquare.store.ledger import CallLedger
 from trysquare.store.lazy import Transactions
+from trysquare.store.ledger import CallLedger
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -41,9 +42,9 @@ class GatewayToolset(ChangingToolset):
     """The tools of all servers. What a call finds out about a server changes no description that a client has seen."""
 
     def __init__(self, servers: Servers) -> None:
-        super().__init__()
-        self.servers = servers
         self._offers = UpstreamOffers(servers)
+        super().__init__(templates=[self._offers.kept_results()])
+        self.servers = servers
         self._finder = Finder(lambda: self._offered)
         self._offered: dict[str, Offered] = {}
         self._told: dict[str, tuple[str, ...]] = {}
@@ -61,13 +62,14 @@ class GatewayToolset(ChangingToolset):
         self.rebuild_resources()
 
     def hear(self, server: str, change: str) -> None:
-        """What a server tells of itself: that a list of it is another one, or the address of a resource that changed."""
-        if change not in ("tools", "prompts", "resources"):
+        """What a server tells of itself: which list of it is another one, or which resource changed."""
+        if change == "connected":
+            self.servers.meet(server)
+        elif change in ("tools", "prompts", "resources"):
+            self._announced |= {server} if change == "tools" else set()
+            self.servers.hear(server)
+        else:
             self.notify(change)
-            return
-        if change == "tools":
-            self._announced.add(server)
-        self.servers.hear(server)
 
     def take_over(self, server: str, kind: Kind) -> None:
         """Show what is known now of a server."""
@@ -100,8 +102,16 @@ class GatewayToolset(ChangingToolset):
         servers = self._usable()
         found = first_of((one.uri, one) for server in servers for one in self._offers.resources(server))
         forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
-        if found or forms or self.resources() or self.templates():
-            self.replace(resources=found.values(), templates=forms.values())
+        if found or forms or self.resources() or len(self.templates()) > 1:
+            self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
+
+    def known(self) -> list[tuple[Definition, ...] | None]:
+        """The tools of every server, as far as they are known now."""
+        return [self.servers.catalogue.definitions(name) for name in list(self.servers.entries)]
+
+    async def settled(self) -> None:
+        """Wait until the servers that are being asked have told what they offer, or cannot."""
+        await self.servers.settled()
 
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""
@@ -188,7 +198,8 @@ async def gateway_toolset(
             toolset.hear(server, change)
 
     async with AsyncExitStack() as stack:
-        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear))
+        trust = Trust(CommandPins(state))
+        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear, admit=trust.check))
         ledger = Ledger(CallLedger(folder / "ledger.db"))
         stack.push_async_callback(ledger.close)
         results = LargeResults(folder / "results")
@@ -198,7 +209,6 @@ async def gateway_toolset(
             fleet=fleet,
             sender=Sender(fleet, ledger),
             results=results,
-            trust=Trust(CommandPins(state)),
         )
         stack.push_async_callback(servers.close)
         toolset = GatewayToolset(servers)
@@ -209,6 +219,7 @@ async def gateway_toolset(
             servers.discover()
         if watch:
             stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
+            stack.push_async_callback(_ended, asyncio.create_task(_look_around(toolset)))
         yield toolset
 
 
@@ -222,6 +233,22 @@ async def _follow(toolset: GatewayToolset, config: GatewayConfig) -> None:
         await toolset.servers.fleet.replace(usable_servers(changed))
         toolset.use(changed.servers)
         logger.info("the configuration was read again; it names %s servers", len(changed.servers))
+
+
+async def _look_around(toolset: GatewayToolset) -> None:
+    """Take up what another process finds out or a person approves elsewhere."""
+    known = toolset.known()
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            now = await run_in_thread(toolset.known)
+        except ToolError as error:
+            # Whoever calls meanwhile is told the same; once it is mended, the next look finds out.
+            logger.warning("what is known of the servers cannot be read: %s", error)
+            continue
+        if now != known:
+            known = now
+            toolset.rebuild_tools()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -9,7 +9,7 @@ from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.prompt import PromptMessage
 from trysquare.core.types import JsonObject
-from trysquare.gateway.hidden_text import cleaned_text
+from trysquare.gateway.answers.hidden_text import cleaned_text
 
 
 def contents_of(answer: JsonObject) -> Sequence[ResourceContents]:

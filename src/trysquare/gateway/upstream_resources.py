@@ -12,7 +12,9 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError
 from trysquare.core.prompt import Complete, Prompt, PromptArgument, PromptMessage
 from trysquare.core.resource import Read, Resource, ResourceTemplate
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.setting_aside import RESOURCE, resource_contents
 from trysquare.gateway.naming import space_of, upstream_name
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
@@ -61,6 +63,21 @@ class UpstreamOffers:
             mime_type=optional_text(entry, "mimeType"),
             size=size if isinstance(size, int) else None,
             follow=partial(self._servers.follow, server, uri),
+        )
+
+    def kept_results(self) -> ResourceTemplate:
+        """Large results, for clients that read resources: each belongs to whoever called."""
+
+        async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
+            results, owner = self._servers.results, context.principal.subject
+            return [await run_in_thread(lambda: resource_contents(results, values["handle"], principal=owner))]
+
+        return ResourceTemplate(
+            uri_template=f"{RESOURCE}{{handle}}",
+            name="gateway-result",
+            title="A large result of a server",
+            description="The whole of a result that a server behind the gateway gave and that was too large to pass on",
+            read=read,
         )
 
     def by_form(self, uri: str, servers: Sequence[ServerConfig]) -> Resource | None:

@@ -53,7 +53,11 @@ class Child:
         """How it ended, as the shell counts (a signal is negative), or None while it runs."""
         if self._process.returncode is not None:
             return self._process.returncode
-        told = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        try:
+            told = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            # Somebody else has collected it, and the way it ended with it.
+            return self._process.poll()
         if told is None:
             return None
         return told.si_status if told.si_code == os.CLD_EXITED else -told.si_status

@@ -58,10 +58,13 @@ class Nursery:
             self._guardian = None
 
     def _need_guardian(self) -> None:
-        if self._guardian is None or self._guardian.poll() is not None:
-            self._guardian = _start_guardian(self._token)
-            for child in self.children:
-                self._tell(f"+{child.pid} {child.started}\n")
+        if self._guardian is not None and self._guardian.poll() is None:
+            return
+        if self._guardian is not None and self._guardian.stdin is not None:
+            self._guardian.stdin.close()
+        self._guardian = _start_guardian(self._token)
+        for child in self.children:
+            self._tell(f"+{child.pid} {child.started}\n")
 
     def _tell(self, line: str) -> None:
         assert self._guardian is not None
@@ -89,8 +92,8 @@ def _start_guardian(token: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        # Without our variables, lest a guardian of ours is ended as somebody else's stray.
-        env={},
+        # Without a token, lest it is ended as a stray by the guardian of whoever started us.
+        env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
         cwd="/",
         start_new_session=True,
     )

@@ -10,6 +10,7 @@ from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
+from trysquare.serve.http_calls import HttpCalls
 
 _SESSION = b"mcp-session-id"
 
@@ -20,8 +21,9 @@ class MessagesChecked:
     The SDK keeps the open requests of a session by id: of two with the same one, only one would be answered.
     """
 
-    def __init__(self, app: ASGIApp, max_body: int) -> None:
+    def __init__(self, app: ASGIApp, max_body: int, calls: HttpCalls | None = None) -> None:
         self._app = app
+        self._calls = calls
         self._max_body = max_body
         self._open: set[tuple[bytes, str]] = set()
 
@@ -37,9 +39,23 @@ class MessagesChecked:
         try:
             message = decode_frame(b"".join(event.get("body", b"") for event in events))
             with self._opened(scope, message):
-                await self._app(scope, replayed, send)
+                await self._pass_on(scope, message, receive, replayed, send)
         except FrameError as error:
             await _refuse(send, encode_frame(error.answer))
+
+    async def _pass_on(
+        self, scope: Scope, message: JSONRPCMessage, receive: Receive, replayed: Receive, send: Send
+    ) -> None:
+        if self._calls is None:
+            await self._app(scope, replayed, send)
+            return
+        session = self._calls.session_of(scope)
+        if session is not None and session.hear(message):
+            await _accept(send)
+        elif (call := self._calls.taken(scope, message, session)) is not None:
+            await self._calls.answer(call, scope, receive, send)
+        else:
+            await self._app(scope, replayed, send)
 
     @contextmanager
     def _opened(self, scope: Scope, message: JSONRPCMessage) -> Generator[None]:
@@ -83,6 +99,11 @@ def _replayed(events: list[Message], receive: Receive) -> Receive:
         return await receive() if event is None else event
 
     return replay
+
+
+async def _accept(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _refuse(send: Send, answer: bytes) -> None:

@@ -24,6 +24,9 @@ from pydantic_core import PydanticSerializationError, to_json
 from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import is_encodable, replaced
 
+RAW: Final = "trysquare.raw"
+"""The one name in a result that stands for the whole of it: its value is the JSON to send, as bytes on one line."""
+
 
 class FrameError(Exception):
     """A line that is no message, with the answer to it."""
@@ -50,7 +53,19 @@ def decode_frame(line: bytes) -> JSONRPCMessage:
 
 def encode_frame(message: JSONRPCMessage) -> bytes:
     """A message as one line of JSON."""
-    frame = _as_object(message)
+    if isinstance(message, JSONRPCResponse):
+        return encode_result(message.id, message.result)
+    return _encoded(_as_object(message))
+
+
+def encode_result(request_id: str | int, result: JsonObject) -> bytes:
+    """The answer to a request as one line of JSON."""
+    if isinstance(raw := result.get(RAW), bytes):
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (to_json(request_id), raw)
+    return _encoded({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def _encoded(frame: JsonObject) -> bytes:
     try:
         return to_json(frame, inf_nan_mode="null", fallback=str) + b"\n"
     except (PydanticSerializationError, UnicodeError):
@@ -107,10 +122,8 @@ def _told(error: ValidationError) -> str:
     return f"The message is no valid JSON-RPC 2.0: look at {', '.join(f'`{field}`' for field in fields)}."
 
 
-def _as_object(message: JSONRPCMessage) -> JsonObject:
+def _as_object(message: JSONRPCError | JSONRPCNotification | JSONRPCRequest) -> JsonObject:
     match message:
-        case JSONRPCResponse():
-            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
         case JSONRPCError():
             error = message.error.model_dump(mode="json", exclude_none=True)
             return {"jsonrpc": "2.0", "id": message.id, "error": error}

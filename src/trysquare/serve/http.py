@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
-import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -17,6 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.core.errors import ConfigurationError
@@ -24,9 +25,9 @@ from trysquare.core.toolset import Toolset
 from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
 from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
+from trysquare.serve.http_calls import HttpCalls
 from trysquare.serve.oauth import (
     OAuthOptions,
-    OAuthTokens,
     is_loopback,
     metadata_path,
     metadata_url,
@@ -89,13 +90,14 @@ async def serve_http(
         actual = replace(known, port=listening.getsockname()[1])
         server = build_server(toolset, options)
         app = _application(server, options or ServeOptions(), actual)
-        config = uvicorn.Config(
+        config = Config(
             app,
             log_config=None,
             access_log=False,
             lifespan="on",
             ws="none",
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(known.grace)),
         )
         await _GracefulServer(config, server, lambda: started and started(address_of(actual))).serve([listening])
@@ -108,10 +110,10 @@ def address_of(http: HttpOptions) -> str:
     return f"http://{shown}:{http.port}{http.path}"
 
 
-class _GracefulServer(uvicorn.Server):
+class _GracefulServer(Server):
     """Ends the streams of listeners first, since they would hold the server until its patience ends."""
 
-    def __init__(self, config: uvicorn.Config, server: TrysquareServer, started: Callable[[], object]) -> None:
+    def __init__(self, config: Config, server: TrysquareServer, started: Callable[[], object]) -> None:
         super().__init__(config)
         self._mcp_server = server
         self._tell_started = started
@@ -124,6 +126,19 @@ class _GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._mcp_server.close_streams()
         await super().shutdown(sockets)
+
+
+class _Straight:
+    """The application with a straight way to the one path that nearly every request is for, past the router."""
+
+    def __init__(self, app: ASGIApp, path: str, endpoint: ASGIApp) -> None:
+        self._app = app
+        self._path = path
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_there = scope["type"] == "http" and scope["path"] == self._path
+        await (self._endpoint if is_there else self._app)(scope, receive, send)
 
 
 class _ProfileChosen:
@@ -160,7 +175,9 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=http.max_body,
     )
-    checked = MessagesChecked(StreamableHTTPASGIApp(manager), http.max_body)
+    checked = MessagesChecked(
+        StreamableHTTPASGIApp(manager), http.max_body, HttpCalls(server, stateless=http.stateless)
+    )
     endpoint: ASGIApp = _ProfileChosen(checked, options)
     routes = [Route(HEALTH_PATH, endpoint=_health_of(options), methods=["GET"])]
     if http.oauth is not None:
@@ -172,7 +189,8 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         endpoint = _authenticated(endpoint, http)
     # Starlette takes an instance for an ASGI application; a function it would call with a request.
     routes.append(Route(http.path, endpoint=endpoint))
-    return Starlette(routes=routes, middleware=_middleware(http), lifespan=lambda _: manager.run())
+    straight = Middleware(_Straight, path=http.path, endpoint=endpoint)
+    return Starlette(routes=routes, middleware=[*_middleware(http), straight], lifespan=lambda _: manager.run())
 
 
 def _middleware(http: HttpOptions) -> list[Middleware]:
@@ -203,6 +221,9 @@ def _authenticated(app: ASGIApp, http: HttpOptions) -> Authenticated:
     verifiers = [] if http.verifier is None else [http.verifier]
     if http.oauth is None:
         return Authenticated(app, AnyOf(verifiers))
+    # Imported here, since the libraries that check signatures take more memory than all of this room.
+    from trysquare.serve.oauth_tokens import OAuthTokens
+
     resource = _resource_of(http, http.oauth)
     verifiers.append(OAuthTokens(http.oauth, resource))
     return Authenticated(app, AnyOf(verifiers), metadata_url=metadata_url(resource))

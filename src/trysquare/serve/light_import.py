@@ -1,8 +1,9 @@
 """Importing the SDK lightly: what a server needs of it, and the rest when somebody asks.
 
-The SDK's packages import its client and its friendly server as soon as any part of them is imported, and pydantic
-compiles hundreds of models of which a server uses a few. Both wait here until they are needed, which saves a fifth of a
-cold start. Nothing is left out: `from mcp import Client` in a user's module works as ever, and costs what it costs.
+The SDK's packages import its client and its friendly server as soon as any part of them is imported, uvicorn its
+command line and its reloader, and pydantic compiles hundreds of models of which a server uses a few. All of it waits
+here until it is needed, which saves a fifth of a cold start. Nothing is left out: `from mcp import Client` in a user's
+module works as ever, and costs what it costs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-_LATE_PACKAGES = ("mcp", "mcp.server")
+_LATE_PACKAGES = ("mcp", "mcp.server", "uvicorn")
 
 
 @contextmanager

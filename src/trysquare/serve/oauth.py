@@ -1,43 +1,16 @@
-"""OAuth 2.1 resource server: access tokens that an authorization server signed for this server.
+"""OAuth 2.1 for a resource server: whose tokens are taken, and what a client is told about it.
 
-Nothing is fetched when the server starts: keys come from a file or an address when the first token arrives.
+The tokens themselves are checked in `serve/oauth_tokens.py`, which is imported only where there are any.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-import json
-import logging
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-import jwt
-
-from trysquare.core.context import Principal
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.serve.auth import InsufficientScope, TokensUnavailable
-
-logger = logging.getLogger("trysquare.oauth")
-
-ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures with a public key only: with a shared secret, who can check a token could also make one."""
-ROOM_SCOPE: Final = "room:"
-"""`room:bots` limits a token to a room; a token without such a scope may use all."""
-_LEEWAY = 30.0
-_FETCH_TIMEOUT = 5.0
-_LARGEST_DOCUMENT = 1024 * 1024
-_UNREADABLE = (OSError, ValueError, jwt.PyJWTError, ConfigurationError)
-"""What can go wrong with a document that others write."""
-_METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,97 +28,11 @@ class OAuthOptions:
     def __post_init__(self) -> None:
         for name, address in (("issuer", self.issuer), ("jwks", self.jwks)):
             if address is not None and "://" in address:
-                _require_safe(f"oauth.{name}", address)
+                require_safe(f"oauth.{name}", address)
         if "://" not in self.issuer:
             raise ConfigurationError(
                 f"`{self.issuer}` is no address.", where="oauth.issuer", hint="It looks like https://login.example.com."
             )
-
-
-class OAuthTokens:
-    """Checks access tokens that are JWTs: signature, issuer, audience, time, scopes."""
-
-    def __init__(self, options: OAuthOptions, resource: str, *, keys: KeySet | None = None) -> None:
-        self._options = options
-        self._resource = resource
-        self._keys = keys or KeySet(lambda: _load_keys(options))
-
-    async def verify(self, token: str) -> Principal | None:
-        try:
-            header = jwt.get_unverified_header(token)
-            key = await self._keys.find(header.get("kid")) if header.get("alg") in ALGORITHMS else None
-            if key is None:
-                return None
-            return self._principal(self._claims(token, key, str(header["alg"])))
-        except jwt.PyJWTError as error:
-            logger.info("access token refused: %s", type(error).__name__)
-            return None
-
-    def _claims(self, token: str, key: jwt.PyJWK, algorithm: str) -> JsonObject:
-        return jwt.decode(
-            token,
-            key,
-            algorithms=[algorithm],
-            audience=[self._resource, self._resource.rstrip("/")],
-            issuer=self._options.issuer,
-            leeway=_LEEWAY,
-            options={"require": ["exp", "iss", "aud", "sub"]},
-        )
-
-    def _principal(self, claims: JsonObject) -> Principal:
-        scopes = _scopes(claims)
-        missing = [scope for scope in self._options.scopes if scope not in scopes]
-        if missing:
-            raise InsufficientScope(self._options.scopes)
-        rooms = frozenset(scope.removeprefix(ROOM_SCOPE) for scope in scopes if scope.startswith(ROOM_SCOPE))
-        return Principal(subject=str(claims["sub"]), scopes=rooms or None)
-
-
-class KeySet:
-    """The issuer's public keys, fetched when one is needed and at most so often."""
-
-    def __init__(
-        self,
-        load: Callable[[], Mapping[str, Any]],
-        *,
-        lifetime: float = 600.0,
-        cooldown: float = 30.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._load = load
-        self._lifetime = lifetime
-        self._cooldown = cooldown
-        self._clock = clock
-        self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._loaded_at: float | None = None
-        self._tried_at: float | None = None
-        self._loading = asyncio.Lock()
-
-    async def find(self, key_id: str | None) -> jwt.PyJWK | None:
-        """The key of that id. An unknown id may mean new keys, so they are fetched again, but not for every token."""
-        if key_id not in self._keys or self._is_older(self._loaded_at, self._lifetime):
-            async with self._loading:
-                if key_id not in self._keys or self._is_older(self._loaded_at, self._lifetime):
-                    await self._refresh()
-        return self._keys.get(key_id)
-
-    async def _refresh(self) -> None:
-        if not self._is_older(self._tried_at, self._cooldown):
-            if self._loaded_at is None:
-                raise TokensUnavailable("the issuer's keys could not be fetched a moment ago")
-            return
-        self._tried_at = self._clock()
-        try:
-            document = await run_in_thread(self._load)
-            self._keys = _public_keys(document)
-            self._loaded_at = self._clock()
-        except _UNREADABLE as error:
-            logger.warning("the issuer's keys cannot be read: %s", error)
-            if self._loaded_at is None:
-                raise TokensUnavailable(str(error)) from None
-
-    def _is_older(self, moment: float | None, seconds: float) -> bool:
-        return moment is None or self._clock() - moment >= seconds
 
 
 def protected_resource_metadata(options: OAuthOptions, resource: str, name: str) -> JsonObject:
@@ -170,74 +57,7 @@ def metadata_url(resource: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{metadata_path(resource)}"
 
 
-def _scopes(claims: JsonObject) -> frozenset[str]:
-    given: Any = claims.get("scope", claims.get("scp", ()))
-    words = given.split() if isinstance(given, str) else cast(list[Any], given or [])
-    return frozenset(str(word) for word in words)
-
-
-def _public_keys(document: Mapping[str, Any]) -> dict[str | None, jwt.PyJWK]:
-    keys = jwt.PyJWKSet.from_dict(dict(document)).keys
-    found: dict[str | None, jwt.PyJWK] = {key.key_id: key for key in keys}
-    if len(keys) == 1:
-        # A token may leave out the id where there is only one key to choose from.
-        found.setdefault(None, keys[0])
-    return found
-
-
-def _load_keys(options: OAuthOptions) -> Mapping[str, Any]:
-    if options.jwks is None:
-        address = _metadata_of(options.issuer).get("jwks_uri")
-        if not isinstance(address, str):
-            raise ValueError("the issuer's metadata name no jwks_uri")
-        _require_safe("jwks_uri", address)
-        return _fetch(address)
-    if "://" in options.jwks:
-        return _fetch(options.jwks)
-    return _as_object(Path(options.jwks).read_bytes())
-
-
-def _metadata_of(issuer: str) -> Mapping[str, Any]:
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    # The first form is RFC 8414's, with the issuer's path behind; the last is OpenID's, with it in front.
-    addresses = [f"{origin}{known}{path}" for known in _METADATA_PATHS]
-    addresses.append(f"{origin}{path}{_METADATA_PATHS[1]}")
-    problem: Exception | None = None
-    for address in dict.fromkeys(addresses):
-        try:
-            metadata = _fetch(address)
-        except _UNREADABLE as error:
-            problem = error
-            continue
-        if metadata.get("issuer") == issuer:
-            return metadata
-        problem = ValueError(f"{address} speaks of another issuer")
-    raise ValueError(f"no metadata of {issuer}: {problem}")
-
-
-def _fetch(address: str) -> Mapping[str, Any]:
-    request = urllib.request.Request(address, headers={"Accept": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=_FETCH_TIMEOUT) as response:
-            _require_safe("redirect", response.geturl())
-            return _as_object(response.read(_LARGEST_DOCUMENT + 1))
-    except urllib.error.HTTPError as error:
-        # This error is the response as well, and holds its connection.
-        error.close()
-        raise OSError(f"{address} answers {error.code}") from None
-
-
-def _as_object(data: bytes) -> Mapping[str, Any]:
-    if len(data) > _LARGEST_DOCUMENT:
-        raise ValueError("the document is larger than a megabyte")
-    document = json.loads(data)
-    if not isinstance(document, dict):
-        raise ValueError("the document is no JSON object")
-    return cast(JsonObject, document)
-
-
-def _require_safe(where: str, address: str) -> None:
+def require_safe(where: str, address: str) -> None:
     """Keys decide who gets in: they come over TLS, or from this machine."""
     parts = urlsplit(address)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):

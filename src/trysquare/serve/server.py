@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from trysquare.core.call import contained
 from trysquare.core.errors import ToolError
@@ -19,13 +20,16 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
 from trysquare.serve.eras import Request, connection_of, is_modern
+from trysquare.serve.http_sessions import owner_of
 from trysquare.serve.kept_lists import KeptLists
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
 from trysquare.serve.protocol_errors import protocol_error
 from trysquare.serve.resource_requests import ResourceRequests
+from trysquare.serve.sealed_states import SealedStates
 from trysquare.serve.skill_requests import EXTENSION, SKILLS_GET, SKILLS_LIST, GetSkillParams, SkillRequests
 from trysquare.serve.switchboard import Switchboard
+from trysquare.serve.tool_calls import ToolCalls
 from trysquare.serve.tool_requests import ToolRequests
 
 __all__ = ["ServeOptions", "TrysquareServer", "build_server"]
@@ -38,7 +42,9 @@ Handler: TypeAlias = Callable[[Request, Any], Awaitable[JsonObject]]
 class TrysquareServer(Server[Switchboard]):
     """The SDK's server, which tells clients of the handshake era that lists may change."""
 
-    def __init__(self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf) -> None:
+    def __init__(
+        self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf, calls: ToolCalls
+    ) -> None:
         super().__init__(
             options.name,
             version=options.version,
@@ -48,6 +54,7 @@ class TrysquareServer(Server[Switchboard]):
             get_tool_input_schema=get_tool_input_schema,
             cache_hints=_cache_hints(options),
         )
+        self.calls = calls
         self._toolset = toolset
         self._running: set[Switchboard] = set()
 
@@ -55,6 +62,20 @@ class TrysquareServer(Server[Switchboard]):
         """End the streams of all that listen, because the server is about to end."""
         for switchboard in self._running:
             switchboard.close()
+
+    @property
+    def switchboard(self) -> Switchboard | None:
+        """What is known of the clients while the server runs over HTTP, where all of them share one."""
+        return next(iter(self._running), None)
+
+    async def answer_call(self, ctx: Request) -> JsonObject:
+        """The result of a plain `tools/call`, through every middleware but without the SDK's own checks."""
+        call: CallNext = self.calls.answer
+        for middleware in reversed(self.middleware):
+            if middleware is not self.calls:
+                call = partial(_through, middleware, call)
+        answer: Any = await call(ctx)
+        return answer
 
     @asynccontextmanager
     async def _connect(self, _: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
@@ -77,17 +98,22 @@ class TrysquareServer(Server[Switchboard]):
         )
 
 
+def _through(middleware: ServerMiddleware[Switchboard], call_next: CallNext, ctx: Request) -> Awaitable[HandlerResult]:
+    return middleware(ctx, call_next)
+
+
 def build_server(toolset: Toolset, options: ServeOptions | None = None) -> TrysquareServer:
     """Make a server of a toolset. It serves any number of connections, of both eras, on any transport."""
     known = options or ServeOptions()
     tools = ToolRequests(toolset, known)
 
-    server = TrysquareServer(toolset, known, tools.schema_of)
+    server = TrysquareServer(toolset, known, tools.schema_of, ToolCalls(tools, known))
     _register(server, toolset, known, tools)
     if not known.telemetry:
         server.middleware.clear()
-    server.middleware.append(RequestStateBoundary(_state_security(known), default_audience=known.name))
+    server.middleware.append(SealedStates(known))
     server.middleware.append(KeptLists(known))
+    server.middleware.append(server.calls)
     return server
 
 
@@ -139,7 +165,8 @@ async def _set_log_level(request: Request, params: types.SetLevelRequestParams) 
 
 
 async def _initialized(request: Request, params: types.NotificationParams) -> None:
-    request.lifespan_context.add_session(connection_of(request))
+    owner = None if request.request is None else owner_of(request.request.scope)
+    request.lifespan_context.add_session(connection_of(request), owner)
 
 
 def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
@@ -153,9 +180,3 @@ def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
         "resources/templates/list": shared,
         "resources/read": CacheHint(ttl_ms=0, scope="private"),
     }
-
-
-def _state_security(options: ServeOptions) -> RequestStateSecurity:
-    if options.state_keys:
-        return RequestStateSecurity(keys=options.state_keys, ttl=options.state_ttl)
-    return RequestStateSecurity.ephemeral(ttl=options.state_ttl)

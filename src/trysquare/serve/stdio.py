@@ -28,6 +28,7 @@ async def serve_descriptors(
 ) -> None:
     """Serve one client over two descriptors: pipes, sockets, a terminal or files."""
     server = build_server(toolset, options)
+    server.calls.carries_raw = True
     streams = StdioStreams(read_from, write_to, grace=grace)
     streams.start()
     try:

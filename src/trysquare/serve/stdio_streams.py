@@ -124,7 +124,7 @@ class StdioStreams:
 
     def _hear(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk) if chunk else self._lines.finish():
-            self._take(line)
+            self._take(None if line is None else bytes(line))
         if not chunk:
             self._end_input()
         elif self._outlet.waiting_bytes > _PAUSE_ABOVE and not self._paused:

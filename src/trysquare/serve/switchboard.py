@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import (
@@ -19,6 +20,7 @@ from mcp.shared.subscriptions import (
 )
 
 from trysquare.core.toolset import Change, Toolset
+from trysquare.serve.http_sessions import HttpSession
 
 SUBSCRIBED: Final = "trysquare.subscribed"
 """Where a connection keeps the addresses that it subscribed to."""
@@ -41,6 +43,8 @@ class Switchboard:
         """Grows with every change: what was made of an older toolset must not be shown again."""
         self.kept: dict[Hashable, tuple[int, dict[str, Any]]] = {}
         """Answers to list requests, each with the generation that it was made in."""
+        self.http_sessions: dict[str, HttpSession] = {}
+        """Sessions over HTTP by the id that their clients name."""
         self._sessions: dict[int, Connection] = {}
 
     @asynccontextmanager
@@ -76,10 +80,17 @@ class Switchboard:
                 self.close()
                 tasks.cancel_scope.cancel()
 
-    def add_session(self, connection: Connection) -> None:
+    def add_session(self, connection: Connection, owner: AuthorizationContext | None = None) -> None:
         """Remember a session of the handshake era until its connection ends."""
         self._sessions[id(connection)] = connection
         connection.exit_stack.callback(self._sessions.pop, id(connection), None)
+        if connection.session_id is not None:
+            self._add_http_session(HttpSession(connection, connection.session_id, owner))
+
+    def _add_http_session(self, session: HttpSession) -> None:
+        self.http_sessions[session.id] = session
+        session.connection.exit_stack.callback(session.end)
+        session.connection.exit_stack.callback(self.http_sessions.pop, session.id, None)
 
     def close(self) -> None:
         """End the listen streams in order: each client gets the answer that says so."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import functools
+from typing import Final
 
 import mcp_types as types
+from pydantic_core import from_json
 
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
 from trysquare.core.call import call_tool, direct_calls, found_tool
 from trysquare.core.context import Principal
-from trysquare.core.errors import InputRequired
+from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.result import Result
+from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
@@ -22,8 +25,11 @@ from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.protocol_errors import missing_capability
 from trysquare.wire.questions import request_to_wire
+from trysquare.wire.relayed import relayed_to_wire
 from trysquare.wire.results import result_to_wire
 from trysquare.wire.tools import tool_to_wire
+
+_LONG: Final = 1024 * 1024
 
 
 class ToolRequests:
@@ -43,10 +49,16 @@ class ToolRequests:
 
     async def call(self, request: Request, params: types.CallToolRequestParams) -> JsonObject:
         """`tools/call`. An unknown name is an error of the protocol, whose text names the nearest tools."""
-        return await self.answer(request, params.name, params.arguments)
+        answer = await self.answer(request, params.name, params.arguments, {})
+        return from_json(answer) if isinstance(answer, bytes) else answer
 
-    async def answer(self, request: Request, name: str, arguments: Mapping[str, Any] | None) -> JsonObject:
-        """Call a tool and tell what came of it: its result, or the questions that a person has to answer."""
+    async def answer(
+        self, request: Request, name: str, arguments: JsonObject | None, label: JsonObject
+    ) -> JsonObject | bytes:
+        """Call a tool and tell what came of it: its result, or the questions that a person has to answer.
+
+        What another server answered comes as the bytes of a JSON object, with the label in its `_meta`.
+        """
         context = call_context(request, self._options, self._direct)
         found_tool(self._toolset, name, context.principal)
         try:
@@ -56,7 +68,9 @@ class ToolRequests:
         # The new era has an error of its own for this, by which a client can learn to declare more.
         if is_modern(request) and (missing := missing_capability(result)):
             raise missing
-        return result_to_wire(result)
+        if result.relayed is None:
+            return result_to_wire(result)
+        return await _relayed(result.relayed.body, {**result.meta, **label}, modern=is_modern(request))
 
     def schema_of(self, name: str) -> JsonObject | None:
         """The schema of a tool by its name, for checks that must not list all tools."""
@@ -74,6 +88,15 @@ def questions_to_wire(caller: object, needed: InputRequired) -> JsonObject:
     requests = {key: request_to_wire(question) for key, question in needed.questions.items()}
     state = caller.answers.state_for(needed.questions)
     return {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+
+
+async def _relayed(body: bytes, label: JsonObject, *, modern: bool) -> JsonObject | bytes:
+    work = functools.partial(relayed_to_wire, body, label, modern=modern)
+    try:
+        # A long one is looked through in a thread, so that the calls of others go on meanwhile.
+        return await run_in_thread(work) if len(body) > _LONG else work()
+    except ToolError as error:
+        return result_to_wire(Result.from_error(error))
 
 
 def _name(tool: Tool) -> str:

@@ -15,8 +15,8 @@ CONFIG_VARIABLE = "TRYSQUARE_CONFIG"
 PREFIX_VARIABLE = "MCP_TOOL_PREFIX"
 EXAMPLES_VARIABLE = "MCP_INCLUDE_EXAMPLE_TOOLS"
 
-NO_SETTINGS = frozenset({CONFIG_VARIABLE, "TRYSQUARE_TRACEBACK", "TRYSQUARE_FULL"})
-"""Variables of ours that are no settings: which file to read, tracebacks, the size of the tests."""
+NO_SETTINGS = frozenset({CONFIG_VARIABLE, "TRYSQUARE_TRACEBACK", "TRYSQUARE_FULL", "TRYSQUARE_STARTED_BY"})
+"""Variables of ours that are no settings: which file to read, tracebacks, the size of the tests, who started us."""
 
 EMPTY_IS_A_VALUE = frozenset({"prefix"})
 """Elsewhere an empty variable counts as unset, as a container's configuration often leaves it."""

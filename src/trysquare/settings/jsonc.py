@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trysquare.core.types import JsonObject
-from trysquare.settings.jsonc_tree import Member, Node, end_of_trivia, find, read_tree
+from trysquare.settings.jsonc_tree import Item, Member, Node, end_of_trivia, find, read_tree
 from trysquare.settings.text_edits import Edit, TextError, apply_edits, indent_at, line_break
 
 
@@ -55,10 +55,37 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
         text = apply_edits(text, _removal(text, members, places[-1]))
 
 
-def _removal(text: str, members: tuple[Member, ...], place: int) -> list[Edit]:
+def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
+    """The text with one more value at the end of the array at a path."""
+    root, node = _array_at(text, path)
+    unit, one_line = _unit(text, root), "\n" not in text[node.start : node.end] and bool(node.items)
+    first = node.items[0].node.start if node.items else node.start
+    base = indent_at(text, first) if node.items else indent_at(text, node.start) + unit
+    item = _render(value, text, unit, base, one_line)
+    if not node.items:
+        return _into_empty(text, node, item, base, one_line=False)
+    return _with_last(text, node, node.items[-1], item, " " if one_line else line_break(text) + base)
+
+
+def remove_item(text: str, path: Sequence[str], place: int) -> str:
+    """The text without one value of the array at a path."""
+    _, node = _array_at(text, path)
+    return apply_edits(text, _removal(text, node.items or (), place))
+
+
+def _array_at(text: str, path: Sequence[str]) -> tuple[Node, Node]:
+    root = node = read_tree(text)
+    for name in path:
+        node = None if node is None else find(node, name)
+    if root is None or node is None or node.items is None:
+        raise TextError(text, 0 if node is None else node.start, "a list was expected here")
+    return root, node
+
+
+def _removal(text: str, members: Sequence[Member | Item], place: int) -> list[Edit]:
     """The member, the white space before it, and the one comma that it needed."""
     member = members[place]
-    start = _before_white_space(text, member.start)
+    start = _before_white_space(text, member.start if isinstance(member, Member) else member.node.start)
     edits = [Edit(start=start, end=member.node.end)]
     comma = member.comma
     if comma is None and place > 0:
@@ -96,9 +123,12 @@ def _with_member(text: str, root: Node, node: Node, name: str, value: Any) -> st
     member = f"{json.dumps(name, ensure_ascii=False)}: {_render(value, text, unit, base, one_line)}"
     if not node.members:
         return _into_empty(text, node, member, base, one_line)
-    last = node.members[-1]
+    return _with_last(text, node, node.members[-1], member, " " if one_line else line_break(text) + base)
+
+
+def _with_last(text: str, node: Node, last: Member | Item, member: str, gap: str) -> str:
+    """The text with a member after the one that was the last, trailing comma or not."""
     place = end_of_trivia(text, last.node.end if last.comma is None else last.comma + 1, node.end - 1)
-    gap = " " if one_line else line_break(text) + base
     if last.comma is not None:
         return apply_edits(text, [Edit(start=place, end=place, text=f"{gap}{member},")])
     comma = Edit(start=last.node.end, end=last.node.end, text=",")

@@ -124,6 +124,12 @@ class Settings(Section):
     database: SecretStr | None = Field(
         default=None, description="PostgreSQL URL that keeps the bots' runs; by default a file in the project"
     )
+    project_id: str | None = Field(
+        default=None,
+        description="Name of the project in that database, for checkouts that share runs; by default an own id",
+        min_length=1,
+        max_length=200,
+    )
     debug: bool = Field(default=False, description="Serve the debugger's tools")
     agents: bool = Field(default=False, description="Serve agents as tools")
     prefix: str | None = Field(default=None, description="Put before every tool's name; empty for none", max_length=32)

@@ -40,17 +40,25 @@ class Database:
         self._connection = _connect(path)
 
     @contextmanager
-    def write(self) -> Generator[sqlite3.Connection]:
-        """A transaction that is committed whole at the end of the block, or not at all if the block raises."""
+    def write(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
+        """A transaction that is committed whole at the end of the block, or not at all if the block raises.
+
+        One that is not durable does not wait for the disk: it survives the end of the process, but perhaps not that of
+        the machine.
+        """
         with self._lock, _clear_errors(self.path):
             connection = self._own_connection()
-            _begin_write(connection)
+            if not durable:
+                connection.execute("PRAGMA synchronous = NORMAL")
             try:
+                _begin_write(connection)
                 yield connection
-                connection.execute("COMMIT")
+                _commit(connection, self.path)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                if not durable:
+                    connection.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def read(self) -> Generator[sqlite3.Connection]:
@@ -154,6 +162,21 @@ def _begin_write(connection: sqlite3.Connection) -> None:
                     raise
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+
+def _commit(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname != "SQLITE_IOERR_FSYNC":
+            raise
+        # The whole change lies in the log, only unconfirmed: whoever opens the file next may find it there.
+        raise ToolError(
+            f"The disk failed while {path} was written ({error}), and nobody knows whether the change took effect.",
+            code=ErrorCode.STATE_UNAVAILABLE,
+            instruction="Tell the person to look at the disk. Then look at the state first, or send the same call with "
+            "the same request_key.",
+        ) from error
 
 
 def set_aside(path: Path) -> Path:

@@ -46,3 +46,22 @@ class StoredHandles:
     def drop(self, handle: str) -> None:
         with self._database.write() as connection:
             connection.execute("DELETE FROM handles WHERE handle = ?", (handle,))
+
+
+class LazyHandles:
+    """Handles that several processes share, with the state file opened at the first one."""
+
+    def __init__(self, open_database: Callable[[], Database]) -> None:
+        self._open = open_database
+
+    def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
+        return self._handles().put(value, principal=principal, ttl=ttl)
+
+    def get(self, handle: str, *, principal: str) -> Any:
+        return self._handles().get(handle, principal=principal)
+
+    def drop(self, handle: str) -> None:
+        self._handles().drop(handle)
+
+    def _handles(self) -> StoredHandles:
+        return StoredHandles(self._open())

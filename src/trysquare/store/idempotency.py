@@ -70,12 +70,9 @@ def claim(
 ) -> Claim | EarlierAnswer:
     """Claim a key inside a transaction of the caller."""
     connection.execute("DELETE FROM idempotency WHERE result IS NOT NULL AND expires <= ?", (now,))
-    found = connection.execute(
-        "SELECT digest, result, expires FROM idempotency WHERE principal = ? AND tool = ? AND request_key = ?",
-        (principal, tool, key),
-    ).fetchone()
-    if found is not None:
-        return EarlierAnswer(result=_answer(found, key, tool, digest, now))
+    earlier = find_answer(connection, key, tool=tool, principal=principal, digest=digest, now=now)
+    if earlier is not None:
+        return earlier
     claimed = Claim(key=key, tool=tool, principal=principal, token=secrets.token_hex(16))
     connection.execute(
         "INSERT INTO idempotency (principal, tool, request_key, digest, claim, started, expires)"
@@ -83,6 +80,18 @@ def claim(
         (principal, tool, key, digest, claimed.token, now, now + LEASE),
     )
     return claimed
+
+
+def find_answer(
+    connection: Statements, key: str, *, tool: str, principal: str, digest: str, now: float
+) -> EarlierAnswer | None:
+    """The answer that a key had before, if it was used and its answer is kept. Nothing is written."""
+    found = connection.execute(
+        "SELECT digest, result, expires FROM idempotency WHERE principal = ? AND tool = ? AND request_key = ?"
+        " AND (result IS NULL OR expires > ?)",
+        (principal, tool, key, now),
+    ).fetchone()
+    return None if found is None else EarlierAnswer(result=_answer(found, key, tool, digest, now))
 
 
 def finish(connection: Statements, claimed: Claim, result: JsonObject, *, now: float) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.store.database import Database, open_database
+from trysquare.store.location import project_state, user_state
 from trysquare.store.schema import migrate
 
 
@@ -22,7 +23,7 @@ class Transactions(Protocol):
         """One consistent view for the length of the block."""
         ...
 
-    def write(self) -> AbstractContextManager[sqlite3.Connection]:
+    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction that is committed whole, or not at all."""
         ...
 
@@ -47,9 +48,9 @@ class LazyDatabase:
             yield connection
 
     @contextmanager
-    def write(self) -> Generator[sqlite3.Connection]:
+    def write(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
         """A transaction on the file, which is made if there is none."""
-        with self._opened().write() as connection:
+        with self._opened().write(durable=durable) as connection:
             yield connection
 
     def close(self) -> None:
@@ -74,6 +75,29 @@ class LazyDatabase:
                 code=ErrorCode.STATE_UNAVAILABLE,
                 instruction="Tell the person; once they mended it, the same call can be sent again.",
             ) from error
+
+
+class LazyStates:
+    """State files by path, each opened once, and made only when something is written."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, LazyDatabase] = {}
+
+    def of_project(self, root: Path) -> LazyDatabase:
+        """The state of a project, which holds its flags and stored documents."""
+        return self._of(project_state(root))
+
+    def of_user(self) -> LazyDatabase:
+        """The state of the user, which holds what is not of one project."""
+        return self._of(user_state())
+
+    def close(self) -> None:
+        """Let go of every file that was opened."""
+        for database in self._known.values():
+            database.close()
+
+    def _of(self, path: Path) -> LazyDatabase:
+        return self._known.setdefault(path, LazyDatabase(path))
 
 
 _EMPTY: list[sqlite3.Connection] = []

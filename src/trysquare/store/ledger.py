@@ -25,6 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic_core import to_json
+
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.store.database import Database, open_database
 from trysquare.store.journal import Journal, LeftJournal, left_journals
@@ -219,7 +221,7 @@ class CallLedger:
 
     def _append(self, journal: Journal, line: list[Any]) -> None:
         try:
-            journal.append(json.dumps(line, separators=(",", ":")).encode())
+            journal.append(to_json(line))
         except OSError as error:
             raise self._unavailable(error) from error
 

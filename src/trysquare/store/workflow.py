@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
 
 from trysquare.core.types import JsonObject
 from trysquare.store import audit
-from trysquare.store.idempotency import Claim, EarlierAnswer, claim, finish
+from trysquare.store.idempotency import Claim, EarlierAnswer, claim, find_answer, finish
 from trysquare.store.lazy import Transactions
 from trysquare.store.statements import Statements
 
@@ -77,13 +78,20 @@ class AppendAudit(Protocol):
         ...
 
 
+ReadAudit: TypeAlias = Callable[[str], Iterable[str]]
+"""Reads the bodies of the chain's rows of one kind, in order."""
+
+
 class WorkflowRows:
     """The rows of one bot in one project, inside a transaction."""
 
-    def __init__(self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit) -> None:
+    def __init__(
+        self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit, read_audit: ReadAudit
+    ) -> None:
         self._statements = statements
         self._key = (project, bot)
         self._append_audit = append_audit
+        self._read_audit = read_audit
 
     def bot(self) -> StoredBot | None:
         """The bot's own row."""
@@ -99,10 +107,9 @@ class WorkflowRows:
         query = "SELECT window_path FROM workflow_bots WHERE project = ? ORDER BY window_path"
         return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
 
-    def count_change(self) -> int:
-        """Note that something of the bot changed; returns the new revision."""
+    def count_change(self) -> None:
+        """Note that something of the bot changed: its revision grows."""
         self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
-        return self._one("SELECT revision FROM workflow_bots WHERE project = ? AND bot = ?")[0]
 
     def run(self, name: str) -> StoredRun | None:
         """The row of a run."""
@@ -137,28 +144,18 @@ class WorkflowRows:
             self._run(
                 "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                run.name,
-                run.generation,
-                seq,
-                run.version,
-                _text(body),
+                *(run.name, run.generation, seq, run.version, _text(body)),
             )
 
     def copy_entries(self, source: StoredRun, target: StoredRun) -> None:
         """Give a new run the first lines of another one's history, as many as its row says."""
+        given = (target.name, target.generation, target.version)
+        taken = (source.name, source.generation, target.entries)
         self._statements.execute(
             "INSERT INTO workflow_entries (project, bot, run, generation, seq, version, body)"
             " SELECT project, bot, ?, ?, seq, ?, body FROM workflow_entries"
             " WHERE project = ? AND bot = ? AND run = ? AND generation = ? AND seq <= ?",
-            (
-                target.name,
-                target.generation,
-                target.version,
-                *self._key,
-                source.name,
-                source.generation,
-                target.entries,
-            ),
+            (*given, *self._key, *taken),
         )
 
     def entries(
@@ -250,8 +247,13 @@ class WorkflowRows:
 
     def claim(self, key: str, *, tool: str, principal: str, digest: str) -> Claim | EarlierAnswer:
         """Claim a request key, or get the answer that it had before."""
-        scope = f"{self._key[0]}:{tool}" if self._key[0] else tool
+        scope = self._scope(tool)
         return claim(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
+
+    def find_answer(self, key: str, *, tool: str, principal: str, digest: str) -> EarlierAnswer | None:
+        """The answer that a request key had before."""
+        scope = self._scope(tool)
+        return find_answer(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def finish(self, claimed: Claim, answer: JsonObject) -> None:
         """Keep the answer of a claimed key."""
@@ -260,6 +262,14 @@ class WorkflowRows:
     def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
         """Add a row to the chain of hashes."""
         self._append_audit(kind=kind, principal=principal, body={"bot": self._key[1], **body})
+
+    def audited(self, kind: str) -> list[JsonObject]:
+        """What the chain of hashes tells of this bot under one kind, in order."""
+        bodies = (json.loads(text) for text in self._read_audit(kind))
+        return [body for body in bodies if body.get("bot") == self._key[1]]
+
+    def _scope(self, tool: str) -> str:
+        return f"{self._key[0]}:{tool}" if self._key[0] else tool
 
     def _run(self, sql: str, *parameters: Any) -> None:
         self._statements.execute(sql, (*self._key, *parameters))
@@ -283,8 +293,11 @@ class WorkflowStore(Protocol):
         """One consistent view of a bot's rows."""
         ...
 
-    def write(self, bot: str) -> AbstractContextManager[WorkflowRows]:
-        """A transaction that no other one on the same bot overlaps; committed whole, or not at all."""
+    def write(self, bot: str, *, durable: bool = True) -> AbstractContextManager[WorkflowRows]:
+        """A transaction that no other one on the same bot overlaps; committed whole, or not at all.
+
+        One that is not durable survives the end of the process, but perhaps not that of the machine.
+        """
         ...
 
     def verify(self, bot: str) -> audit.AuditReport:
@@ -312,9 +325,9 @@ class SqliteWorkflows:
             yield _rows(connection, bot)
 
     @contextmanager
-    def write(self, bot: str) -> Generator[WorkflowRows]:
+    def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
         """A transaction that excludes every other writer of the file."""
-        with self._database.write() as connection:
+        with self._database.write(durable=durable) as connection:
             yield _rows(connection, bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
@@ -332,8 +345,12 @@ def _rows(connection: Any, bot: str) -> WorkflowRows:
     def append(*, kind: str, principal: str, body: JsonObject) -> int:
         return audit.append(connection, kind=kind, principal=principal, body=body)
 
+    def read(kind: str) -> list[str]:
+        found = connection.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,))
+        return [row[0] for row in found.fetchall()]
+
     # The file belongs to one project and moves with its folder, so the project needs no name in it.
-    return WorkflowRows(connection, project="", bot=bot, append_audit=append)
+    return WorkflowRows(connection, project="", bot=bot, append_audit=append, read_audit=read)
 
 
 _MANY = 2**53
@@ -351,10 +368,16 @@ def _stored_run(row: Any) -> StoredRun:
         version=version,
         generation=generation,
         entries=entries,
-        state=json.loads(state),
+        state=_read_state(state),
         updated=updated,
         origin=origin,
     )
+
+
+@lru_cache(maxsize=32)
+def _read_state(text: str) -> JsonObject:
+    """The state of a row. Every call reads the same few again and again, and none changes them."""
+    return json.loads(text)
 
 
 def _stored_event(row: Any) -> StoredEvent:

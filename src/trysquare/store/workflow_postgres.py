@@ -11,11 +11,13 @@ import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store import audit
+from trysquare.store.project_id import known_id, made_id
 from trysquare.store.schema import WORKFLOW
 from trysquare.store.statements import Rows
 from trysquare.store.workflow import WorkflowRows
@@ -30,6 +32,8 @@ except ImportError as missing:
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
+_NO_PROJECT = ""
+"""What no project is called: one that has no id yet has no rows."""
 
 _TABLES = (
     *WORKFLOW,
@@ -78,9 +82,11 @@ class PostgresWorkflows:
 
     two_way = False
 
-    def __init__(self, url: str, *, project: str) -> None:
+    def __init__(self, url: str, project: Path, *, project_id: str | None = None) -> None:
+        """`project_id` names the project; without it the id counts that is kept in its folder."""
         self._url = url
-        self._project = project
+        self._folder = project
+        self._id = project_id
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -89,20 +95,19 @@ class PostgresWorkflows:
     def read(self, bot: str) -> Generator[WorkflowRows]:
         """One consistent view of a bot's rows."""
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
-            yield self._rows(statements, bot)
+            yield self._rows(statements, self._id or known_id(self._folder) or _NO_PROJECT, bot)
 
     @contextmanager
-    def write(self, bot: str) -> Generator[WorkflowRows]:
-        """A transaction that excludes every other one on the same bot and project."""
+    def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
+        """A transaction that excludes every other one on the same bot and project; always durable."""
+        project = self._id = self._id or made_id(self._folder)
         with self._transaction("BEGIN") as statements:
-            statements.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"trysquare:{self._project}:{bot}",)
-            )
-            yield self._rows(statements, bot)
+            statements.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"trysquare:{project}:{bot}",))
+            yield self._rows(statements, project, bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
         """Check the bot's chain of hashes."""
-        key = (self._project, bot)
+        key = (self._id or known_id(self._folder) or _NO_PROJECT, bot)
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
             head = statements.execute(f"{_HEAD}", key).fetchone()
             rows = statements.execute(
@@ -119,11 +124,15 @@ class PostgresWorkflows:
                 self._connection.close()
                 self._connection = None
 
-    def _rows(self, statements: _Statements, bot: str) -> WorkflowRows:
+    def _rows(self, statements: _Statements, project: str, bot: str) -> WorkflowRows:
         def append(*, kind: str, principal: str, body: JsonObject) -> int:
-            return _append(statements, (self._project, bot), kind=kind, principal=principal, body=body)
+            return _append(statements, (project, bot), kind=kind, principal=principal, body=body)
 
-        return WorkflowRows(statements, project=self._project, bot=bot, append_audit=append)
+        def read(kind: str) -> list[str]:
+            query = "SELECT body FROM workflow_audit WHERE project = ? AND bot = ? AND kind = ? ORDER BY seq"
+            return [row[0] for row in statements.execute(query, (project, bot, kind)).fetchall()]
+
+        return WorkflowRows(statements, project=project, bot=bot, append_audit=append, read_audit=read)
 
     @contextmanager
     def _transaction(self, beginning: str) -> Generator[_Statements]:
@@ -176,7 +185,7 @@ def _connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
         raise ToolError(
             f"Nothing was changed: the PostgreSQL database of the state cannot be reached ({_line(error)}).",
             code=ErrorCode.STATE_UNAVAILABLE,
-            instruction="Tell the person to look at the database and at the setting `state_url`.",
+            instruction="Tell the person to look at the database and at the setting `database`.",
         ) from error
     try:
         connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'".encode())

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 _CHUNK = 64 * 1024
 _LARGEST_CHUNK = 1024 * 1024
+_LARGE_LINE = 1024 * 1024
 _PIPE_ROOM = 4096
 """What a pipe takes without blocking whenever it says that it takes anything (one page)."""
 _HIGH_WATER = 1024 * 1024
@@ -29,30 +30,40 @@ class LineSplitter:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
+        self._large: bytearray | None = None
+        """A long line as far as it has come. It grows in place, so that its end takes no longer than its middle."""
 
-    def feed(self, chunk: bytes) -> list[bytes | None]:
+    def feed(self, chunk: bytes) -> list[bytes | bytearray | None]:
         """The lines that are complete now."""
         *ends, rest = chunk.split(b"\n")
         lines = [self._completed(end) for end in ends]
         self._keep(rest)
         return lines
 
-    def finish(self) -> list[bytes | None]:
+    def finish(self) -> list[bytes | bytearray | None]:
         """What was left when the input ended without a newline."""
         return [self._completed(b"")] if self._size else []
 
-    def _completed(self, end: bytes) -> bytes | None:
+    def _completed(self, end: bytes) -> bytes | bytearray | None:
         self._keep(end)
-        line = None if self._size > self._limit else b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return line
+        line = self._large if self._large is not None else b"".join(self._parts)
+        is_over = self._size > self._limit
+        self._parts, self._size, self._large = [], 0, None
+        return None if is_over else line
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= self._limit:
-            self._parts.append(part)
-        else:
+        if self._size > self._limit:
             self._parts.clear()
+            self._large = None
+        elif self._large is not None:
+            self._large += part
+        elif self._size > _LARGE_LINE:
+            self._large = bytearray(b"".join(self._parts))
+            self._large += part
+            self._parts.clear()
+        else:
+            self._parts.append(part)
 
 
 class Inlet:
@@ -99,8 +110,9 @@ class Inlet:
             chunk = b""
         if not chunk:
             self.stop()
-        # A side that fills every chunk has much to say, and is read in larger ones as long as it does.
-        self._chunk = min(2 * self._chunk, _LARGEST_CHUNK) if len(chunk) == self._chunk else _CHUNK
+        # A long line is read in larger chunks. Many short ones are not, lest they hold up everybody else.
+        is_long = len(chunk) == self._chunk and b"\n" not in chunk
+        self._chunk = min(2 * self._chunk, _LARGEST_CHUNK) if is_long else _CHUNK
         self._hear(chunk)
 
     def _read_all(self) -> None:

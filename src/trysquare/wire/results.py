@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic_core import from_json
+
+from trysquare.core.errors import ToolError
 from trysquare.core.result import Result, render_text
 from trysquare.core.types import JsonObject
 from trysquare.wire.blocks import block_to_wire
+from trysquare.wire.relayed import relayed_to_wire
 from trysquare.wire.surrogates import is_encodable, replaced
 
 COMPLETE = "complete"
@@ -19,6 +23,8 @@ def result_to_wire(result: Result[Any]) -> JsonObject:
 
     Plain JSON and no model of the SDK: the runner would take a model apart again before it checks and sends it.
     """
+    if result.relayed is not None:
+        return _relayed(result, result.relayed.body)
     envelope = result.to_json()
     text = render_text(envelope)
     if not is_encodable(text):
@@ -32,3 +38,11 @@ def result_to_wire(result: Result[Any]) -> JsonObject:
     if result.meta:
         wire["_meta"] = replaced(dict(result.meta))
     return wire
+
+
+def _relayed(result: Result[Any], body: bytes) -> JsonObject:
+    """What another server answered, read after all, for those who cannot send it as it is."""
+    try:
+        return from_json(relayed_to_wire(body, result.meta, modern=True))
+    except ToolError as error:
+        return result_to_wire(Result.from_error(error))

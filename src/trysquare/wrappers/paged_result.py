@@ -19,6 +19,8 @@ _MARK = "trysquare.pages"
 
 def fits(result: Result[Any], limit: int) -> bool:
     """Whether an answer's text stays within so many characters."""
+    if result.relayed is not None:
+        return len(result.relayed.body) <= limit
     value = result.value
     if not (result.fields or result.content or result.raw) and (value is None or isinstance(value, str)):
         return len(value or "") + len(result.message or "") + len(result.error or "") <= limit
@@ -32,6 +34,7 @@ def fits(result: Result[Any], limit: int) -> bool:
 
 def paged(result: Result[Any], limit: int, tool: str) -> tuple[KeptPages, Result[Any]]:
     """Cut an answer into pages; returns them and the first one with all that is not text beside it."""
+    result = result.opened()
     document = _document(result)
     # The head is short, since a model seldom needs the rest; a page leaves room for the envelope around it.
     pages = paginate(document, head=max(1, limit // 8), page=max(1, limit * 3 // 4))

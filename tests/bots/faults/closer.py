@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 from trysquare.bots.plan import Plan
-from trysquare.bots.state import BotState, Change, Request, open_workflows
+from trysquare.bots.state import BotState, Change, Moved, Request, open_workflows
 from trysquare.bots.window import ProjectWindow
 from trysquare.bots.workflow import RunState, close
 from trysquare.core.errors import ErrorCode, ToolError
@@ -41,15 +41,17 @@ def close_once(state: BotState, key: str) -> str | None:
         path = f"{closed.completed.behavior}.{closed.completed.action}"
         return Change.closed(closed, {"line": f"{key} {closed.state.version} {path}"})
 
-    while True:
-        version = state.load().state.version
-        try:
-            moved = state.move(change, kind="close", principal="agent", expected_version=version, request=request)
-        except ToolError as error:
-            if error.code != ErrorCode.STATE_CONFLICT:
-                raise
-        else:
-            return moved.answer.get("line")
+    def move(version: int | None) -> Moved:
+        return state.move(change, kind="close", principal="agent", expected_version=version, request=request)
+
+    try:
+        moved = move(state.load().state.version)
+    except ToolError as error:
+        if error.code != ErrorCode.STATE_CONFLICT:
+            raise
+        # Another agent was faster. The key was not used up by that, and what is current now is closed with it.
+        moved = move(None)
+    return moved.answer.get("line")
 
 
 def work(state: BotState, name: str, lock: threading.Lock) -> None:

@@ -9,10 +9,14 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from trysquare.bots.window import ProjectWindow
-from trysquare.files.sealed_folder import SealedFolder
+from trysquare.files import sealed_folder
+from trysquare.files.sealed_folder import Pieces
 from trysquare.store.lazy import LazyDatabase
+
+ONCE = ("crash", "full")
 
 
 class Crash(BaseException):
@@ -20,7 +24,11 @@ class Crash(BaseException):
 
 
 class Faults:
-    """Counts the points that are passed, and lets the call end at one of them, or the disk fail there."""
+    """Counts the points that are passed, and lets the call end at one of them, or the disk fail there.
+
+    `crash` ends the call, `full` fails one write, `filled` that one and all that come after it, and `shut` lets the
+    state be stored and no file be written.
+    """
 
     def __init__(self) -> None:
         self.passed: list[str] = []
@@ -29,7 +37,7 @@ class Faults:
 
     def arm(self, points: int, kind: str = "crash") -> None:
         """Fail at the point after so many others."""
-        self._left, self._kind, self.passed = points, kind, []
+        self._left, self._kind, self.passed = 0 if kind == "shut" else points, kind, []
 
     def disarm(self) -> bool:
         """Stop failing; whether it did."""
@@ -39,12 +47,17 @@ class Faults:
     def point(self, name: str, *, disk: bool = False) -> None:
         """A place where the call may end; at some of them the disk may fail instead."""
         self.passed.append(name)
-        if self._left is None or self._left < 0 or (self._kind != "crash" and not disk):
+        if self._left is None or (self._kind != "crash" and not disk):
+            return
+        if (self._kind == "shut" and not name.startswith("file")) or (self._left < 0 and self._kind in ONCE):
             return
         if self._left > 0:
             self._left -= 1
             return
         self._left = -1
+        self._fail(name)
+
+    def _fail(self, name: str) -> None:
         if self._kind == "crash":
             raise Crash(name)
         if name.startswith("file"):
@@ -52,7 +65,7 @@ class Faults:
         raise sqlite3.OperationalError("database or disk is full")
 
 
-class _Connection:
+class Connection:
     """A connection that passes a point before and after each statement that writes."""
 
     def __init__(self, connection: sqlite3.Connection, faults: Faults) -> None:
@@ -82,9 +95,9 @@ class FaultyDatabase:
             yield connection
 
     @contextmanager
-    def write(self) -> Generator[Any]:
-        with self.database.write() as connection:
-            yield _Connection(connection, self._faults)
+    def write(self, *, durable: bool = True) -> Generator[Any]:
+        with self.database.write(durable=durable) as connection:
+            yield Connection(connection, self._faults)
             self._faults.point("before commit", disk=True)
         self._faults.point("after commit")
 
@@ -92,32 +105,27 @@ class FaultyDatabase:
         self.database.close()
 
 
-class FaultyFolder(SealedFolder):
-    """A folder whose writes can be made to fail, also half-way."""
+@contextmanager
+def failing_files(faults: Faults) -> Generator[None]:
+    """Let every file that the program writes or moves in a project pass the points, also half-way."""
+    replace, set_aside = sealed_folder._replace, ProjectWindow.set_aside  # pyright: ignore[reportPrivateUsage]
 
-    def __init__(self, root: Path, faults: Faults) -> None:
-        super().__init__(root)
-        self._faults = faults
+    def write(folder: int, name: str, data: bytes | Pieces, mode: int, modified_ns: int | None) -> None:
+        faults.point("file before write", disk=True)
+        half = f".{name}.half.tmp"
+        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder), "wb") as file:
+            whole = data if isinstance(data, bytes) else b"".join(data)
+            file.write(whole[: len(whole) // 2])
+        faults.point("file half written", disk=True)
+        os.unlink(half, dir_fd=folder)
+        replace(folder, name, data, mode, modified_ns)
+        faults.point("file after write")
 
-    def write_bytes(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        self._faults.point("file before write", disk=True)
-        half = self.root / os.path.dirname(path) / f".{os.path.basename(path)}.half.tmp"
-        half.write_bytes(data[: len(data) // 2])
-        self._faults.point("file half written", disk=True)
-        half.unlink()
-        super().write_bytes(path, data, mode=mode)
-        self._faults.point("file after write")
-
-
-class FaultyWindow(ProjectWindow):
-    """A window whose file operations can be made to fail."""
-
-    def __init__(self, project: Path, bot: str, faults: Faults) -> None:
-        super().__init__(project, bot, open_folder=lambda root: FaultyFolder(root, faults))
-        self._faults = faults
-
-    def set_aside(self, path: str) -> str:
-        self._faults.point("file before set aside", disk=True)
-        name = super().set_aside(path)
-        self._faults.point("file after set aside")
+    def move(window: ProjectWindow, path: str) -> str:
+        faults.point("file before set aside", disk=True)
+        name = set_aside(window, path)
+        faults.point("file after set aside")
         return name
+
+    with mock.patch.object(sealed_folder, "_replace", write), mock.patch.object(ProjectWindow, "set_aside", move):
+        yield

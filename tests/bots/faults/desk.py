@@ -10,6 +10,7 @@ from typing import Any
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import BotState, Change, Loaded, Moved, Request, open_workflows
 from trysquare.bots.window import NAME, ProjectWindow
+from trysquare.bots.window_gates import NeedsProof
 from trysquare.bots.workflow import Approval, close, open_action
 from trysquare.store.workflow import WorkflowStore
 
@@ -95,12 +96,17 @@ class Desk:
 
 
 def desk(
-    project: Path, *, store: WorkflowStore | None = None, url: str | None = None, legacy: Path | None = None
+    project: Path,
+    *,
+    store: WorkflowStore | None = None,
+    url: str | None = None,
+    legacy: Path | None = None,
+    needs_proof: NeedsProof = lambda _: False,
 ) -> Desk:
     """Open the bot's state in a project, as a server process does at its start."""
     project.mkdir(parents=True, exist_ok=True)
     window = ProjectWindow(project, BOT, legacy=legacy)
-    state = BotState(plan=PLAN, store=store or open_workflows(url, project), window=window)
+    state = BotState(plan=PLAN, store=store or open_workflows(url, project), window=window, needs_proof=needs_proof)
     OPENED.append(state)
     return Desk(project, state)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from tests.bots.faults.closer import BOT, long_plan, long_state
 from tests.support import size
 
 ROOT = Path(__file__).parents[3]
-CLOSES = size(80, 2000)
-AGENTS = size(4, 13)
+CLOSES = size(100, 2000)
+AGENTS = {"p0": 13, "p1": 13, "p2": 12, "p3": 12}
+"""Fifty agents in four processes."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -26,7 +27,7 @@ def url(request: pytest.FixtureRequest) -> str | None:
 @contextmanager
 def process(project: Path, url: str | None, name: str) -> Generator[subprocess.Popen[str]]:
     """A process of the test's own, which is gone at the end of the block."""
-    arguments = (str(project), url or "-", str(CLOSES), name, str(AGENTS))
+    arguments = (str(project), url or "-", str(CLOSES), name, str(AGENTS[name]))
     started = subprocess.Popen(
         [sys.executable, "-m", "tests.bots.faults.closer", *arguments],
         cwd=ROOT,
@@ -57,16 +58,16 @@ def test_each_acknowledged_close_is_one_transition_though_processes_are_killed(u
     project.mkdir()
     acknowledged: set[str] = set()
     for round_ in range(size(2, 12)):
-        with process(project, url, "p0") as one, process(project, url, "p1") as two:
+        with (
+            process(project, url, "p0") as one,
+            process(project, url, "p1") as two,
+            process(project, url, "p2") as three,
+        ):
             acknowledged.update(killed_after(one, 2 + round_ % 5))
             acknowledged.update(killed_after(two, 1))
-    with (
-        process(project, url, "p0") as one,
-        process(project, url, "p1") as two,
-        process(project, url, "p2") as three,
-        process(project, url, "p3") as four,
-    ):
-        for each in (one, two, three, four):
+            acknowledged.update(killed_after(three, 1))
+    with ExitStack() as stack:
+        for each in [stack.enter_context(process(project, url, name)) for name in AGENTS]:
             out, err = each.communicate(timeout=800)
             assert (each.returncode, err) == (0, "")
             acknowledged.update(out.splitlines())

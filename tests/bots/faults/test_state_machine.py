@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,11 +27,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, FaultyWindow
+from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, failing_files
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at
 from tests.support import size
+from trysquare.bots.plan import Position
 from trysquare.bots.state import BotState, Change, Request
 from trysquare.bots.state_file import parse_state
+from trysquare.bots.window import ProjectWindow
+from trysquare.bots.window_gates import passed_gate, without_delivery
 from trysquare.bots.workflow import Entry, RunState, begin, close, open_action, reject, select_behavior
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.store.database import open_database
@@ -63,7 +66,7 @@ class Book:
 def steps(move: str) -> Step:
     """A move by its name."""
     if move == "close":
-        return lambda state: Change.closed(made := close(PLAN, state, at=AT), {"completed": made.completed.action})
+        return closing_step
     if move == "reject":
         return lambda state: Change(state=reject(state, at=AT))
     if "." in move:
@@ -71,9 +74,25 @@ def steps(move: str) -> Step:
     return lambda state: Change(state=select_behavior(PLAN, state, move))
 
 
+def closing_step(state: RunState) -> Change:
+    """A close; where proof is asked for, a person was there and gave it, as the tool makes sure."""
+    made = close(PLAN, state, at=AT, approval="proven" if needs_proof(state.current) else "claimed")
+    return Change.closed(made, {"completed": made.completed.action})
+
+
+def needs_proof(position: Position) -> bool:
+    """Two of the six actions can be closed by a person alone."""
+    return position in (at("shape.gather_context"), at("discovery.validate_rules"))
+
+
 def begun(books: Runs) -> Runs:
     """Without the runs that have done nothing yet: they may have a row or none."""
     return {name: book for name, book in books.items() if book != Book()}
+
+
+def claimed(entry: Entry) -> Entry:
+    """A line that came from a file proves nothing."""
+    return replace(entry, approval="claimed") if entry.approval == "proven" else entry
 
 
 class Workflow(RuleBasedStateMachine):
@@ -85,6 +104,8 @@ class Workflow(RuleBasedStateMachine):
         memory = Path("/dev/shm")
         self.project = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
         self.faults = Faults()
+        self.patched = ExitStack()
+        self.patched.enter_context(failing_files(self.faults))
         self.desks = [self.opened(), self.opened()]
         self.books: Runs = {}
         self.touched: str | None = None
@@ -96,13 +117,15 @@ class Workflow(RuleBasedStateMachine):
 
     def opened(self) -> Desk:
         database = FaultyDatabase(project_state(self.project), self.faults)
-        window = FaultyWindow(self.project, BOT, self.faults)
-        desk = Desk(self.project, BotState(plan=PLAN, store=SqliteWorkflows(database), window=window))
+        window = ProjectWindow(self.project, BOT)
+        store = SqliteWorkflows(database)
+        desk = Desk(self.project, BotState(plan=PLAN, store=store, window=window, needs_proof=needs_proof))
         self.databases = [*getattr(self, "databases", [])[-3:], database]
         return desk
 
     def teardown(self) -> None:
         if hasattr(self, "databases"):
+            self.patched.close()
             for database in self.databases:
                 database.close()
             shutil.rmtree(self.project)
@@ -121,6 +144,14 @@ class Workflow(RuleBasedStateMachine):
         self.settled()
         self.desks[0].edit(current_action=f"{BOT}.{path}", workflow_complete=None)
         self.touched = f"pointer {path}"
+
+    @precondition(file_there)
+    @rule(path=st.sampled_from(PATHS), approval=st.sampled_from(["claimed", "proven"]))
+    def edit_completed(self, path: str, approval: str) -> None:
+        self.settled()
+        line = {"action_state": f"{BOT}.{path}", "timestamp": AT, "approval": approval}
+        self.desks[0].edit(completed_actions=[*self.desks[0].document()["completed_actions"], line])
+        self.touched = f"completed {path}"
 
     @precondition(file_there)
     @rule()
@@ -234,8 +265,15 @@ class Workflow(RuleBasedStateMachine):
         read = parse_state(PLAN, self.desks[0].file.read_text())
         heard = dict(books)
         for run, state in read.runs.items():
-            history = list(read.histories[run])
             known = books.get(run)
+            told = [] if known is None else known.history
+            history = [entry if entry in told else claimed(entry) for entry in read.histories[run]]
+            now = begin(PLAN) if known is None else known.state
+            state = replace(state, latest={entry.position: entry for entry in history})
+            added = [entry for entry in history if entry not in told]
+            if passed_gate(PLAN, now, state, added, needs_proof) is not None:
+                continue
+            state = without_delivery(now, state, needs_proof)
             version = max([state.version, *(entry.version for entry in history)])
             if known is None:
                 heard[run] = Book(replace(state, version=version), history)
@@ -315,6 +353,13 @@ class Workflow(RuleBasedStateMachine):
         assert report.sound, report.problem
 
     @invariant()
+    def nothing_is_closed_without_the_proof_that_is_asked_for(self) -> None:
+        for body in map(json.loads, self.rows.values()):
+            position = Position(behavior=body["behavior"], action=body["action"])
+            is_closed = body.get("kind", "completed") == "completed"
+            assert not (is_closed and needs_proof(position)) or body.get("approval") == "proven"
+
+    @invariant()
     def the_file_is_never_half_of_one(self) -> None:
         file = self.desks[0].file
         if self.touched is None and file.exists():
@@ -326,7 +371,7 @@ def test_no_completion_is_lost_and_none_is_made_twice() -> None:
     run_state_machine_as_test(
         Workflow,
         settings=settings(
-            max_examples=size(500, 10_000),
+            max_examples=size(200, 10_000),
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

@@ -12,14 +12,20 @@ FIRST, OWN, GIVEN, BEHAVIOR, RULES, SAVED, EARLIER = 100, 95, 85, 80, 60, 70, 40
 
 
 def base_parts(work: Work) -> list[Part]:
-    """What is said in every action: the base action's text, what the behavior adds, and what the behavior is for."""
+    """What is said in every action: its own text, what the behavior adds and is for, and what holds in all of it."""
     addition = work.behavior.additions.get(work.action.name)
     return [
         Part(name="base_instructions", content=list(work.action.instructions), priority=FIRST),
         Part(name="action_instructions", content=list(addition.instructions) if addition else [], priority=OWN),
         Part(name="behavior_instructions", content=_behavior(work), priority=BEHAVIOR),
+        Part(name="bot_instructions", content=_bot(work), priority=BEHAVIOR),
         Part(name="scope", content=work.scope.to_json(), priority=OWN),
     ]
+
+
+def _bot(work: Work) -> JsonObject:
+    told: JsonObject = {"goal": work.definition.goal, "instructions": list(work.definition.instructions)}
+    return {name: part for name, part in told.items() if part}
 
 
 def _behavior(work: Work) -> JsonObject:

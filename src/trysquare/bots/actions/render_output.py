@@ -15,9 +15,7 @@ from trysquare.files.sealed_folder import SealedFolder
 def execute(work: Work) -> Outcome:
     """Render every file of the behavior; one that cannot be rendered is named with the reason."""
     content = work.behavior.content
-    with SealedFolder(work.project) as folder:
-        results = [_rendered(folder, each, overwrite=work.parameters.given.get("overwrite") is True)
-                   for each in content.renders]  # fmt: skip
+    results = [] if work.only_reads else _all_rendered(work)
     how = Part(name="render_instructions", content=list(content.render_instructions), priority=FIRST)
     told = [{"name": each.name, "output": each.output, "description": each.description} for each in content.renders]
     failed = tuple(str(result["problem"]) for result in results if "problem" in result)
@@ -28,6 +26,12 @@ def execute(work: Work) -> Outcome:
         missing=missing_below(work, "/render", of="content"),
         message=f"{len(results) - len(failed)} of {len(results)} files were rendered." if results else None,
     )
+
+
+def _all_rendered(work: Work) -> list[JsonObject]:
+    overwrite = work.parameters.given.get("overwrite") is True
+    with SealedFolder(work.project) as folder:
+        return [_rendered(folder, each, overwrite=overwrite) for each in work.behavior.content.renders]
 
 
 def _rendered(folder: SealedFolder, config: RenderConfig, *, overwrite: bool) -> JsonObject:

@@ -15,10 +15,7 @@ from trysquare.files.sealed_folder import SealedFolder
 def execute(work: Work) -> Outcome:
     """Carry the edits of every synchronized file back; what cannot be carried is named with the reason."""
     content = work.behavior.content
-    renders = {each.name: each for each in content.renders}
-    confirmed = work.parameters.given.get("confirm_deletion") is True
-    with SealedFolder(work.project) as folder:
-        results = [_carried(folder, renders[each.render], confirmed=confirmed) for each in content.synchronizations]
+    results = [] if work.only_reads else _all_carried(work)
     how = Part(name="synchronize_instructions", content=list(content.synchronize_instructions), priority=FIRST)
     configs = [
         {"name": each.name, "input": each.input, "output": each.output, "carries": list(each.carries)}
@@ -30,6 +27,14 @@ def execute(work: Work) -> Outcome:
         warnings=tuple(str(result["problem"]) for result in results if "problem" in result),
         missing=missing_below(work, "synchronize", of="content"),
     )
+
+
+def _all_carried(work: Work) -> list[JsonObject]:
+    content = work.behavior.content
+    renders = {each.name: each for each in content.renders}
+    confirmed = work.parameters.given.get("confirm_deletion") is True
+    with SealedFolder(work.project) as folder:
+        return [_carried(folder, renders[each.render], confirmed=confirmed) for each in content.synchronizations]
 
 
 def _carried(folder: SealedFolder, config: RenderConfig, *, confirmed: bool) -> JsonObject:

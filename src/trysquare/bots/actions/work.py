@@ -28,6 +28,8 @@ class Work:
     saved: Saved = field(default_factory=Saved)
     notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What is remembered of the run."""
+    only_reads: bool = False
+    """Whether only the instructions are wanted, so that nothing may be written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

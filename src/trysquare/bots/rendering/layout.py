@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from trysquare.bots.graph.nodes import Graph, Node, children, stories_of
+from trysquare.bots.rendering.progress import summary_of
 from trysquare.bots.rendering.views import in_order, in_priority
 from trysquare.bots.rendering.wrapping import wrap
 
@@ -16,6 +17,8 @@ LINE = 1.3
 BOLD = 1.08
 """How much wider bold letters are."""
 MIN_CARD, MIN_ROW = 52.0, 76.0
+PIPS = 46.0
+"""The room at the foot of a card for the dots that tell how far the story is."""
 UNPLANNED = "Not planned yet"
 
 
@@ -57,24 +60,41 @@ class StoryMap:
 
 
 @dataclass(slots=True)
-class _Column:
+class Column:
     """The stories directly below one epic or sub-epic."""
 
     owner: Node
     x: float
+    """Where it begins on the picture."""
     rows: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]])
+    """The stories by the row that they stand in."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grid:
+    """The map as rows and columns, before anything has a size."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Any] | None, ...]
+    """The increments by priority; None stands for the stories that are in none."""
+
+
+def grid_of(graph: Graph) -> Grid:
+    """The rows and columns of a graph's map."""
+    increments = in_priority(graph)
+    columns = _columns(graph, _rows(increments), len(increments))
+    unplanned = any(len(increments) in column.rows for column in columns)
+    return Grid(columns=tuple(columns), rows=(*increments, *([None] if unplanned or not increments else [])))
 
 
 def lay_out(graph: Graph) -> StoryMap:
     """The map of a graph."""
-    increments = in_priority(graph)
-    columns = _columns(graph, _rows(increments), len(increments))
+    grid = grid_of(graph)
+    columns = grid.columns
     width = max(MARGIN * 2 + LABELS + GAP + len(columns) * (CARD + GAP), 760.0)
     title = _title(graph, width)
     epics, steps, top = _headers(graph, columns, title.y + title.height + 22)
-    unplanned = any(len(increments) in column.rows for column in columns)
-    names: list[Mapping[str, Any] | None] = [*increments, *([None] if unplanned or not increments else [])]
-    bands, stories, bottom = _bands(names, columns, top + GAP, width)
+    bands, stories, bottom = _bands(grid.rows, columns, top + GAP, width)
     return StoryMap(
         width=width,
         height=bottom + MARGIN,
@@ -101,10 +121,10 @@ def _rows(increments: list[Mapping[str, Any]]) -> dict[str, int]:
     return rows
 
 
-def _columns(graph: Graph, rows: Mapping[str, int], rest: int) -> list[_Column]:
-    columns: list[_Column] = []
+def _columns(graph: Graph, rows: Mapping[str, int], rest: int) -> list[Column]:
+    columns: list[Column] = []
     for owner in _owners(Node(kind="graph", value=graph, pointer=(), address=())):
-        column = _Column(owner, MARGIN + LABELS + GAP + len(columns) * (CARD + GAP))
+        column = Column(owner, MARGIN + LABELS + GAP + len(columns) * (CARD + GAP))
         for story in in_order(stories_of(owner)):
             column.rows.setdefault(rows.get(story.name, rest), []).append(story)
         columns.append(column)
@@ -124,7 +144,7 @@ def _owners(node: Node) -> list[Node]:
     return found
 
 
-def _headers(graph: Graph, columns: list[_Column], top: float) -> tuple[list[Box], list[Box], float]:
+def _headers(graph: Graph, columns: Sequence[Column], top: float) -> tuple[list[Box], list[Box], float]:
     """A box for each epic over its columns, and below it one for each sub-epic, level by level."""
     boxes: dict[int, list[Box]] = {}
     depth = max((len(column.owner.address) for column in columns), default=1)
@@ -158,12 +178,12 @@ def _placed(box: Box, y: float, height: float) -> Box:
 
 
 def _bands(
-    names: list[Mapping[str, Any] | None], columns: list[_Column], top: float, width: float
+    rows: Sequence[Mapping[str, Any] | None], columns: Sequence[Column], top: float, width: float
 ) -> tuple[list[Band], list[Box], float]:
     bands: list[Band] = []
     stories: list[Box] = []
-    for row, increment in enumerate(names):
-        label = _label(increment)
+    for row, increment in enumerate(rows):
+        label = _label(increment, [story for column in columns for story in column.rows.get(row, ())])
         cards = [_stack(column, row, top + GAP) for column in columns]
         tallest = max((stack[-1].y + stack[-1].height - top for stack in cards if stack), default=0.0)
         height = max(MIN_ROW, label.height + 2 * GAP, tallest + GAP)
@@ -176,17 +196,18 @@ def _bands(
     return bands, stories, top
 
 
-def _label(increment: Mapping[str, Any] | None) -> Box:
+def _label(increment: Mapping[str, Any] | None, stories: Sequence[Node]) -> Box:
     name = UNPLANNED if increment is None else str(increment["name"])
     outcome = "" if increment is None else str(increment.get("outcome", ""))
     inner = LABELS - 2 * PADDING
     lines = tuple(wrap(name, (inner - 26) / BOLD, TITLE_SIZE, lines=4))
-    small = tuple(wrap(outcome, inner, SMALL_SIZE, lines=5))
+    summary = wrap(summary_of(story.value for story in stories), inner, SMALL_SIZE, lines=3)
+    small = (*wrap(outcome, inner, SMALL_SIZE, lines=5), *summary)
     height = max(24.0, len(lines) * TITLE_SIZE * LINE) + len(small) * SMALL_SIZE * LINE + 6
     return Box(x=MARGIN + PADDING, y=0, width=LABELS, height=height, lines=lines, small=small)
 
 
-def _stack(column: _Column, row: int, top: float) -> list[Box]:
+def _stack(column: Column, row: int, top: float) -> list[Box]:
     stack: list[Box] = []
     for story in column.rows.get(row, ()):
         card = _card(story, column.x)
@@ -198,19 +219,7 @@ def _stack(column: _Column, row: int, top: float) -> list[Box]:
 def _card(story: Node, x: float) -> Box:
     inner = CARD - 2 * PADDING - 6
     lines = tuple(wrap(story.name, inner, TEXT_SIZE, lines=5))
-    small = tuple(wrap(_footer(story), inner, SMALL_SIZE, lines=2))
-    height = max(MIN_CARD, 2 * PADDING + len(lines) * TEXT_SIZE * LINE + len(small) * SMALL_SIZE * LINE + 4)
+    small = tuple(wrap(", ".join(story.value.get("users") or ()), inner - PIPS, SMALL_SIZE, lines=2))
+    below = max(1, len(small)) * SMALL_SIZE * LINE
+    height = max(MIN_CARD, 2 * PADDING + len(lines) * TEXT_SIZE * LINE + below + 4)
     return Box(x=x, y=0, width=CARD, height=height, lines=lines, small=small, node=story)
-
-
-def _footer(story: Node) -> str:
-    """What is known of a story: who takes part, and how far it is worked out."""
-    counts = [
-        f"{len(found)} {one if len(found) == 1 else many}"
-        for key, one, many in (
-            ("acceptance_criteria", "criterion", "criteria"),
-            ("scenarios", "scenario", "scenarios"),
-        )
-        if (found := story.value.get(key))
-    ]
-    return " · ".join([*([", ".join(story.value["users"])] if story.value.get("users") else []), *counts])

@@ -12,6 +12,7 @@ from trysquare.bots.rendering.layout import (
     LINE,
     MARGIN,
     PADDING,
+    PIPS,
     SMALL_SIZE,
     TEXT_SIZE,
     TITLE_SIZE,
@@ -20,6 +21,7 @@ from trysquare.bots.rendering.layout import (
     StoryMap,
     lay_out,
 )
+from trysquare.bots.rendering.progress import STAGES, progress_of
 
 KINDS = {
     "user": ("User story", "#fff1c2", "#e0a800"),
@@ -34,11 +36,6 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def story_map_svg(graph: Graph) -> str:
     """The map of a graph as a picture of its own."""
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + draw(graph, links=False)
-
-
-def draw(graph: Graph, *, links: bool) -> str:
-    """The `svg` element; with links, each story leads to the part of the page that has its details."""
     found = lay_out(graph)
     stories = [box for box in found.stories if box.node is not None]
     name = str(graph.get("product") or "Story map")
@@ -47,6 +44,7 @@ def draw(graph: Graph, *, links: bool) -> str:
     )
     width, height = f"{found.width:.0f}", f"{found.height:.0f}"
     pieces = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-labelledby="map-title map-desc" {_FONT}>',
         f'<title id="map-title">Story map of {clean(name)}</title>',
@@ -56,7 +54,7 @@ def draw(graph: Graph, *, links: bool) -> str:
         *(piece for place, band in enumerate(found.bands) for piece in _band(band, place)),
         *(piece for box in found.epics for piece in _header(box, _DARK, "#ffffff", "#cfdde3")),
         *(piece for box in found.steps for piece in _header(box, _STEP, _INK, _MUTED)),
-        *(piece for number, box in enumerate(stories, start=1) for piece in _card(box, number, links)),
+        *(piece for box in stories for piece in _card(box)),
         "</svg>",
     ]
     return "\n".join(pieces) + "\n"
@@ -93,6 +91,9 @@ def _heading(found: StoryMap) -> Iterator[str]:
         yield f'<rect x="{x:.1f}" y="{title.y + 2:.1f}" width="14" height="14" rx="3" fill="{fill}" stroke="{edge}"/>'
         yield from _text([name], x + 20, title.y + 1, SMALL_SIZE + 1, _INK)
         x += 116
+    x = found.width - MARGIN - 350
+    yield from _pips((True, True, False, False), x + 4, title.y + 34, _MUTED)
+    yield from _text([f"has {', '.join(STAGES)}"], x + 48, title.y + 27, SMALL_SIZE + 1, _INK)
 
 
 def _band(band: Band, place: int) -> Iterator[str]:
@@ -121,14 +122,22 @@ def _header(box: Box, fill: str, ink: str, muted: str) -> Iterator[str]:
     yield "</g>"
 
 
-def _card(box: Box, number: int, links: bool) -> Iterator[str]:
+def _card(box: Box) -> Iterator[str]:
     assert box.node is not None
     kind, fill, edge = KINDS[kind_of(box.node.value)]
-    yield f'<a href="#story-{number}">' if links else "<g>"
-    yield f"<title>{clean(box.node.name)} ({kind.lower()})</title>"
+    yield "<g>"
+    progress = progress_of(box.node.value)
+    yield f"<title>{clean(box.node.name)} ({kind.lower()}): {progress}</title>"
     yield _rectangle(box, fill, radius=5, stroke=edge)
     yield f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="5" height="{box.height:.1f}" rx="2.5" fill="{edge}"/>'
     yield from _text(box.lines, box.x + PADDING + 5, box.y + PADDING - 2, TEXT_SIZE, _INK)
     below = box.y + box.height - PADDING - len(box.small) * SMALL_SIZE * LINE + 2
     yield from _text(box.small, box.x + PADDING + 5, below, SMALL_SIZE, _MUTED)
-    yield "</a>" if links else "</g>"
+    yield from _pips(progress.reached, box.x + box.width - PIPS, box.y + box.height - PADDING - 4, edge)
+    yield "</g>"
+
+
+def _pips(reached: Sequence[bool], x: float, y: float, edge: str) -> Iterator[str]:
+    for place, done in enumerate(reached):
+        fill = edge if done else "#ffffff"
+        yield f'<circle cx="{x + place * 10.5:.1f}" cy="{y:.1f}" r="3.6" fill="{fill}" stroke="{edge}"/>'

@@ -20,6 +20,8 @@ from trysquare.files.sealed_folder import PathRefused, SealedFolder
 MAX_SCANNED = 1_000_000
 """Larger files are named as not scanned."""
 MAX_FILES = 5_000
+GRAPH_RULE = "story_graph"
+"""The rule that a story graph has the shape of one; every bot has it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +32,7 @@ class Artifacts:
     graphs: tuple[str, ...] = ()
     """Story graphs by their paths; one that does not exist yet is left out."""
     files: tuple[str, ...] | None = None
-    """Files or globs to hold the rules for files against; None means every file of the folder."""
+    """Files or globs to hold the rules for files against; None means every file of the folder, and none means none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,17 +158,15 @@ def _broken(file: GraphFile, pointer: tuple[str | int, ...], message: str) -> Vi
 
 
 def _against_graph(path: str, line: int, message: str, where: str) -> Violation:
-    return Violation(
-        rule="story_graph", severity="error", file=path, line=line, message=message, text=where, where=where
-    )
+    return Violation(rule=GRAPH_RULE, severity="error", file=path, line=line, message=message, text=where, where=where)
 
 
 def _read_files(artifacts: Artifacts) -> tuple[dict[str, str], list[Problem]]:
     texts: dict[str, str] = {}
     refused: list[Problem] = []
-    globs = artifacts.files or ()
-    for entry in artifacts.folder.walk():
-        if not (matches(entry.path, globs) if artifacts.files is not None else True):
+    globs = artifacts.files
+    for entry in artifacts.folder.walk() if globs != () else ():
+        if globs is not None and not matches(entry.path, globs):
             continue
         if len(texts) >= MAX_FILES:
             refused.append(Problem(rule="files", file=entry.path, message=f"Only {MAX_FILES:,} files are scanned."))

@@ -6,9 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from trysquare.bots.definition import BotDefinition
 from trysquare.bots.rules import CommandScanner, Rule, Scanner
 from trysquare.bots.scanning.findings import Problem, ScannerFailed, Selected, shortened
 from trysquare.bots.scanning.running import is_command, run_scanner
+from trysquare.core.errors import ConfigurationError
 
 
 def self_test(rule: Rule) -> list[Problem]:
@@ -25,6 +27,18 @@ def self_test(rule: Rule) -> list[Problem]:
         *(_problem(rule, f"The rule does not catch its own don't example: {shortened(each)}") for each in missed),
         *(_problem(rule, f"The rule objects to its own do example: {shortened(each)}") for each in hurt),
     ]
+
+
+def require_sound_rules(definition: BotDefinition) -> None:
+    """Refuse a bot of which a rule does not do what its own examples say."""
+    problems = [problem for rule in definition.all_rules for problem in self_test(rule)]
+    if problems:
+        more = f" `trysquare bot check` tells of {len(problems) - 1} more." if len(problems) > 1 else ""
+        raise ConfigurationError(
+            problems[0].message,
+            where=f"{definition.root}/{problems[0].file}",
+            hint=f"Mend the scanner or the example.{more}",
+        )
 
 
 def _problem(rule: Rule, message: str) -> Problem:

@@ -10,6 +10,7 @@ from trysquare.bots.naming import bot_tool_name, close_tool_name
 from trysquare.bots.parameters import Parameters
 from trysquare.bots.plan import Position
 from trysquare.bots.projects import BotProject, LiveBot
+from trysquare.bots.state import Request
 from trysquare.bots.window_rules import Notices
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
@@ -25,6 +26,18 @@ class Call:
     parameters: Parameters
     principal: str
     client: str = ""
+
+    @property
+    def request(self) -> Request | None:
+        """What the call stands for under its request key, where it has one."""
+        if self.parameters.request_key is None:
+            return None
+        return Request(key=self.parameters.request_key, tool=self.tool, arguments=self.parameters.given)
+
+    def is_repeated(self) -> bool:
+        """Whether it was answered before under its request key. Then no gate stands in the way of that answer."""
+        request = self.request
+        return request is not None and self.project.state.was_answered(request, self.principal)
 
     def close_next(self, position: Position) -> JsonObject:
         """The call that closes an action, and no other one."""

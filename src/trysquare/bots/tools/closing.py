@@ -8,13 +8,15 @@ from typing import Any
 from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.actions.validate_rules import scan_rules
+from trysquare.bots.artifacts import keep
 from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
 from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.state import Change, Loaded, Request
-from trysquare.bots.tools.answers import Call, Told, answer
+from trysquare.bots.state import Change, Loaded
+from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
-from trysquare.bots.tools.locating import INITIALIZE, Location, locate
+from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_project
+from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
 from trysquare.core.context import CallContext
@@ -35,9 +37,12 @@ class View:
     loaded: Loaded
     notes: JsonObject
     location: Location
-    last: Position
-    """The action whose gate counts: the current one, or the last of those that are closed together."""
+    together: tuple[Position, ...]
+    """The current action, and those that are closed with it. All their gates count."""
     files: dict[str, str]
+    """The digests of the files that they produced."""
+    absent: tuple[str, ...]
+    """The files that they would produce and that are not there."""
 
     @property
     def state(self) -> RunState:
@@ -48,16 +53,37 @@ class View:
 async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
     """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
-    view = await run_in_thread(lambda: _look(call))
-    if call.parameters.reject:
-        return await run_in_thread(lambda: _rejected(call, view))
-    if (known := _known_answer(call, view)) is not None:
-        return known
     gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
-    _check_gate(call, view)
-    await run_in_thread(lambda: _check_clean(call, gates, view))
+    view = await run_in_thread(lambda: _decided(call, gates, proof=proof))
+    if not isinstance(view, View):
+        return view
     agreement = await _agreement(call, gates, view, context, proof=proof)
     return await run_in_thread(lambda: _closed(call, view, agreement))
+
+
+def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
+    """The answer where nobody has to be asked, all in one thread; else what was found."""
+    view = _look(call)
+    if not view.location.settled:
+        require_project(call, view.location)
+    if call.parameters.reject:
+        return _rejected(call, view)
+    if call.is_repeated():
+        return _closed(call, view, None)
+    if (known := _known_answer(call, view)) is not None:
+        return known
+    _check_gate(call, view)
+    _check_clean(call, gates, view)
+    asks = proof or _needs_proof(gates, view) or _asks_for_folder(view)
+    return view if asks else _closed(call, view, None)
+
+
+def _needs_proof(gates: Gates, view: View) -> bool:
+    return any(gates.needs_proof(each) for each in view.together)
+
+
+def _asks_for_folder(view: View) -> bool:
+    return view.state.current.action == INITIALIZE and view.location.needs_person
 
 
 def _check_parameters(call: Call) -> None:
@@ -75,26 +101,29 @@ def _check_parameters(call: Call) -> None:
 def _look(call: Call) -> View:
     loaded = call.project.load(call.parameters.run)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
-    last = _last_of(call, loaded.state.current)
+    current = loaded.state.current
+    together = _together(call, current)
+    paths = _files(call, together)
+    files = file_digests(call.project.root, paths)
     return View(
         loaded=loaded,
         notes=notes,
         # To close initialize_project is to confirm the folder that it proposed.
-        location=locate(call, loaded.state.current, loaded, notes, confirmed=True),
-        last=last,
-        files=file_digests(call.project.root, _files(call, loaded.state.current, last)),
+        location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),
+        together=together,
+        files=files,
+        absent=tuple(path for path in paths if path not in files),
     )
 
 
-def _files(call: Call, first: Position, last: Position) -> list[str]:
+def _files(call: Call, together: tuple[Position, ...]) -> list[str]:
     definition = call.bot.definition
-    behavior = definition.behavior(first.behavior)
-    return sorted({path for each in (first, last) for path in produced_files(definition, behavior, each.action)})
+    made = (produced_files(definition, definition.behavior(each.behavior), each.action) for each in together)
+    return sorted({path for paths in made for path in paths})
 
 
-def _last_of(call: Call, position: Position) -> Position:
-    """Where a chain of actions that are closed together ends."""
-    return [position, *combined_with(call.bot.plan, position)][-1]
+def _together(call: Call, position: Position) -> tuple[Position, ...]:
+    return (position, *combined_with(call.bot.plan, position))
 
 
 def _known_answer(call: Call, view: View) -> Result[Any] | None:
@@ -102,49 +131,18 @@ def _known_answer(call: Call, view: View) -> Result[Any] | None:
     state, expected = view.state, call.parameters.expected_action
     if call.parameters.request_key is not None:
         return None
-    if expected is not None and not _names(call.bot.plan, expected, state.current, view.last):
-        told = _already_closed(call, state, expected)
-        return None if told is None else _answered(call, told, view.loaded.notices)
+    if expected is not None and not _names(call.bot.plan, expected, view.together):
+        told = already_closed(call, state, expected)
+        return None if told is None else answered(call, told, view.loaded.notices)
     if state.finished:
-        return _answered(call, _nothing_left(call, state), view.loaded.notices)
+        return answered(call, nothing_left(state), view.loaded.notices)
     return None
-
-
-def _already_closed(call: Call, state: RunState, expected: str) -> JsonObject | None:
-    """A close that is sent twice must not close the action after it."""
-    named = split_path(call.bot.name, expected)
-    if named is None:
-        return None
-    done = [
-        entry
-        for position, entry in state.latest.items()
-        if entry.kind == "completed" and position.action == named.action and named.behavior in ("", position.behavior)
-    ]
-    if not done:
-        return None
-    last = max(done, key=lambda entry: entry.version)
-    return _repeated(call, state, last.position, last)
-
-
-def _repeated(call: Call, state: RunState, position: Position, entry: Entry) -> JsonObject:
-    following = None if state.finished else state.current
-    return {
-        **_outcome(call.bot.plan, position, following, entry.approval),
-        "already_closed": True,
-        "message": f"{position.action} was closed before; nothing was changed.",
-    }
-
-
-def _nothing_left(call: Call, state: RunState) -> JsonObject:
-    last = state.latest.get(state.current)
-    told = _outcome(call.bot.plan, state.current, None, last.approval if last else "claimed")
-    return {**told, "already_closed": True, "message": "The workflow is complete; nothing was changed."}
 
 
 def _check_gate(call: Call, view: View) -> None:
     state = view.state
     expected = call.parameters.expected_action
-    if expected is not None and not _names(call.bot.plan, expected, state.current, view.last):
+    if expected is not None and not _names(call.bot.plan, expected, view.together):
         raise _other_action(call, state)
     if call.bot.config.strict and not _is_delivered(state):
         raise ToolError(
@@ -158,14 +156,15 @@ def _check_gate(call: Call, view: View) -> None:
 
 def _check_clean(call: Call, gates: Gates, view: View) -> None:
     """Refuse to close over violations where the gate asks for none. A skip says itself that the work was not done."""
-    if call.parameters.skip or not gates.requires_clean(view.last):
+    strictest = next((each for each in view.together if gates.requires_clean(each)), None)
+    if call.parameters.skip or strictest is None:
         return
-    report = scan_rules(call.bot.definition, view.last.behavior, call.project.root)
+    report = scan_rules(call.bot.definition, strictest.behavior, call.project.root)
     if report.clean:
         return
     broken = [each.to_json() for each in report.violations if each.severity == "error"]
     raise ToolError(
-        f"`{view.last.path(call.bot.name)}` needs clean rules, and {len(broken) + len(report.problems)} things stand "
+        f"`{strictest.path(call.bot.name)}` needs clean rules, and {len(broken) + len(report.problems)} things stand "
         "against them.",
         code=ErrorCode.STATE_CONFLICT,
         instruction="Mend the violations and close again; `next` runs the rules once more.",
@@ -180,9 +179,10 @@ def _is_delivered(state: RunState) -> bool:
 
 
 def _other_action(call: Call, state: RunState) -> ToolError:
-    current, expected = state.current.path(call.bot.name), str(call.parameters.expected_action)[:120]
+    current, expected = state.current.path(call.bot.name), call.parameters.expected_action
+    what = "the action that was meant" if expected is None else f"`{expected[:120]}`"
     return ToolError(
-        f"Nothing was closed: `{expected}` is not the current action, `{current}` is.",
+        f"Nothing was closed: {what} is not the current action, `{current}` is.",
         code=ErrorCode.STATE_CONFLICT,
         instruction="Look at the current action first; `next` delivers it.",
         next=call.forward_next(),
@@ -203,10 +203,9 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext,
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    together = (position, *combined_with(call.bot.plan, position))
-    if proof or any(gates.needs_proof(each) for each in together):
+    if proof or _needs_proof(gates, view):
         return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
-    if position.action == INITIALIZE and view.location.needs_person:
+    if _asks_for_folder(view):
         question = f"Let {call.bot.name} work in {root}?"
         return await ask_person(call.tool, question, binding, approvals=approvals, context=context)
     return None
@@ -219,32 +218,44 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
             code=ErrorCode.STATE_CONFLICT,
             instruction="Send the same call again; the person is asked about the files as they are now.",
         )
+    # Before the move: what is acknowledged can be compared later.
+    unkept = keep(call.project.root, view.files)
     moved = call.project.state.move(
         lambda state: _close(call, view, agreement, state),
         kind="skip" if call.parameters.skip else "close",
         principal=call.principal,
         run=call.parameters.run,
         expected_version=view.state.version if agreement is not None else None,
-        request=_request(call),
+        request=call.request,
     )
-    return _answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+    notices = view.loaded.notices + moved.notices + Notices(warnings=unkept)
+    return answered(call, moved.answer, notices, replayed=moved.replayed)
 
 
 def _close(call: Call, view: View, agreement: Agreement | None, state: RunState) -> Change:
     """The pure change. Everything is looked at again, on the state that is about to change."""
     plan, expected = call.bot.plan, call.parameters.expected_action
-    if expected is not None and not _names(plan, expected, state.current, _last_of(call, state.current)):
+    if expected is not None and not _names(plan, expected, _together(call, state.current)):
         return _repeated_change(call, state, expected)
     if state.finished:
-        return Change(state=state, answer=_nothing_left(call, state))
+        return Change(state=state, answer=nothing_left(state))
     acknowledged = _acknowledged(call, view, state)
     if acknowledged is not None:
         return acknowledged
-    return _completed(call, agreement, state, view.files)
+    if state.current != view.state.current:
+        _require_open_gate(call, state)
+    return _completed(call, agreement, state, view)
+
+
+def _require_open_gate(call: Call, state: RunState) -> None:
+    """Another close was faster: what stands behind it must not slip through a gate that nobody looked at."""
+    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    if any(gates.needs_proof(each) or gates.requires_clean(each) for each in _together(call, state.current)):
+        raise _other_action(call, state)
 
 
 def _repeated_change(call: Call, state: RunState, expected: str) -> Change:
-    told = _already_closed(call, state, expected)
+    told = already_closed(call, state, expected)
     if told is None:
         raise _other_action(call, state)
     return Change(state=state, answer=told)
@@ -259,26 +270,26 @@ def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
     entry = max(state.latest.values(), key=lambda each: each.version, default=None)
     if entry is None:
         return None
-    told = _repeated(call, state, entry.position, entry)
+    told = repeated(state, entry.position, entry)
     return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})
 
 
-def _completed(call: Call, agreement: Agreement | None, state: RunState, files: dict[str, str]) -> Change:
+def _completed(call: Call, agreement: Agreement | None, state: RunState, view: View) -> Change:
     plan, at, before = call.bot.plan, utc_now(), state
     if state.current.action == INITIALIZE and not state.delivered:
         state = open_action(plan, state, state.current, at=at, by=call.principal).state
     approval, by = _approval(call, agreement)
-    last, added = _last_of(call, state.current), tuple[Entry, ...]()
+    last, added = _together(call, state.current)[-1], tuple[Entry, ...]()
     while state.current != last:
         step = close(plan, state, at=at, approval="combined", by=by)
         state, added = step.state, (*added, *step.added)
     closed = close(plan, state, at=at, approval=approval, by=by, reason=call.parameters.reason)
-    told = _outcome(plan, closed.completed, closed.next, approval)
+    told = outcome(closed.completed, closed.next, approval)
     told.update(_told_of(call, closed, agreement, added, before))
     notes: JsonObject = {"rejection": None}
     if before.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
-    audit: JsonObject = {"approval": approval, "files": files}
+    audit: JsonObject = {"approval": approval, "files": view.files, "absent": list(view.absent)}
     if agreement is not None:
         audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
     return Change(state=closed.state, added=(*added, *closed.added), answer=told, notes=notes, audit=audit)
@@ -309,66 +320,30 @@ def _told_of(
     return told
 
 
-def _outcome(plan: Plan, completed: Position, following: Position | None, approval: Approval) -> JsonObject:
-    told: JsonObject = {
-        "behavior": completed.behavior,
-        "action": completed.action,
-        "completed_action": completed.action,
-        "next_action": None if following is None else following.action,
-        "approval": approval,
-    }
-    if following is None:
-        told["workflow_complete"] = True
-        told["next_behavior"] = None
-    return told
-
-
-def _answered(call: Call, stored: JsonObject, notices: Notices, *, replayed: bool = False) -> Result[Any]:
-    fields = dict(stored)
-    position = Position(behavior=fields.pop("behavior"), action=fields.pop("action"))
-    message = fields.pop("message", None)
-    warnings = tuple(fields.pop("warnings", ()))
-    done = bool(fields.get("workflow_complete"))
-    if replayed:
-        fields["replayed"] = True
-    told = Told(
-        status=fields.pop("status", "completed"),
-        action_completed=fields.pop("action_completed", True),
-        action_state=fields.pop("action_state", "completed"),
-        next=None if done else call.forward_next(),
-        message=message or _said(position, fields),
-        instruction="Tell the person that the workflow is complete." if done else "Send `next` to go on.",
-        warnings=warnings,
-        fields=fields,
-        notices=notices,
-    )
-    return answer(call, position, told)
-
-
-def _said(position: Position, fields: JsonObject) -> str:
-    following = fields.get("next_action")
-    if following is None:
-        return f"{position.behavior}.{position.action} is closed. The workflow is complete."
-    return f"{position.behavior}.{position.action} is closed. The next action is {following}."
-
-
 def _rejected(call: Call, view: View) -> Result[Any]:
     moved = call.project.state.move(
         lambda state: _reject(call, state),
         kind="reject",
         principal=call.principal,
         run=call.parameters.run,
-        request=_request(call),
+        request=call.request,
     )
-    return _answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
+    return answered(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
 
 
 def _reject(call: Call, state: RunState) -> Change:
     expected = call.parameters.expected_action
-    if expected is not None and not _names(call.bot.plan, expected, state.current, _last_of(call, state.current)):
+    if expected is not None and not _names(call.bot.plan, expected, _together(call, state.current)):
         raise _other_action(call, state)
     if state.finished:
         raise _other_action(call, state)
+    if state.version == 0:
+        raise ToolError(
+            f"Run `{call.parameters.run}` has not begun, so there is nothing to send back.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="`next` begins it.",
+            next=call.forward_next(),
+        )
     at, position = utc_now(), state.current
     where = f"{position.behavior}.{position.action}"
     sent_back: JsonObject = {"action": where, "reason": call.parameters.reason, "by": call.principal, "at": at}
@@ -387,14 +362,8 @@ def _reject(call: Call, state: RunState) -> Change:
     return Change(state=after, answer=told, notes={"rejection": sent_back}, audit={"reason": call.parameters.reason})
 
 
-def _names(plan: Plan, path: str, first: Position, last: Position) -> bool:
+def _names(plan: Plan, path: str, together: tuple[Position, ...]) -> bool:
     named = split_path(plan.bot, path)
     if named is None:
         return False
-    return any(named.action == each.action and named.behavior in ("", each.behavior) for each in (first, last))
-
-
-def _request(call: Call) -> Request | None:
-    if call.parameters.request_key is None:
-        return None
-    return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)
+    return any(named.action == each.action and named.behavior in ("", each.behavior) for each in together)

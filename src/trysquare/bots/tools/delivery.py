@@ -11,16 +11,20 @@ from typing import Any, cast
 
 from trysquare.bots.actions.built_in import execute
 from trysquare.bots.actions.work import Outcome, Work
-from trysquare.bots.instructions import Pack, Part, pack
+from trysquare.bots.instructions import ALL_PARTS, Fetch, Pack, Part, listed, pack
+from trysquare.bots.naming import bot_tool_name
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.saved import load_saved
 from trysquare.bots.scope import read_scope
 from trysquare.bots.tools.answers import Call, Told, answer
-from trysquare.core.errors import ErrorCode, NotFound
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
 
 _MOST_READERS = 256
+_HANDLE = "/"
+"""Stands in a handle between the action and the name of its part."""
+_BROUGHT = ("answers", "evidence", "decisions", "assumptions")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,11 +75,11 @@ def deliver(call: Call, position: Position, notes: JsonObject, deliveries: Deliv
     )
     held = frozenset[str]() if call.parameters.fresh else deliveries.held(reader, position)
     packed = _packed(call, position, outcome, held)
-    data: JsonObject = {"instructions": packed.to_json(), **outcome.data}
+    data: JsonObject = {"instructions": packed.to_json(fetching(call, position)), **outcome.data}
     digests = {*packed.digests(), *held}
     for following in combined_with(call.bot.plan, position):
         more = _packed(call, following, _executed(call, following, notes), digests)
-        data.setdefault("combined", {})[following.action] = more.to_json()
+        data.setdefault("combined", {})[following.action] = more.to_json(fetching(call, following))
         digests.update(more.digests())
     deliveries.delivered(reader, position, digests)
     return Told(
@@ -101,21 +105,55 @@ def _packed(call: Call, position: Position, outcome: Outcome, held: AbstractSet[
     return pack(outcome.parts, budget=budget, held=held)
 
 
-def deliver_part(call: Call, position: Position, notes: JsonObject, name: str) -> Result[Any]:
-    """One part of an action's instructions, whole. Nothing moves."""
-    outcome = _executed(call, position, notes)
-    found = next((part for part in outcome.parts if part.name == name), None)
-    if found is None:
-        names = ", ".join(f"`{part.name}`" for part in outcome.parts if part.content)
+def fetching(call: Call, position: Position) -> Fetch:
+    """How a part of an action's instructions is fetched: by a handle, with the tool that every profile lists."""
+
+    def fetch(name: str) -> JsonObject:
+        handle = f"{position.behavior}.{position.action}{_HANDLE}{name}"
+        return {"tool": bot_tool_name(call.bot.name), "arguments": call.parameters.repeated(part=handle)}
+
+    return fetch
+
+
+def deliver_part(call: Call, position: Position, notes: JsonObject, handle: str) -> Result[Any]:
+    """One part of an action's instructions, whole, by its handle, or by its name in this action. Nothing moves."""
+    _require_alone(call)
+    position, name = _meant(call, position, handle)
+    parts = _executed(call, position, notes, only_reads=True).parts
+    fetch = fetching(call, position)
+    found = next((part for part in parts if part.name == name), None)
+    if found is None and name != ALL_PARTS:
+        names = ", ".join(f"`{part.name}`" for part in parts if not part.is_empty)
         raise NotFound(
             f"`{position.behavior}.{position.action}` has no part `{name[:80]}`. Its parts are {names}.",
             code=ErrorCode.RESOURCE_NOT_FOUND,
+            next=fetch(ALL_PARTS),
         )
-    told = Told(data={"part": name, "content": found.content}, action_state="in_work", next=call.close_next(position))
+    content = listed(parts, fetch) if found is None else found.content
+    told = Told(data={"part": name, "content": content}, action_state="in_work", next=call.close_next(position))
     return answer(call, position, told)
 
 
-def _executed(call: Call, position: Position, notes: JsonObject) -> Outcome:
+def _require_alone(call: Call) -> None:
+    """What a call brings would be lost on the way to a part."""
+    brought = [name for name in _BROUGHT if name in call.parameters.given]
+    if brought:
+        raise InvalidArguments(
+            f"`part` only reads, so it cannot come with `{brought[0]}`.", instruction="Send two calls."
+        )
+
+
+def _meant(call: Call, position: Position, handle: str) -> tuple[Position, str]:
+    where, slash, name = handle.partition(_HANDLE)
+    behavior, _, action = where.partition(".")
+    definition = call.bot.definition
+    known = behavior in (each.name for each in definition.behaviors) and action in (
+        each.name for each in definition.actions
+    )
+    return (Position(behavior=behavior, action=action), name) if slash and known else (position, handle)
+
+
+def _executed(call: Call, position: Position, notes: JsonObject, *, only_reads: bool = False) -> Outcome:
     definition = call.bot.definition
     work = Work(
         definition=definition,
@@ -126,6 +164,7 @@ def _executed(call: Call, position: Position, notes: JsonObject) -> Outcome:
         scope=read_scope(call.parameters.given.get("scope")),
         saved=load_saved(call.project.root, definition),
         notes=notes,
+        only_reads=only_reads,
     )
     outcome = execute(work)
     rejection = cast(JsonObject, notes.get("rejection") or {})
@@ -140,8 +179,8 @@ def _executed(call: Call, position: Position, notes: JsonObject) -> Outcome:
 
 def _what_to_do(packed: Pack) -> str:
     said = "Follow data.instructions and show the person what came of it. Send `next` when they say that it is done."
-    if packed.unchanged:
+    if packed.parts.unchanged:
         said += ' Parts under `unchanged` were delivered before; with {"fresh": true} all are sent whole.'
-    if packed.left_out:
-        said += ' Parts under `left_out` did not fit; fetch one by its name: the same call with {"part": "NAME"}.'
+    if packed.parts.left_out:
+        said += " Parts under `left_out` did not fit; `fetch` is the call that brings one."
     return said

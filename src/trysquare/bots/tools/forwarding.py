@@ -8,7 +8,7 @@ from typing import Any
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.gates import Gates, ask_person, check_jump
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.state import Change, Loaded, Moved, Request
+from trysquare.bots.state import Change, Loaded, Moved
 from trysquare.bots.tools.answers import Call, Told, answer
 from trysquare.bots.tools.delivery import Deliveries, deliver, deliver_part
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
@@ -51,20 +51,30 @@ class View:
 
 async def forward(call: Call, target: Target, deliveries: Deliveries, context: CallContext) -> Result[Any]:
     """Open the action that the target means, and hand out its instructions."""
-    view = await run_in_thread(lambda: _look(call, target))
-    state, position = view.loaded.state, view.position
+    view = await run_in_thread(lambda: _forwarded(call, target, deliveries))
+    if not isinstance(view, View):
+        return view
+    agreement = await _ask_first(call, view, context)
+    return await run_in_thread(lambda: _opened(call, target, view, agreement, deliveries))
+
+
+def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any] | View:
+    """The answer where nobody has to be asked, all in one thread; else what was found."""
+    view = _look(call, target)
+    position = view.position
     if call.parameters.part is not None:
-        return await run_in_thread(lambda: deliver_part(call, position, view.notes, call.parameters.part or ""))
-    if target.behavior is None and state.finished:
+        return deliver_part(call, position, view.notes, call.parameters.part)
+    if call.is_repeated():
+        return _opened(call, target, view, None, deliveries)
+    if target.behavior is None and view.loaded.state.finished:
         return _finished(call, view)
     if target.action is not None and target.action in call.bot.plan.independent:
-        return await run_in_thread(lambda: _independent(call, view, deliveries))
+        return _independent(call, view, deliveries)
     if not view.location.settled:
         if position.action == INITIALIZE:
             return propose_location(call, position, view.location, view.loaded.notices)
         require_project(call, view.location)
-    agreement = await _ask_first(call, view, context)
-    return await run_in_thread(lambda: _opened(call, target, view, agreement, deliveries))
+    return view if _asks(call, view) else _opened(call, target, view, None, deliveries)
 
 
 def _look(call: Call, target: Target) -> View:
@@ -72,6 +82,16 @@ def _look(call: Call, target: Target) -> View:
     position = target.position(call.bot.plan, loaded.state)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
     return View(loaded=loaded, position=position, notes=notes, location=locate(call, position, loaded, notes))
+
+
+def _asks(call: Call, view: View) -> bool:
+    """Whether a person has to agree to something before this action is opened."""
+    jump = jump_of(view.loaded.state, view.position)
+    return check_jump(call.bot.plan, jump, view.position) or _asks_for_folder(view)
+
+
+def _asks_for_folder(view: View) -> bool:
+    return view.position.action == INITIALIZE and view.location.needs_person
 
 
 async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement | None:
@@ -82,7 +102,7 @@ async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement 
         binding: JsonObject = {"run": call.parameters.run, "open": path, "version": view.loaded.state.version}
         question = f"Open {path} although it is {'done already' if jump == 'reopened' else 'not its turn'}?"
         await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)
-    if view.position.action == INITIALIZE and view.location.needs_person:
+    if _asks_for_folder(view):
         binding = {"project": str(call.project.root), "run": call.parameters.run}
         question = f"Let {call.bot.name} work in {call.project.root}?"
         return await ask_person(call.tool, question, binding, approvals=call.bot.approvals, context=context)
@@ -95,7 +115,7 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
         kind="open",
         principal=call.principal,
         run=call.parameters.run,
-        request=_request(call),
+        request=call.request,
     )
     position = Position(behavior=moved.answer["behavior"], action=moved.answer["action"])
     notices = view.loaded.notices + moved.notices
@@ -225,9 +245,3 @@ def _finished(call: Call, view: View) -> Result[Any]:
         notices=view.loaded.notices,
     )
     return answer(call, view.loaded.state.current, told)
-
-
-def _request(call: Call) -> Request | None:
-    if call.parameters.request_key is None:
-        return None
-    return Request(key=call.parameters.request_key, tool=call.tool, arguments=call.parameters.given)

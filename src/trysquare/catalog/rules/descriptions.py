@@ -52,9 +52,10 @@ def says_more_than_name(tool: Tool, options: LintOptions) -> Iterator[Problem]:
 
 
 def says_when(tool: Tool, options: LintOptions) -> Iterator[Problem]:
-    """A tool says when to choose it."""
+    """A tool says when to choose it, or which words call for it."""
     told = read_authored(tool.description).description
-    if told and not tool.metadata.use_when and not _WHEN.search(told):
+    said = tool.metadata.use_when or tool.metadata.trigger_words
+    if told and not said and not _WHEN.search(told):
         yield Problem(message="Nothing says when to use the tool.", fix='Declare it with use_when="…".')
 
 

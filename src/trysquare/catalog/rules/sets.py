@@ -8,6 +8,8 @@ from trysquare.catalog.profiles import is_listed
 from trysquare.catalog.rules.rule import LintOptions, Problem
 from trysquare.catalog.search import SearchIndex
 from trysquare.catalog.tokens import definition_tokens
+from trysquare.catalog.words import meaning, terms
+from trysquare.core.metadata import FAMILY
 from trysquare.core.tool import Tool
 
 WHOLE_SET = "*"
@@ -15,18 +17,36 @@ WHOLE_SET = "*"
 
 
 def confusable_tools(tools: Sequence[Tool], options: LintOptions) -> Iterator[Problem]:
-    """Two tools can be told apart by what is said of them."""
+    """Two tools can be told apart by what is said of them, or by their place in a family."""
     index = SearchIndex(tools)
+    known = {tool.name: tool for tool in tools}
     for tool in tools:
         # Each pair once: a tool is told of those that come before it by name.
         for other in sorted(name for name in index.neighbours(tool.name) if name < tool.name):
             alike = index.similarity(tool.name, other)
-            if alike >= options.confusable:
+            if alike >= options.confusable and not _have_places(tool, known[other]):
                 yield Problem(
                     tool=tool.name,
                     message=f"The tool reads like `{other}` ({alike:.0%} alike).",
                     fix="Say in both what sets them apart (`use_when`, `avoid_when`), or make them one.",
                 )
+
+
+def _have_places(one: Tool, other: Tool) -> bool:
+    """Whether two tools of one family differ by a word that stands in the name and in the description of each."""
+    family = one.metadata.meta.get(FAMILY)
+    if family is None or family != other.metadata.meta.get(FAMILY):
+        return False
+    return bool(_own_words(one, other)) and bool(_own_words(other, one))
+
+
+def _own_words(tool: Tool, other: Tool) -> set[str]:
+    # Words of one meaning tell nothing apart.
+    return (_meanings(tool.name) - _meanings(other.name)) & _meanings(tool.description)
+
+
+def _meanings(text: str) -> set[str]:
+    return {meaning(term) for term in terms(text)}
 
 
 def profile_budget(tools: Sequence[Tool], options: LintOptions) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,12 +17,35 @@ from trysquare.bots.template import write_new_bot
 from trysquare.cli.demo.stage import HttpServer, Person, Stage, envelope_of
 
 BOT = "story_bot"
+_EXAMPLE = Path(__file__).parents[4] / "examples" / "bots" / BOT
+"""The whole bot, where the sources are at hand; an installed package brings the small one of `bot new` along."""
+_MOST_ACTIONS = 20
 _GRAPH = {
     "schema": 1,
     "product": "Supper club",
     "goal": "Guests find a free table by themselves",
-    "epics": [{"name": "Come to eat", "stories": [{"name": "Book a table", "users": ["Guest"]}]}],
-    "increments": [],
+    "epics": [
+        {
+            "name": "Come to eat",
+            "outcome": "A guest knows within a minute whether there is a table for them.",
+            "stories": [
+                {
+                    "name": "Guest books a table",
+                    "users": ["Guest"],
+                    "story_type": "user",
+                    "context_source": ["talk with the host"],
+                }
+            ],
+        }
+    ],
+    "increments": [
+        {
+            "name": "One evening",
+            "priority": 1,
+            "outcome": "We learn whether guests book without calling.",
+            "stories": ["Guest books a table"],
+        }
+    ],
 }
 
 
@@ -37,7 +61,10 @@ async def bot_server(stage: Stage) -> AsyncGenerator[tuple[Stage, HttpServer]]:
 
 def _write_project(project: Path) -> None:
     project.mkdir()
-    write_new_bot(project / BOT, BOT)
+    if _EXAMPLE.is_dir():
+        shutil.copytree(_EXAMPLE, project / BOT)
+    else:
+        write_new_bot(project / BOT, BOT)
     (project / "trysquare.toml").write_text(f'bot = ["{BOT}"]\nstrict = true\n', encoding="utf-8")
 
 
@@ -60,6 +87,15 @@ class BotTalk:
     async def close(self, **parameters: Any) -> dict[str, Any]:
         """Close the current action."""
         return await self.call("close_current_action", **parameters)
+
+    async def go_on_to(self, action: str) -> dict[str, Any]:
+        """Deliver and close what comes before an action, and deliver that one."""
+        for _ in range(_MOST_ACTIONS):
+            told = await self.call("tool")
+            if told.get("action") == action:
+                return told
+            await self.close()
+        raise AssertionError(f"{action} never came")
 
 
 def _stands(told: dict[str, Any]) -> str:
@@ -106,47 +142,52 @@ async def answer_and_approve(stage: Stage, server: HttpServer) -> None:
 async def reject_a_close(stage: Stage, server: HttpServer) -> None:
     """A close that the person rejects sends the action back to work, with the reason in its instructions."""
     async with talking(stage, server) as talk:
-        await talk.call("tool")
-        await asyncio.to_thread(_write_graph, stage.project, "Manage reservations")
+        told = await talk.go_on_to("build_knowledge")
+        await asyncio.to_thread(_write_graph, stage.project / told["data"]["documents"][0], "Manage reservations")
         await talk.close(reject="Say what the guest does.")
         again = await talk.call("tool")
         reason = again["data"]["instructions"].get("sent_back", {}).get("reason")
         stage.transcript.expect(reason == "Say what the guest does.", "the reason, where the work is done again")
         closed = await talk.close()
-        stage.transcript.expect(closed.get("next_action") == "validate_rules", "the next action after the approval")
+        stage.transcript.expect(closed.get("completed_action") == "build_knowledge", "closed after the approval")
 
 
-def _write_graph(project: Path, story: str) -> None:
-    text = json.dumps(_GRAPH, indent=2).replace("Book a table", story)
-    (project / "docs").mkdir(exist_ok=True)
-    (project / "docs" / "story-graph.json").write_text(text, encoding="utf-8")
+def _write_graph(file: Path, story: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(_GRAPH, indent=2).replace("Guest books a table", story), encoding="utf-8")
 
 
 async def kill_and_resume(stage: Stage, server: HttpServer) -> None:
     """The server is killed in the middle. A new one goes on where the work stood, and the rules find a violation."""
+    async with talking(stage, server) as talk:
+        stood = await talk.call("tool")
     stage.transcript.note("kill -9 of the server")
     await server.kill()
     await server.start()
     async with talking(stage, server) as talk:
         found = await talk.call("tool")
-        stage.transcript.expect(found.get("action") == "validate_rules", "the action where the work stood")
-        stage.transcript.expect(found["data"]["violations"] == 1, "one story whose name breaks a rule")
-        await asyncio.to_thread(_write_graph, stage.project, "Book a table")
+        stage.transcript.expect(found.get("action") == stood.get("action"), "the action where the work stood")
+        found = await talk.go_on_to("validate_rules")
+        stage.transcript.expect(found["data"]["clean"] is False, "a story whose name breaks a rule")
+        await asyncio.to_thread(_write_graph, _graph_of(stage.project), "Guest books a table")
         clean = await talk.call("tool")
         stage.transcript.expect(clean["data"]["clean"] is True, "clean rules after the name was mended")
         closed = await talk.close()
-        stage.transcript.expect(closed.get("next_behavior") == "explore", "the second behavior")
+        stage.transcript.expect(closed.get("completed_behavior") == "shape", "the first behavior done")
+
+
+def _graph_of(project: Path) -> Path:
+    return next((project / "docs").rglob("story-graph.json"))
 
 
 async def finish(stage: Stage, server: HttpServer) -> None:
-    """The second behavior, action by action, each approved, to the end of the workflow."""
+    """The second behavior, action by action, each approved, to its end."""
     async with talking(stage, server) as talk:
-        closed: dict[str, Any] = {}
-        for _ in range(4):
-            await talk.call("tool")
-            closed = await talk.close()
-        stage.transcript.expect(closed.get("workflow_complete") is True, "a complete workflow")
+        await talk.go_on_to("validate_rules")
+        closed = await talk.close()
+        stage.transcript.expect("completed_behavior" in closed, "the second behavior done")
+        stage.transcript.received(f"{closed['completed_behavior']} is done; next is {closed['next_behavior']}")
         state = json.loads(await asyncio.to_thread((stage.project / "workflow_state.json").read_text, "utf-8"))
         approvals = [entry.get("approval") for entry in state["completed_actions"]]
         stage.transcript.received(f"workflow_state.json holds {len(approvals)} completed actions")
-        stage.transcript.expect(set(approvals) == {"proven"}, "eight completions, each proven by a person")
+        stage.transcript.expect(set(approvals) == {"proven"}, "two behaviors, every action proven by a person")

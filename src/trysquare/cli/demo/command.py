@@ -13,9 +13,17 @@ from pathlib import Path
 from trysquare.cli.demo import debugger
 from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.gateway import GatewayTalk, is_missing, write_servers
 from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
 from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
-from trysquare.cli.demo.steps import IN_EACH_ERA, OF_THE_DEBUGGER, OF_THE_GUIDE, OVER_HTTP, WITH_A_BOT
+from trysquare.cli.demo.steps import (
+    BEHIND_THE_GATEWAY,
+    IN_EACH_ERA,
+    OF_THE_DEBUGGER,
+    OF_THE_GUIDE,
+    OVER_HTTP,
+    WITH_A_BOT,
+)
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
 
@@ -49,13 +57,14 @@ async def _play(stage: Stage) -> None:
                 stage.transcript.step(step.title, step.shows)
                 await _guarded(stage, step.play(talk))
     await _play_guide(stage)
+    await _play_gateway(stage)
     await _play_debugger(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
             stage.transcript.step(served.title, served.shows)
             await _guarded(stage, served.play(stage, server))
-    stage.transcript.chapter("A workflow bot, from its first action to its last")
+    stage.transcript.chapter("A workflow bot: two behaviors of story_bot")
     async with bot_server(stage) as (own, server):
         for worked in WITH_A_BOT:
             stage.transcript.step(worked.title, worked.shows)
@@ -74,6 +83,20 @@ async def _play_guide(stage: Stage) -> None:
         for step in OF_THE_GUIDE:
             stage.transcript.step(step.title, step.shows)
             await _guarded(stage, step.play(GuideTalk(talk=talk, stage=stage, folder=folder)))
+
+
+async def _play_gateway(stage: Stage) -> None:
+    stage.transcript.chapter("The gateway: real servers from npm behind one")
+    if (missing := is_missing()) is not None:
+        stage.transcript.note(f"left out: {missing}")
+        return
+    file = await asyncio.to_thread(write_servers, stage.project)
+    person = Person(transcript=stage.transcript)
+    async with stage.stdio(MODERN, person, "--gateway", str(file)) as client:
+        talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
+        for step in BEHIND_THE_GATEWAY:
+            stage.transcript.step(step.title, step.shows)
+            await _guarded(stage, step.play(GatewayTalk(talk=talk, stage=stage)))
 
 
 async def _play_debugger(stage: Stage) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import bot, conversation, debugger, guide, service
+from trysquare.cli.demo import bot, conversation, debugger, gateway, guide, service
 from trysquare.cli.demo.conversation import Conversation
+from trysquare.cli.demo.gateway import GatewayTalk
 from trysquare.cli.demo.guide import GuideTalk
 from trysquare.cli.demo.stage import HttpServer, Stage
 
@@ -44,6 +45,12 @@ OF_THE_GUIDE: tuple[Step[[GuideTalk]], ...] = (
     Step(title="A flag", play=guide.switch_flag),
     Step(title="A drifted export", play=guide.let_export_drift),
 )
+BEHIND_THE_GATEWAY: tuple[Step[[GatewayTalk]], ...] = (
+    Step(title="One tool for each server", play=gateway.list_servers),
+    Step(title="Calls that are repaired", play=gateway.repair_calls),
+    Step(title="A server is killed", play=gateway.kill_a_server),
+    Step(title="A large result", play=gateway.read_by_handle),
+)
 OF_THE_DEBUGGER: tuple[Step[[Conversation]], ...] = (
     Step(title="A failing test", play=debugger.explain_failure),
     Step(title="Step by step", play=debugger.step_through),
@@ -59,5 +66,5 @@ WITH_A_BOT: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Answers and an approval", play=bot.answer_and_approve),
     Step(title="A rejected close", play=bot.reject_a_close),
     Step(title="Killed and resumed", play=bot.kill_and_resume),
-    Step(title="To the end", play=bot.finish),
+    Step(title="A second behavior", play=bot.finish),
 )

@@ -4,41 +4,54 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
+from trysquare.core.client_requests import Answer as ClientAnswer
 from trysquare.core.client_requests import ClientRequest
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ToolError
+from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway import failures
-from trysquare.gateway.answer import Answer
-from trysquare.gateway.upstream import frames
+from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest
-from trysquare.gateway.upstream.frames import NotAFrame
+from trysquare.gateway.upstream.frames import NotAFrame, open_result
 from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
-
-if TYPE_CHECKING:
-    from trysquare.gateway.upstream.session import Session
+from trysquare.gateway.upstream.session import Session
 
 MAX_ROUNDS = 16
 """How often a server may ask back in one call."""
 _TIMED_OUT: Final = Loss(reason="The call ran out of time.")
+_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _PAUSE_SECONDS = 0.1
+
+
+class Request(NamedTuple):
+    """What is asked of a server."""
+
+    method: str
+    about: str
+    """The tool, prompt or resource it is about; empty for none."""
+    fields: bytes
+    """The parameters in JSON, without the brackets around them."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in an error."""
+        return self.about or self.method
 
 
 class Call:
     """One request of a caller. Left with a question open, it stays under way, and `finish` takes it up again."""
 
-    def __init__(self, session: Session, method: str, about: str, fields: bytes) -> None:
+    def __init__(self, session: Session, request: Request) -> None:
         self.session = session
+        self.request = request
         self.context: CallContext | None = None
         """Whose call it is."""
         self.notes: list[str] = []
-        self._method = method
-        self._about = about
-        self._fields = fields
-        """The parameters in JSON, without the brackets around them."""
         self._resumption = b""
         self._asked = 0
         self._time_left = session.config.timeout
@@ -49,6 +62,11 @@ class Call:
         """The request under way."""
         assert self._exchange is not None
         return self._exchange
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the server may ask something back; a list, for one, is simply there."""
+        return self.request.method in _MAY_ASK
 
     @property
     def is_answered(self) -> bool:
@@ -65,16 +83,18 @@ class Call:
         """Wait for the answer, asking and telling the caller meanwhile.
 
         A question that the client has to bring the answer to in a call of its own leaves this with `InputRequired`,
-        and then the call stays under way.
+        and then the call stays under way. `Unreachable` says that the server never saw the call.
         """
         self.context = context
         while True:
             try:
                 await self._settled(context)
-            except (asyncio.CancelledError, ToolError):
+            except InputRequired:
+                raise
+            except BaseException:
                 self.abandon()
                 raise
-            answer = self._answer()
+            answer = await self._answer()
             if answer is not None:
                 return answer
             await self._ask_again(context)
@@ -89,14 +109,15 @@ class Call:
         self.exchange.wake()
 
     def _send(self, context: CallContext) -> None:
-        self._exchange = self.session.begin(self, self._method, self._about, self._params(context))
+        about = self.request.about or None
+        self._exchange = self.session.begin(self, self.request.method, self._params(context), about)
 
     def _params(self, context: CallContext) -> bytes:
         meta = self.session.stamp_for(context)
         if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
             token = b'"progressToken":%d' % self.session.connection.next_id
             meta = meta + b"," + token if meta else token
-        parts = [self._fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
+        parts = [self.request.fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
         return b"{" + b",".join([part for part in parts if part]) + b"}"
 
     async def _settled(self, context: CallContext) -> None:
@@ -129,34 +150,53 @@ class Call:
         try:
             params = frames.decode_object(request.params)
             question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
-            answers = await context.request(question)
+            answers = await self._asked_meanwhile(question, context)
         except (CannotAsk, NotAFrame, ToolError) as error:
             self.session.connection.refuse(request, frames.METHOD_NOT_FOUND, str(error))
         else:
-            self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
+            if answers is not None:
+                self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
         self._asked += 1
 
-    def _answer(self) -> Answer | None:
+    async def _asked_meanwhile(
+        self, question: ClientRequest, context: CallContext
+    ) -> Mapping[str, ClientAnswer] | None:
+        """What the client answers; None if the server has ended before, since nobody wants to know then."""
+        asking = asyncio.ensure_future(context.request(question))
+        ending = asyncio.ensure_future(self.exchange.settled())
+        try:
+            await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+            ending.cancel()
+
+    async def _answer(self) -> Answer | None:
         """The answer, or None if it is a question of the modern era."""
-        config, last_words = self.session.config, self.session.connection.channel.last_words
+        config = self.session.config
         if self.exchange.outcome is _TIMED_OUT:
             self.session.suspect(self)
-            raise failures.timed_out(config.name, self._about, config.timeout)
+            raise failures.timed_out(config.name, self.request.title, config.timeout)
         self.session.end(self)
         try:
             result = self.exchange.result()
-            head = frames.decode_head(result)
+            is_large = len(result) > frames.LARGE
+            head, body = await run_in_thread(partial(open_result, result)) if is_large else open_result(result)
         except Lost as error:
-            raise failures.lost(config.name, error.loss, last_words=last_words()) from None
+            raise self._lost(error.loss) from None
         except Refused as error:
-            raise failures.refused(config.name, self._about, error.error) from None
+            raise failures.refused(config.name, self.request.title, error.error) from None
         except NotAFrame as error:
-            raise failures.unreadable(config.name, self._about, str(error)) from None
+            raise failures.unreadable(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
             return None
-        # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
-        body = bytes(result).replace(b"\n", b" ")
         return Answer(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
+
+    def _lost(self, loss: Loss) -> Exception:
+        if not loss.was_sent and not self._asked:
+            return Unreachable(loss)
+        last_words = self.session.connection.channel.last_words()
+        return failures.lost(self.session.config.name, loss, last_words=last_words)
 
     async def _ask_again(self, context: CallContext) -> None:
         """Bring a server of the modern era what it needs, and send the request again with it, as it wants."""
@@ -192,11 +232,11 @@ class Call:
                 for name, request in requests.items()
             }
         except (CannotAsk, AttributeError) as error:
-            raise failures.unreadable(server, self._about, f"it asks for what cannot be had: {error}") from None
+            raise failures.unreadable(server, self.request.title, f"it asks for what cannot be had: {error}") from None
 
     def _key(self, name: str) -> str:
         return f"{self.session.config.name}.{self._asked}.{name}"
 
     def _count_round(self) -> None:
         if self._asked >= MAX_ROUNDS:
-            raise failures.unreadable(self.session.config.name, self._about, f"it asked back {MAX_ROUNDS} times")
+            raise failures.unreadable(self.session.config.name, self.request.title, f"it asked back {MAX_ROUNDS} times")

@@ -40,7 +40,7 @@ class Loss:
 class Listener(Protocol):
     """Who hears what comes over a channel."""
 
-    def hear(self, message: bytes | memoryview, about: RequestId | None = None) -> None:
+    def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         """Take one message of the server.
 
         `about` is the request on whose stream it came, where the transport knows.
@@ -49,6 +49,10 @@ class Listener(Protocol):
 
     def lose(self, loss: Loss, request_id: RequestId | None = None) -> None:
         """Learn that one request gets no answer, or with no id that the whole channel has ended."""
+        ...
+
+    def awaits(self, request_id: RequestId) -> bool:
+        """Whether the answer to a request is still to come."""
         ...
 
 

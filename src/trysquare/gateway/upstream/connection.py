@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.upstream import frames
 from trysquare.gateway.upstream.channel import Channel, Loss, Outgoing, RequestId, Unreachable
@@ -121,6 +123,9 @@ class Connection:
         self.channel = channel
         self._observer = observer
         self._exchanges: dict[RequestId, Exchange] = {}
+        self._opening: dict[asyncio.Task[None], RequestId | None] = {}
+        """Large messages that are being taken apart, and on whose stream they came."""
+        self._late_losses: dict[RequestId, Loss] = {}
         self._last_id = 0
         self.loss: Loss | None = None
         self.heard = 0
@@ -153,7 +158,7 @@ class Connection:
             body = frames.request(request_id, method, params)
             self.channel.send(Outgoing(body=body, request_id=request_id, method=method, name=name))
         except Unreachable:
-            del self._exchanges[request_id]
+            self._exchanges.pop(request_id, None)
             raise
         return exchange
 
@@ -185,26 +190,59 @@ class Connection:
         """Refuse a request of the server."""
         self._send_quietly(Outgoing(body=frames.refusal(request.id, code, why)))
 
-    def hear(self, message: bytes | memoryview, about: RequestId | None = None) -> None:
+    def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         self.heard += 1
+        if len(message) > frames.LARGE:
+            task = asyncio.ensure_future(self._hear_large(message, about))
+            self._opening[task] = about
+            task.add_done_callback(self._opened)
+            return
         try:
             for frame in frames.decode_frames(message):
                 self._take(frame, about)
         except NotAFrame:
             self.ignored += 1
 
+    async def _hear_large(self, message: bytes | bytearray, about: RequestId | None) -> None:
+        try:
+            for frame in await run_in_thread(partial(frames.decode_frames, message)):
+                self._take(frame, about)
+        except NotAFrame:
+            self.ignored += 1
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        about = self._opening.pop(task)
+        if about in self._late_losses:
+            self.lose(self._late_losses.pop(about), about)
+        if self.loss is not None and not self._opening:
+            self._give_up(self.loss)
+
     def lose(self, loss: Loss, request_id: RequestId | None = None) -> None:
         if request_id is not None:
-            exchange = self._exchanges.pop(request_id, None)
-            if exchange is not None:
-                exchange.settle(loss)
-            return
-        if self.loss is None:
+            self._lose_one(loss, request_id)
+        elif self.loss is None:
             self.loss = loss
-            exchanges, self._exchanges = self._exchanges, {}
-            for exchange in exchanges.values():
-                exchange.settle(loss)
+            if not self._opening:
+                self._give_up(loss)
             self._observer.lost(loss)
+
+    def _lose_one(self, loss: Loss, request_id: RequestId) -> None:
+        if request_id in self._opening.values():
+            # The answer may be in what has come and is not yet read.
+            self._late_losses[request_id] = loss
+            return
+        exchange = self._exchanges.pop(request_id, None)
+        if exchange is not None:
+            exchange.settle(loss)
+
+    def _give_up(self, loss: Loss) -> None:
+        """Tell every request that it gets no answer; those go first that came before the end."""
+        exchanges, self._exchanges = self._exchanges, {}
+        for exchange in exchanges.values():
+            exchange.settle(loss)
+
+    def awaits(self, request_id: RequestId) -> bool:
+        return request_id in self._exchanges
 
     def exchange_of(self, request_id: RequestId) -> Exchange | None:
         """The exchange with this id, if it is under way."""

@@ -13,6 +13,8 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 UNSUPPORTED_VERSION: Final = -32022
 
+LARGE: Final = 1024 * 1024
+"""Bytes above which a message is taken apart in a thread, so that nobody else has to wait."""
 _NOTHING: Final = msgspec.Raw(b"")
 
 
@@ -61,22 +63,24 @@ _object = msgspec.json.Decoder(dict[str, Any])
 _error = msgspec.json.Decoder(ErrorBody)
 
 
-def decode_frames(message: bytes | memoryview) -> list[Frame]:
+def decode_frames(message: bytes | bytearray) -> list[Frame]:
     """The frames of a message, which may be several in the version of 2025-03-26. Raises `NotAFrame`."""
     try:
-        if message[:1] == b"[":
+        if message.startswith(b"["):
             return [_frame.decode(part) for part in _batch.decode(message)]
         return [_frame.decode(message)]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise NotAFrame(str(error)) from None
 
 
-def decode_head(result: msgspec.Raw) -> ResultHead:
-    """How a result is meant. Raises `NotAFrame` for one that is no object."""
+def open_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
+    """How a result is meant, and its bytes in one line. Raises `NotAFrame` for one that is no object."""
     try:
-        return _head.decode(result)
+        head = _head.decode(result)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise NotAFrame(str(error)) from None
+    # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
+    return head, bytes(result).replace(b"\n", b" ")
 
 
 def decode_progress(params: msgspec.Raw) -> Progress | None:

@@ -60,6 +60,10 @@ class Greeting:
         return bool(cast(JsonObject, found).get(option))
 
 
+class Incompatible(Unreachable):
+    """The server answered, and the two sides do not agree on how to go on."""
+
+
 async def shake_hands(connection: Connection, own: Introduction, *, version: str | None, seconds: float) -> Greeting:
     """Agree on a version. One that is remembered from an earlier time is taken up without a probe.
 
@@ -73,9 +77,9 @@ async def shake_hands(connection: Connection, own: Introduction, *, version: str
     except Lost as error:
         raise Unreachable(_failed(error.loss.reason, error.loss)) from None
     except Refused as error:
-        raise Unreachable(_failed(f"The server refused the handshake: {error.error.message}")) from None
+        raise Incompatible(_failed(f"The server refused the handshake: {error.error.message}")) from None
     except NotAFrame as error:
-        raise Unreachable(_failed(f"The server's answer to the handshake cannot be read: {error}")) from None
+        raise Incompatible(_failed(f"The server's answer to the handshake cannot be read: {error}")) from None
     connection.channel.settle(greeting.version)
     if not greeting.is_modern:
         connection.notify("notifications/initialized", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,7 +13,6 @@ from trysquare.core.context import CallContext
 from trysquare.core.types import JsonObject
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream import frames
-from trysquare.gateway.upstream.call import Call
 from trysquare.gateway.upstream.channel import Channel, Loss, RequestId, Unreachable
 from trysquare.gateway.upstream.connection import Connection, Exchange, Lost, Refused, ServerRequest
 from trysquare.gateway.upstream.handshake import Greeting, Introduction, shake_hands, stamp
@@ -21,8 +20,37 @@ from trysquare.gateway.upstream.handshake import Greeting, Introduction, shake_h
 CAPABILITIES: Final[tuple[Capability, ...]] = ("elicitation", "sampling", "roots")
 _LISTS: Final = ("tools", "prompts", "resources")
 _LIST_CHANGES: Final = {f"notifications/{kind}/list_changed": kind for kind in _LISTS}
+_MAX_EARLY = 16
 _ALIVE_SECONDS = 5.0
 """How long a server that let a call run out of time has to show that it is alive."""
+
+
+class UnderWay(Protocol):
+    """A call as its session sees it."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request under way."""
+        ...
+
+    @property
+    def context(self) -> CallContext | None:
+        """Whose call it is."""
+        ...
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a question of the server can belong to it."""
+        ...
+
+    @property
+    def notes(self) -> list[str]:
+        """What its caller should know of how the answer came about."""
+        ...
+
+    def ask(self, request: ServerRequest) -> None:
+        """Have the caller asked."""
+        ...
 
 
 class Session:
@@ -46,7 +74,9 @@ class Session:
         self._own = own
         self._on_change = on_change
         self._on_lost = on_lost
-        self._calls: dict[RequestId, Call] = {}
+        self._calls: dict[RequestId, UnderWay] = {}
+        self._early: list[ServerRequest] = []
+        """What the server asked its only caller before there was a call."""
         self._stamps: dict[tuple[bool, ...], bytes] = {}
         self._listening: Exchange | None = None
         self._subscribed: set[str] = set()
@@ -60,8 +90,9 @@ class Session:
 
     @property
     def is_free(self) -> bool:
-        """Whether no call is under way."""
-        return not self._calls
+        """Whether no request is under way, but for the one that is never answered."""
+        is_listening = self._listening is not None and self.connection.awaits(self._listening.id)
+        return self.connection.under_way <= is_listening
 
     async def start(self, version: str | None) -> None:
         """Open the channel and shake hands. Raises `Unreachable`."""
@@ -69,31 +100,36 @@ class Session:
         self.greeting = await shake_hands(
             self.connection, self._own, version=version, seconds=self.config.start_timeout
         )
+        self.last_used = self.began = asyncio.get_running_loop().time()
         if self.greeting.is_modern:
             self._listen()
 
     async def close(self) -> None:
         """End the connection; calls that are still under way learn that they get no answer."""
+        if self._closed:
+            return
         self._closed = True
         if self._suspicion is not None:
             self._suspicion.cancel()
         self.connection.lose(Loss(reason="The gateway has ended its connection."))
         await self.connection.channel.close()
 
-    def begin(self, call: Call, method: str, about: str, params: bytes) -> Exchange:
+    def begin(self, call: UnderWay, method: str, params: bytes, about: str | None) -> Exchange:
         """Send a call's request. Raises `Unreachable` where nothing was sent."""
         exchange = self.connection.begin(method, params, name=about)
         self._calls[exchange.id] = call
+        exchange.questions.extend(self._early)
+        self._early.clear()
         return exchange
 
-    def end(self, call: Call) -> None:
+    def end(self, call: UnderWay) -> None:
         """Wait no more for a call."""
         self.last_used = asyncio.get_running_loop().time()
         self.answered += 1
         self._calls.pop(call.exchange.id, None)
         self.connection.end(call.exchange)
 
-    def suspect(self, call: Call) -> None:
+    def suspect(self, call: UnderWay) -> None:
         """Take back a call that ran out of time, and have the server show that it is alive."""
         self.end(call)
         if self.config.transport == "stdio" and self._suspicion is None:
@@ -113,18 +149,19 @@ class Session:
     async def subscribe(self, uri: str) -> None:
         """Have the server tell when a resource changes."""
         self._subscribed.add(uri)
-        if self.greeting.is_modern:
-            self._listen()
-        else:
-            await self.connection.request("resources/subscribe", {"uri": uri}, seconds=self.config.timeout)
+        await self._subscription_changed("resources/subscribe", uri)
 
     async def unsubscribe(self, uri: str) -> None:
         """Have it told no more."""
         self._subscribed.discard(uri)
+        await self._subscription_changed("resources/unsubscribe", uri)
+
+    async def _subscription_changed(self, method: str, uri: str) -> None:
+        self.last_used = asyncio.get_running_loop().time()
         if self.greeting.is_modern:
             self._listen()
         else:
-            await self.connection.request("resources/unsubscribe", {"uri": uri}, seconds=self.config.timeout)
+            await self.connection.request(method, {"uri": uri}, seconds=self.config.timeout)
 
     def notice(self, method: str, params: msgspec.Raw) -> None:
         if method in _LIST_CHANGES:
@@ -135,10 +172,14 @@ class Session:
                 self._on_change(uri)
 
     def asked(self, request: ServerRequest, about: RequestId | None) -> None:
-        calls = [self._calls[about]] if about in self._calls else list(self._calls.values())
+        possible = [self._calls[about]] if about in self._calls else self._calls.values()
+        calls = [call for call in possible if call.may_ask]
         subjects = {call.context.principal.subject for call in calls if call.context is not None}
         if len(subjects) == 1:
             calls[-1].ask(request)
+            return
+        if not calls and self.config.sharing == "caller" and len(self._early) < _MAX_EARLY:
+            self._early.append(request)
             return
         why = "No call is under way that the question could belong to." if not calls else _AMBIGUOUS
         for call in calls:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import fcntl
 import os
 import signal
+import struct
+import termios
+from collections import deque
 from collections.abc import Mapping
 
 from trysquare.gateway.server import ServerConfig
@@ -18,6 +23,7 @@ _LAST_WORDS = 600
 _EXIT_SECONDS = 0.1
 """How long an exit status is waited for once the output has ended; it comes with it or not at all."""
 _MAX_WAITING = 64 * 1024 * 1024
+_MAX_NOTED = 256
 _OWN_VARIABLES = "TRYSQUARE_"
 
 
@@ -35,6 +41,12 @@ class StdioChannel:
         self._exit_timer: asyncio.TimerHandle | None = None
         self._takes_input = True
         self._output_ended = False
+        self._held: list[bytes] | None = None
+        """What is written at the end of this turn of the loop; None before the first message of a turn."""
+        self._written = 0
+        self._writing_from = 0
+        self._requests: deque[tuple[int, RequestId]] = deque()
+        """The latest requests, each with the count of bytes that were written up to its end."""
         self.garbage = 0
         """Lines that were no messages."""
 
@@ -49,6 +61,7 @@ class StdioChannel:
         except (OSError, ValueError) as error:
             raise Unreachable(_cannot_start(self._config, error)) from None
         self._child, self._listener = child, listener
+        self._outlet_end = child.stdin
         self._outlet = Outlet(child.stdin, self._input_closed)
         self._output = Inlet(child.stdout, self._hear)
         self._errors = Inlet(child.stderr, self._hear_error)
@@ -61,10 +74,29 @@ class StdioChannel:
             raise Unreachable(Loss(reason="The server has ended.", was_sent=False))
         if self._outlet.waiting_bytes > _MAX_WAITING:
             raise Unreachable(Loss(reason="The server does not read what it is sent.", was_sent=False))
-        self._outlet.write(outgoing.body + b"\n")
+        line = outgoing.body + b"\n"
+        self._written += len(line)
+        if outgoing.request_id is not None:
+            self._note_request(outgoing.request_id)
+        if self._held is not None:
+            self._held.append(line)
+            return
+        self._held = []
+        asyncio.get_running_loop().call_soon(self._write_held)
+        self._write(line)
         if not self._takes_input:
             # It never got the end of the line, so it cannot have acted on it.
             raise Unreachable(Loss(reason="The server has closed its input.", was_sent=False))
+
+    def _write_held(self) -> None:
+        """Write at once what many callers sent in one turn of the loop, after the first of them."""
+        held, self._held = self._held, None
+        if held and self._takes_input:
+            self._write(b"".join(held))
+
+    def _write(self, data: bytes) -> None:
+        self._writing_from = self._written - len(data)
+        self._outlet.write(data)
 
     def settle(self, version: str) -> None:
         return None
@@ -93,6 +125,20 @@ class StdioChannel:
             folder=self._config.cwd,
         )
 
+    def _note_request(self, request_id: RequestId) -> None:
+        self._requests.append((self._written, request_id))
+        if len(self._requests) > _MAX_NOTED:
+            taken = self._taken()
+            while self._requests and self._requests[0][0] <= taken:
+                self._requests.popleft()
+
+    def _taken(self) -> int:
+        """How much of what we wrote the server has taken out of its pipe, alive or dead."""
+        unread = struct.unpack("i", fcntl.ioctl(self._outlet_end, termios.FIONREAD, b"\0\0\0\0"))[0]
+        held = sum(len(line) for line in self._held or ())
+        taken = self._written - held - self._outlet.waiting_bytes - unread
+        return taken if self._takes_input else min(taken, self._writing_from)
+
     def _hear(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk) if chunk else self._lines.finish():
             if line is None:
@@ -105,7 +151,7 @@ class StdioChannel:
             self._output_ended = True
             self._consider_loss()
 
-    def _hear_oddity(self, line: bytes) -> None:
+    def _hear_oddity(self, line: bytes | bytearray) -> None:
         """A line that is no message as it stands: indented, after a byte order mark, or something printed."""
         stripped = line.removeprefix(b"\xef\xbb\xbf").strip()
         if stripped.startswith((b"{", b"[")) and self._listener is not None:
@@ -140,9 +186,15 @@ class StdioChannel:
 
     def _lose(self, loss: Loss) -> None:
         listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        taken = self._taken()
         self._stop_reading()
-        if listener is not None:
-            listener.lose(loss)
+        for end, request_id in self._requests:
+            if end > taken:
+                # The server ended before it had read the whole request, so it cannot have acted on it.
+                listener.lose(dataclasses.replace(loss, was_sent=False), request_id)
+        listener.lose(loss)
 
     def _stop_reading(self) -> None:
         if self._exit_timer is not None:

@@ -1,0 +1,163 @@
+"""The section `discovery`: which tools are found for what people ask, beside FastMCP's BM25 search, on the same set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+from benchmarks.tables import Table, Target
+from tests.gateway.requests.reading import (
+    KINDS,
+    Kind,
+    Request,
+    read_other_requests,
+    read_practice,
+    read_requests,
+    read_servers,
+)
+from trysquare.catalog.search import SearchIndex
+from trysquare.core.context import CallContext
+from trysquare.core.result import Result
+from trysquare.core.schema import GivenArguments
+from trysquare.core.tool import Tool
+from trysquare.core.types import JsonObject
+from trysquare.gateway.server import Definition
+
+FOUND = 5
+PRACTICE, DEVELOPMENT, HELD_OUT, OTHER = "practice", "development half", "held-out half", "by another hand"
+AIMS: dict[Kind, float] = {"keyword": 0.9, "everyday": 0.7, "impossible": 0.8}
+_ASKED: dict[Kind, str] = {
+    "keyword": "keywords: found among five",
+    "everyday": "everyday words: found among five",
+    "impossible": "no tool fits: nothing found",
+}
+
+Finding: TypeAlias = Callable[[str], Sequence[str]]
+"""The tools that are found for a text, as `server.tool`, best first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One kind of request of one set."""
+
+    part: str
+    kind: Kind
+
+
+@dataclass(slots=True)
+class DiscoveryResults:
+    """Of each kind of request: how many were answered rightly by us and by the peer, and how many there are."""
+
+    ours: dict[Row, int] = field(default_factory=dict[Row, int])
+    theirs: dict[Row, int] = field(default_factory=dict[Row, int])
+    counts: dict[Row, int] = field(default_factory=dict[Row, int])
+
+
+def measure_discovery(results: DiscoveryResults) -> None:
+    """Ask both for everything. There is no chance in it, so that one round is as good as many."""
+    if results.counts:
+        return
+    servers = read_servers()
+    rows = _rows()
+    texts = [request.text for asked in rows.values() for request in asked]
+    results.counts = {row: len(asked) for row, asked in rows.items()}
+    results.ours = _right(rows, _ours(servers))
+    answers = asyncio.run(_their_answers(servers, texts))
+    results.theirs = _right(rows, answers.__getitem__)
+
+
+def discovery_tables(results: DiscoveryResults) -> Iterator[Table]:
+    """How much is found, side by side."""
+    if results.counts:
+        head = ["set", "request", "requests", "Trysquare", f"FastMCP {version('fastmcp')} BM25"]
+        rows = [
+            [
+                row.part,
+                _ASKED[row.kind],
+                str(count),
+                _share(results.ours[row], count),
+                _share(results.theirs[row], count),
+            ]
+            for row, count in results.counts.items()
+        ]
+        yield Table(title="Finding tools: ten servers behind the gateway", head=head, rows=rows)
+
+
+def discovery_targets(results: DiscoveryResults) -> Iterator[Target]:
+    """What the held-out half must reach."""
+    for kind, aim in AIMS.items():
+        row = Row(part=HELD_OUT, kind=kind)
+        if row in results.counts:
+            found = results.ours[row] / results.counts[row]
+            yield Target(promise=f"{HELD_OUT}: {_ASKED[kind]}", found=found, limit=aim, at_least=True)
+
+
+def _rows() -> dict[Row, list[Request]]:
+    own = read_requests()
+    parts = {
+        PRACTICE: read_practice(),
+        DEVELOPMENT: [request for request in own if not request.is_held_out],
+        HELD_OUT: [request for request in own if request.is_held_out],
+        OTHER: read_other_requests(),
+    }
+    rows = {
+        Row(part=part, kind=kind): [one for one in requests if one.kind == kind]
+        for part, requests in parts.items()
+        for kind in KINDS
+    }
+    return {row: requests for row, requests in rows.items() if requests}
+
+
+def _right(rows: dict[Row, list[Request]], find: Finding) -> dict[Row, int]:
+    return {row: sum(_is_right(request, find(request.text)) for request in asked) for row, asked in rows.items()}
+
+
+def _is_right(request: Request, found: Sequence[str]) -> bool:
+    return bool(request.wanted & set(found[:FOUND])) if request.wanted else not found
+
+
+def _ours(servers: dict[str, list[Definition]]) -> Finding:
+    index = SearchIndex(_tool(server, one) for server, tools in servers.items() for one in tools)
+    return lambda text: [_dotted(match.tool.name) for match in index.search(text, limit=FOUND)]
+
+
+def _tool(server: str, definition: Definition) -> Tool:
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        return Result.ok(arguments)
+
+    arguments = GivenArguments(wire=definition.input_schema)
+    return Tool(name=_named(server, definition), description=definition.description, arguments=arguments, call=call)
+
+
+async def _their_answers(servers: dict[str, list[Definition]], texts: list[str]) -> dict[str, list[str]]:
+    """What FastMCP's own search tool answers to each text, asked by its own client."""
+    from fastmcp import Client, FastMCP
+    from fastmcp.server.transforms.search import BM25SearchTransform
+    from fastmcp.tools.base import Tool as PeerTool
+
+    server = FastMCP("servers", transforms=[BM25SearchTransform(max_results=FOUND)])
+    for name, tools in servers.items():
+        for one in tools:
+            server.add_tool(PeerTool(name=_named(name, one), description=one.description, parameters=one.input_schema))
+    async with Client(server) as client:
+        return {text: await _their_answer(client, text) for text in texts}
+
+
+async def _their_answer(client: Any, text: str) -> list[str]:
+    answer = await client.call_tool("search_tools", {"query": text})
+    return [_dotted(one["name"]) for one in answer.structured_content["result"]]
+
+
+def _named(server: str, definition: Definition) -> str:
+    return f"{server}__{definition.name}"
+
+
+def _dotted(name: str) -> str:
+    return name.replace("__", ".", 1)
+
+
+def _share(right: int, count: int) -> str:
+    return f"{right} ({right / count:.0%})"

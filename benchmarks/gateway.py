@@ -1,0 +1,383 @@
+"""The section `gateway`: real servers behind us and behind the peers, and what each costs beside the call itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from benchmarks.gateway_client import Caller
+from benchmarks.gateway_peers import (
+    FASTMCP,
+    HUB,
+    KINDS,
+    SERVERS,
+    TRYSQUARE,
+    Running,
+    known_kinds,
+    plain_server,
+    real_servers,
+    running,
+    text_within,
+)
+from benchmarks.measures import Load, cpu_seconds
+from benchmarks.tables import Table, Target
+from benchmarks.workload import HANDSHAKE, line, opening, request
+from tests.gateway.torture.chaos import large_text
+from tests.gateway.torture.fronts import end, own_environment, write_config
+from tests.gateway.torture.journal import Journal, open_journal
+from tests.gateway.torture.servers import stdio_entry
+
+PLAIN = "plain"
+CALLERS = (1, 16, 64)
+LARGE = 50_000_000
+TEN = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A call of a real server."""
+
+    server: str
+    tool: str
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    expected: bytes = b""
+
+
+@dataclass(slots=True)
+class GatewayResults:
+    """The best of all rounds, each figure by itself; of the others' waits the worst."""
+
+    cpu: dict[tuple[str, str, int], float] = field(default_factory=dict[tuple[str, str, int], float])
+    """Microseconds of CPU a call, by gateway, server and callers."""
+    rate: dict[tuple[str, str, int], float] = field(default_factory=dict[tuple[str, str, int], float])
+    first: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds to the first good call with ten cold servers: ours over pipes, as clients start it."""
+    first_over_http: dict[str, float] = field(default_factory=dict[str, float])
+    memory: dict[str, float] = field(default_factory=dict[str, float])
+    large: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds for 50 MB."""
+    waits: dict[str, float] = field(default_factory=dict[str, float])
+    """The p99 of others' calls meanwhile."""
+    back: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds to the next good call after kill -9 of the server."""
+    own_start: float = 0.0
+    """Seconds that the killed server itself takes to start."""
+    notes: list[str] = field(default_factory=list[str])
+
+    def add_load(self, name: str, server: str, callers: int, load: Load) -> None:
+        """Keep the better of what is known and what was found."""
+        key = (name, server, callers)
+        self.cpu[key] = min(self.cpu.get(key, load.cpu_per_call), load.cpu_per_call)
+        self.rate[key] = max(self.rate.get(key, 0.0), load.rate)
+
+
+def measure_gateways(results: GatewayResults, seconds: float, *, quick: bool = False) -> None:
+    """One round of everything."""
+    with tempfile.TemporaryDirectory(prefix="gateways") as folder:
+        (Path(folder) / "note.txt").write_text("a note\n", encoding="utf-8")
+        asyncio.run(_measure(results, seconds, Path(folder), quick=quick))
+
+
+async def _measure(results: GatewayResults, seconds: float, folder: Path, *, quick: bool) -> None:
+    names = known_kinds()
+    await _measure_plain(results, folder, seconds, quick=quick)
+    for name in names:
+        await _measure_calls(results, name, folder, seconds, quick=quick)
+    own = await _own_start(folder)
+    results.own_start = min(results.own_start or own, own)
+    for name in names:
+        _keep_least(results.back, name, await _after_kill(results, name, folder))
+        await _measure_ten(results, name, folder)
+    if not quick:
+        for name in names:
+            # Once is enough of what takes some of them a minute.
+            if name not in results.large or name == TRYSQUARE:
+                await _measure_large(results, name, folder)
+
+
+def questions(folder: Path) -> list[Question]:
+    """One call of each real server."""
+    return [
+        Question(server="everything", tool="echo", inputs={"message": "hello " * 16}, expected=b"Echo: hello"),
+        Question(server="memory", tool="read_graph", expected=b"entities"),
+        Question(server="files", tool="read_text_file", inputs={"path": str(folder / "note.txt")}, expected=b"a note"),
+    ]
+
+
+async def _measure_plain(results: GatewayResults, folder: Path, seconds: float, *, quick: bool) -> None:
+    asked = Question(server=PLAIN, tool="tool_0001", inputs={"text": "hello " * 16}, expected=b"hello")
+    async with plain_server(folder) as server:
+        for callers in CALLERS[: 1 if quick else None]:
+            results.add_load(TRYSQUARE, PLAIN, callers, await _load(server, asked, callers, seconds))
+
+
+async def _measure_calls(results: GatewayResults, name: str, folder: Path, seconds: float, *, quick: bool) -> None:
+    async with running(name, real_servers(folder), folder / name) as gateway:
+        for asked in questions(folder):
+            await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
+            for callers in CALLERS[: 1 if quick else None]:
+                load = await _load(gateway, asked, callers, seconds)
+                results.add_load(name, asked.server, callers, load)
+                print(
+                    f"  {name} {asked.server} {callers}: {load.cpu_per_call:.0f} us, {load.rate:.0f}/s", file=sys.stderr
+                )
+
+
+async def _load(gateway: Running, asked: Question, callers: int, seconds: float) -> Load:
+    """Keep that many callers busy for that long."""
+    clients = [await gateway.opened(asked.server) for _ in range(callers)]
+    await asyncio.gather(*(_call_until(gateway, client, asked, time.monotonic() + 0.3) for client in clients))
+    before, began = cpu_seconds(gateway.pid), time.monotonic()
+    counts = await asyncio.gather(*(_call_until(gateway, client, asked, began + seconds) for client in clients))
+    took, cpu = time.monotonic() - began, cpu_seconds(gateway.pid) - before
+    for client in clients:
+        client.close()
+    return Load(calls=sum(counts), seconds=took, cpu=cpu)
+
+
+async def _call_until(gateway: Running, client: Caller, asked: Question, until: float) -> int:
+    count = 0
+    while not count or time.monotonic() < until:
+        answer = await gateway.answer(client, asked.server, asked.tool, asked.inputs)
+        if asked.expected not in answer:
+            raise RuntimeError(f"{gateway.kind.title} answers wrongly: {answer[:500]!r}")
+        count += 1
+    return count
+
+
+async def _measure_ten(results: GatewayResults, name: str, folder: Path) -> None:
+    """From the start of a gateway over ten servers to the first good call; then its memory with all servers up."""
+    async with open_journal() as journal:
+        servers = {**real_servers(folder), **_small_servers(journal, TEN - 3)}
+        async with running(name, servers, folder / f"{name}-ten") as gateway:
+            asked, *others = questions(folder)
+            await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
+            _keep_least(results.first_over_http, name, time.monotonic() - gateway.started)
+            for other in others:
+                await gateway.until_answered(other.server, other.tool, other.inputs, other.expected)
+            for small in _small_servers(journal, TEN - 3):
+                await gateway.until_answered(small, "echo", {"text": "hello"}, b"hello")
+            _keep_least(results.memory, name, gateway.memory())
+        if name == TRYSQUARE:
+            _keep_least(results.first, name, await first_over_pipes(servers, folder / "pipes", questions(folder)[0]))
+        else:
+            results.first[name] = results.first_over_http[name]
+
+
+async def first_over_pipes(servers: Mapping[str, dict[str, Any]], folder: Path, asked: Question) -> float:
+    """Seconds from the start of our gateway, by a client over pipes, to the first good answer."""
+    name, arguments = KINDS[TRYSQUARE].name(asked.server, asked.tool, asked.inputs)
+    calling = request(1, "tools/call", {"name": name, "arguments": arguments}, HANDSHAKE)
+    words = ["-m", "trysquare", "serve", "--gateway", str(write_config(servers, folder)), "--project", str(folder)]
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, env=own_environment(folder), cwd=folder,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"".join(map(line, [*opening(HANDSHAKE), calling])))
+    while asked.expected not in (answer := await process.stdout.readline()):
+        if not answer or b'"id":1,' in answer:
+            raise RuntimeError(f"we answer wrongly: {answer[:300]!r}")
+    took = time.monotonic() - began
+    await end(process)
+    return took
+
+
+def _small_servers(journal: Journal, count: int) -> dict[str, dict[str, Any]]:
+    return {f"small{number}": stdio_entry(journal, f"small{number}") for number in range(count)}
+
+
+async def _after_kill(results: GatewayResults, name: str, folder: Path) -> float:
+    asked = questions(folder)[0]
+    async with running(name, real_servers(folder), folder / f"{name}-kill") as gateway:
+        await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
+        os.kill(_server_process(gateway), signal.SIGKILL)
+        try:
+            async with asyncio.timeout(15):
+                return await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
+        except TimeoutError:
+            return float("inf")
+
+
+def _server_process(gateway: Running) -> int:
+    mark = str(SERVERS / "server-everything")
+    children = psutil.Process(gateway.pid).children(recursive=True)
+    return next(one.pid for one in children if any(mark in word for word in one.cmdline()))
+
+
+async def _own_start(folder: Path) -> float:
+    """How long the server takes from its start to its answer to the handshake, with nobody between."""
+    entry = real_servers(folder)["everything"]
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        entry["command"], *entry["args"],
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line(opening(HANDSHAKE)[0]))
+    await process.stdout.readline()
+    took = time.monotonic() - began
+    process.kill()
+    await process.wait()
+    return took
+
+
+async def _measure_large(results: GatewayResults, name: str, folder: Path) -> None:
+    async with open_journal() as journal:
+        servers = {
+            "big": {**stdio_entry(journal, "big"), "x-trysquare": {"result_bytes": 0}},
+            "steady": stdio_entry(journal, "steady"),
+        }
+        async with running(name, servers, folder / f"{name}-large") as gateway:
+            for server in servers:
+                await gateway.until_answered(server, "echo", {"text": "hello"}, b"hello")
+            await _pass_large(results, name, gateway)
+
+
+async def _pass_large(results: GatewayResults, name: str, gateway: Running) -> None:
+    caller, others = await gateway.opened("big"), [await gateway.opened(one) for one in ("big", "steady")]
+    waits: list[float] = []
+    began = time.monotonic()
+    calling = asyncio.create_task(gateway.answer(caller, "big", "large", {"text": str(LARGE)}))
+    watching = [
+        asyncio.create_task(_watch(gateway, other, server, waits, calling))
+        for other, server in zip(others, ("big", "steady"), strict=True)
+    ]
+    try:
+        async with asyncio.timeout(180):
+            answer = await calling
+    except TimeoutError:
+        results.notes.append(f"{KINDS[name].title} does not pass 50 MB within 180 s")
+        return
+    took = time.monotonic() - began
+    await asyncio.wait(watching)
+    if await asyncio.to_thread(text_within, answer) != large_text(LARGE):
+        results.notes.append(f"{KINDS[name].title} does not pass 50 MB whole: {answer[:200]!r}")
+        return
+    _keep_least(results.large, name, took)
+    results.waits[name] = max(results.waits.get(name, 0.0), sorted(waits)[int(len(waits) * 0.99)] if waits else 0.0)
+
+
+async def _watch(
+    gateway: Running, caller: Caller, server: str, waits: list[float], calling: asyncio.Task[bytes]
+) -> None:
+    while not calling.done():
+        began = time.monotonic()
+        await gateway.answer(caller, server, "echo", {"text": "hello"})
+        waits.append(time.monotonic() - began)
+        await asyncio.sleep(0.005)
+
+
+def _keep_least(kept: dict[str, float], name: str, found: float) -> None:
+    kept[name] = min(kept.get(name, found), found)
+
+
+def gateway_tables(results: GatewayResults) -> Iterator[Table]:
+    """The figures of this section."""
+    if results.cpu:
+        yield _calls_table(results)
+        yield _others_table(results)
+
+
+def _calls_table(results: GatewayResults) -> Table:
+    columns = list(dict.fromkeys((server, callers) for _, server, callers in results.cpu if server != PLAIN))
+    rows: list[list[str]] = []
+    for name, kind in KINDS.items():
+        found = [(results.cpu.get((name, *one)), results.rate.get((name, *one))) for one in columns]
+        rows.append([kind.title, *(f"{cpu:.0f} us, {rate:.0f}/s" if cpu and rate else "-" for cpu, rate in found)])
+    plain = {callers: cpu for (_, server, callers), cpu in results.cpu.items() if server == PLAIN}
+    rows.append(["a plain tool of ours", *(f"{plain[callers]:.0f} us" for _, callers in columns)])
+    head = ["gateway", *(f"{server}, {callers} callers: CPU a call, calls a second" for server, callers in columns)]
+    return Table(title="The gateway: real servers from npm, over HTTP, 2025-11-25", head=head, rows=rows)
+
+
+def _others_table(results: GatewayResults) -> Table:
+    def shown(kept: dict[str, float], name: str, form: str) -> str:
+        found = kept.get(name)
+        return "-" if found is None else "never" if found == float("inf") else form.format(found)
+
+    rows = [
+        [
+            kind.title,
+            shown(results.first, name, "{:.2f} s"),
+            shown(results.first_over_http, name, "{:.2f} s"),
+            shown(results.memory, name, "{:.0f} MB"),
+            shown(results.large, name, "{:.2f} s"),
+            shown(results.waits, name, "{:.3f} s"),
+            shown(results.back, name, "{:.2f} s"),
+        ]
+        for name, kind in KINDS.items()
+    ]
+    rows += [[note, *[""] * 6] for note in dict.fromkeys(results.notes)]
+    head = ["gateway", "ten cold servers: first good call",
+            "the same over HTTP", "memory with ten servers", "50 MB whole",
+            "others' p99 meanwhile", "next good call after kill -9"]  # fmt: skip
+    return Table(title="The gateway: starts, memory, large results and kills", head=head, rows=rows)
+
+
+def gateway_targets(results: GatewayResults) -> Iterator[Target]:
+    """What we promise of this section."""
+    yield from _call_targets(results)
+    peers = [name for name in KINDS if name != TRYSQUARE]
+    for kept, promise, limit in (
+        (results.first, "first good call with ten cold servers, to the best peer's", 0.5),
+        (results.memory, "memory with ten servers, to the least of the peers'", 1.5),
+        (results.large, "time for 50 MB, to the best peer's that passes it", 0.1),
+    ):
+        theirs = [kept[name] for name in peers if name in kept]
+        if theirs and TRYSQUARE in kept:
+            yield Target(promise=promise, found=kept[TRYSQUARE] / min(theirs), limit=limit)
+    if TRYSQUARE in results.waits:
+        yield Target(promise="s, others' p99 during 50 MB", found=results.waits[TRYSQUARE], limit=0.5)
+    if TRYSQUARE in results.back:
+        found = results.back[TRYSQUARE] - results.own_start
+        yield Target(promise="s to the next call after kill -9, beyond the server's own start", found=found, limit=0.5)
+
+
+def _call_targets(results: GatewayResults) -> Iterator[Target]:
+    most = max((callers for _, _, callers in results.cpu), default=1)
+    for callers in sorted({callers for _, _, callers in results.cpu}):
+        own, plain = _mean(results, TRYSQUARE, callers), results.cpu.get((TRYSQUARE, PLAIN, callers))
+        if own and plain:
+            promise = f"ms of CPU that the gateway adds to a plain call, {callers} callers"
+            yield Target(promise=promise, found=(own - plain) / 1000, limit=0.3)
+        for name, limit in ((HUB, 1.2), (FASTMCP, 0.2)):
+            theirs = _mean(results, name, callers)
+            if own and theirs:
+                promise = f"CPU a call in all, {callers} callers, to {KINDS[name].title}'s"
+                yield Target(promise=promise, found=own / theirs, limit=limit)
+    own, theirs = _rate(results, TRYSQUARE, most), _rate(results, HUB, most)
+    if own and theirs:
+        promise = f"calls a second, {most} callers, to mcp-hub's (1.5 is the goal)"
+        yield Target(promise=promise, found=own / theirs, limit=1, at_least=True)
+
+
+def _mean(results: GatewayResults, name: str, callers: int) -> float | None:
+    """CPU a call over all real servers."""
+    found = [
+        cpu for (one, server, count), cpu in results.cpu.items() if (one, count) == (name, callers) and server != PLAIN
+    ]
+    return sum(found) / len(found) if found else None
+
+
+def _rate(results: GatewayResults, name: str, callers: int) -> float | None:
+    found = [
+        rate
+        for (one, server, count), rate in results.rate.items()
+        if (one, count) == (name, callers) and server != PLAIN
+    ]
+    return median(found) if found else None

@@ -1,0 +1,178 @@
+"""Asking: what a request asks for, word by word, each with its weight and with what it may stand for.
+
+People tell more than what they look for: names, times, small talk. A word counts by what it is and where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, said_as
+from trysquare.catalog.words import SAYS_NOTHING, split_words, stem
+
+_TOKEN = re.compile(r"[\w.\-]*\w")
+_FILE_NAME = re.compile(
+    r"[\w\-.]+\.(?:txt|md|pdf|docx?|xlsx?|pptx?|csv|json|ya?ml|xml|html?|py|js|ts|css|png|jpe?g|gif|zip|log|ini|toml|cfg|sql|sh)"
+)
+_ADDRESS = re.compile(r"(?:www\.)?[\w\-]+\.(?:com|org|net|io|dev|edu|gov|eu|de|uk|fr)(?:\.\w+)?")
+_BEFORE_ASIDES = "about after around at before by for from in into of on since until with"
+_PREPOSITIONS = frozenset(_BEFORE_ASIDES.split())
+_SOME_PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
+_SOMEBODY = stem("somebody")
+_OPENINGS = (
+    "what which who whose where when why how is are was were am do does did has have had can could will would may might"
+    " should any show"
+)
+_QUESTIONS = frozenset(_OPENINGS.split())
+_AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
+_SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
+_CUE = 1.0
+"""A saying without any word that says what it is about: it may be said of much else."""
+_CARRYING = FILLERS | DEEDS | TIMES
+_UNKNOWN_SHARE = 0.55
+"""A word that no tool knows counts less against a tool: people tell more than what they look for."""
+_ELSEWHERE_SHARE, _ELSEWHERE_DEED = 1.6, 2.4
+"""A word that is known to be about something else counts more against a tool than one that may be a mere name."""
+_UNKNOWN_DEED = 0.75
+"""But a request that begins with a deed that no tool knows most likely asks for something else."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """One thing that a request names: the word's own term, and what it may stand for."""
+
+    term: str
+    own: tuple[str, ...]
+    """The terms of its own words."""
+    stands_for: tuple[Meant, ...] = ()
+    weight: float = _PLAIN
+    """How much it counts where some tool knows it."""
+    unknown_weight: float = _PLAIN * _UNKNOWN_SHARE
+    """How much it counts where no tool does."""
+    elsewhere_weight: float = _PLAIN * _ELSEWHERE_SHARE
+    """How much it counts where it is known to be about something that no tool here is about."""
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether it is several words that mean something together."""
+        return " " in self.term
+
+    @property
+    def is_slight(self) -> bool:
+        """Whether it tells next to nothing: a time, a number, a word that carries the sentence."""
+        return self.weight <= _SLIGHT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Word:
+    text: str
+    stem: str
+    said: str
+    """Its stem in a saying, where all people are somebody."""
+    is_first: bool = False
+    is_name: bool = False
+    is_aside: bool = False
+    """Whether it follows a preposition: it tells where, when or with whom, not what."""
+
+
+def asked(query: str) -> list[Asked]:
+    """What a request asks for, each term once."""
+    things = _things(_words(query))
+    if things and all(one.term in TIMES for one in things):
+        return [replace(one, stands_for=(EVENTS,)) for one in things]
+    return things
+
+
+def is_question(query: str) -> bool:
+    """Whether somebody wants to know something, and nothing shall be changed."""
+    first = next(iter(split_words(query)), "")
+    return first in _QUESTIONS
+
+
+def _words(query: str) -> list[_Word]:
+    words: list[_Word] = []
+    aside = False
+    for token in _TOKEN.findall(query):
+        for text in _parts(token):
+            is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
+            said = _SOMEBODY if is_name or text in _SOME_PEOPLE else stem(text)
+            words.append(
+                _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
+            )
+            aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
+    return words
+
+
+def _begins_with_name(query: str) -> bool:
+    second = split_words(query)[1:2]
+    return bool(second) and second[0] in _AFTER_NAMES and not is_question(query)
+
+
+def _parts(token: str) -> list[str]:
+    """The words of a token: a file's name is about a file, and `stand-up` may be known as one word."""
+    if _FILE_NAME.fullmatch(token):
+        return ["file"]
+    if _ADDRESS.fullmatch(token):
+        return ["website"]
+    words = split_words(token)
+    joined = "".join(words)
+    return [joined] if len(words) > 1 and "-" in token and said_as((stem(joined),)) else words
+
+
+def _things(words: list[_Word]) -> list[Asked]:
+    found: dict[str, Asked] = {}
+    at = 0
+    while at < len(words):
+        length, one = _saying(words, at)
+        if one is not None and one.term not in found:
+            found[one.term] = one
+        at += length
+    return list(found.values())
+
+
+def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
+    """The longest known saying that begins here, or the word by itself; and how many words it takes."""
+    for length in range(min(longest_saying(), len(words) - at), 1, -1):
+        said = words[at : at + length]
+        if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
+            own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
+            term = " ".join(word.stem for word in said)
+            if all(map(_says_little, said)):
+                is_deed = said[0].is_first and said[0].stem in DEEDS
+                against = _ELSEWHERE_DEED if is_deed else _SLIGHT
+                return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
+            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING)
+    return 1, _single(words[at])
+
+
+def _says_little(word: _Word) -> bool:
+    return word.text in SAYS_NOTHING or word.said == _SOMEBODY or word.stem in _CARRYING
+
+
+def _single(word: _Word) -> Asked | None:
+    if word.text in SAYS_NOTHING or (len(word.text) == 1 and word.text.isascii()):
+        return None
+    weight = _weight(word)
+    if word.is_name or word.stem in PEOPLE:
+        unknown = _SLIGHT
+    else:
+        unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
+    meant = said_as((word.stem,))
+    elsewhere = _ELSEWHERE_DEED if word.is_first else unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
+    return Asked(
+        term=word.stem,
+        own=(word.stem,),
+        stands_for=meant,
+        weight=weight,
+        unknown_weight=unknown,
+        elsewhere_weight=elsewhere,
+    )
+
+
+def _weight(word: _Word) -> float:
+    if word.stem in TIMES or word.stem in FILLERS or word.text.isdecimal():
+        return _SLIGHT
+    if word.stem in DEEDS:
+        return _DEED
+    return _ASIDE if word.is_aside or word.stem in PEOPLE else _PLAIN

@@ -1,0 +1,43 @@
+"""Passing on: a whole answer, as the bytes that came unless something in them had to be cleaned or told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from trysquare.core.result import Result
+from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.answers.hidden_text import cleaned_json
+from trysquare.gateway.answers.origin import Origin
+from trysquare.gateway.answers.parts import split, with_content
+
+
+def passed_on(answer: Answer, origin: Origin) -> Result[Any]:
+    """The whole answer with our label."""
+    body, cleaned = cleaned_json(answer.body)
+    body = _valid(body)
+    if origin.notes:
+        body = _with_notes(body, origin.notes)
+    return Result.relay(body, is_error=answer.is_error, meta=origin.label(cleaned=cleaned))
+
+
+def _with_notes(body: bytes, notes: Sequence[str]) -> bytes:
+    """The answer with one more text, since few clients show a model what stands in a label."""
+    parts = split(body)
+    if parts.whole is not None:
+        return body
+    note = to_json({"type": "text", "text": " ".join(("Note:", *notes))})
+    return with_content(body, [*(part.raw for part in parts.blocks), note])
+
+
+def _valid(body: bytes) -> bytes:
+    """The same bytes where they are UTF-8, which is not known of those that nobody has read."""
+    if body.isascii():
+        return body
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return body.decode(errors="replace").encode()
+    return body

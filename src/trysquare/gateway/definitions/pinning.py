@@ -1,0 +1,89 @@
+"""Pinning: what becomes of a server's record when the server describes its tools anew, or a person agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from trysquare.core.types import JsonObject
+from trysquare.gateway.definitions.drift import Change, compare, suspicions
+from trysquare.gateway.server import Definition
+from trysquare.store.definitions import ServerRecord
+
+MAX_GONE = 200
+
+
+def described(record: ServerRecord, definitions: Sequence[Definition]) -> tuple[ServerRecord, tuple[str, ...]]:
+    """The record after a server described its tools, and what there is to say about it.
+
+    Tools keep their places, and new ones come last, so that what is shown changes only where it has to.
+    """
+    told = _unique(definitions)
+    if record.tools is None:
+        odd = tuple(f"{one.name}: {reason}" for one in told for reason in suspicions(one))
+        return replace(record, tools=[asdict(one) for one in told], held=[], gone=[]), odd
+    shown = {one.name: one for one in (Definition(**tool) for tool in record.tools)}
+    gone = {one.name: one for one in (Definition(**tool) for tool in record.gone)}
+    held: list[JsonObject] = []
+    notes: list[str] = []
+    # With those that are gone: a tool that goes and comes back is not new, and must not pass as such.
+    for change in compare([*shown.values(), *gone.values()], told):
+        if change.after is None and change.tool in gone:
+            continue
+        notes.extend(f"{change.tool}: {reason}" for reason in change.reasons)
+        if change.after is None:
+            gone[change.tool] = shown.pop(change.tool)
+        elif change.grade == "dangerous":
+            held.append(_to_hold(change, change.after))
+        else:
+            shown[change.tool] = change.after
+    _bring_back(shown, gone, told, held)
+    after = replace(record, tools=_plain(shown), gone=_plain(gone)[-MAX_GONE:], held=held)
+    return after, tuple(notes)
+
+
+def approved(record: ServerRecord, seen: Sequence[JsonObject]) -> ServerRecord:
+    """The record after a person agreed with held changes as they saw them. What changed since is still held."""
+    agreed = [one for one in record.held if one in seen]
+    names = {str(one["tool"]) for one in agreed}
+    shown = {str(tool["name"]): tool for tool in record.tools or ()}
+    shown.update({str(one["tool"]): one["after"] for one in agreed})
+    return replace(
+        record,
+        tools=list(shown.values()),
+        gone=[tool for tool in record.gone if tool["name"] not in names],
+        held=[one for one in record.held if one not in agreed],
+    )
+
+
+def _bring_back(
+    shown: dict[str, Definition], gone: dict[str, Definition], told: Sequence[Definition], held: Sequence[JsonObject]
+) -> None:
+    """Show a tool again that was gone and is there now, the same or harmlessly changed."""
+    waiting = {one["tool"] for one in held}
+    for one in told:
+        if one.name in gone and one.name not in waiting:
+            del gone[one.name]
+            shown.setdefault(one.name, one)
+
+
+def _to_hold(change: Change, after: Definition) -> JsonObject:
+    return {
+        "tool": change.tool,
+        "reasons": list(change.reasons),
+        "diff": change.diff,
+        "before": None if change.before is None else asdict(change.before),
+        "after": asdict(after),
+    }
+
+
+def _plain(definitions: dict[str, Definition]) -> list[JsonObject]:
+    return [asdict(one) for one in definitions.values()]
+
+
+def _unique(definitions: Sequence[Definition]) -> list[Definition]:
+    """Each name once: of two tools that have the same name, a call could only mean the first."""
+    found: dict[str, Definition] = {}
+    for one in definitions:
+        found.setdefault(one.name, one)
+    return list(found.values())

@@ -1,0 +1,192 @@
+"""Calls over HTTP that are answered directly, without the tasks and streams that the SDK has for every request.
+
+Who may call has been decided before: this stands behind the checks of Host, Origin and token. A request that is in any
+way unusual, or wrong, is left to the SDK before anything of it has been done, so that its answers stay the SDK's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, check_accept_headers
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundModernRoute,
+    classify_inbound_request,
+    x_mcp_header_map,
+)
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    RequestParams,
+    RequestParamsMeta,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.requests import Request as HttpRequest
+from starlette.types import Receive, Scope, Send
+
+from trysquare.core.types import JsonObject
+from trysquare.serve.eras import MODERN, Request
+from trysquare.serve.exchanges import Exchange
+from trysquare.serve.frames import encode_frame, encode_result
+from trysquare.serve.http_sessions import HttpSession, owner_of
+from trysquare.serve.server import TrysquareServer
+from trysquare.serve.switchboard import Switchboard
+from trysquare.serve.tool_calls import CALL, is_plain
+
+_ACCEPTED: Final = (True, True)
+"""JSON and a stream of events: a client must take both, since which of them it gets depends on the tool."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirectCall:
+    """A call that is answered here: who makes it, over which connection, and in which session if it has one."""
+
+    message: JSONRPCRequest
+    meta: RequestParamsMeta | None
+    connection: Connection
+    session: HttpSession | None = None
+
+
+class HttpCalls:
+    """Answers plain calls of both eras."""
+
+    def __init__(self, server: TrysquareServer, *, stateless: bool) -> None:
+        self._server = server
+        self._stateless = stateless
+        self._annotated: dict[str, tuple[JsonObject, bool]] = {}
+
+    def session_of(self, scope: Scope) -> HttpSession | None:
+        """The session of a request, if it names one that is open and belongs to the same caller."""
+        given = _header(scope, MCP_SESSION_ID_HEADER)
+        switchboard = self._server.switchboard
+        session = None if given is None or switchboard is None else switchboard.http_sessions.get(given)
+        return session if session is not None and session.owner == owner_of(scope) else None
+
+    def taken(self, scope: Scope, message: JSONRPCMessage, session: HttpSession | None) -> DirectCall | None:
+        """The call that a request makes, or None for one that the SDK answers."""
+        if not isinstance(message, JSONRPCRequest) or message.method != CALL or not is_plain(message.params):
+            return None
+        headers = _unique_headers(scope)
+        if self._server.switchboard is None or headers is None or not _is_acceptable(headers, HttpRequest(scope)):
+            return None
+        connection = self._connection(message, headers, session)
+        if connection is None or self._repeats_arguments(message):
+            return None
+        try:
+            meta = RequestParams.model_validate(message.params, by_name=False).meta
+        except ValidationError:
+            return None
+        own = session if session is not None and connection is session.connection else None
+        return DirectCall(message=message, meta=meta, connection=connection, session=own)
+
+    async def answer(self, call: DirectCall, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the tool and send what came of it."""
+        request = HttpRequest(scope)
+        exchange = Exchange(request, receive, send, call.message.id, call.session)
+        exchange.progress_token = (call.meta or {}).get("progress_token")
+        try:
+            with _known(call, exchange):
+                frame, status = await self._framed(call, self._context(call, request, exchange))
+                await exchange.answer(frame, status)
+        except asyncio.CancelledError:
+            if not exchange.is_over:
+                raise
+            await exchange.end()
+        finally:
+            exchange.close()
+            if call.session is None:
+                await call.connection.exit_stack.aclose()
+
+    def _connection(
+        self, message: JSONRPCRequest, headers: dict[str, str], session: HttpSession | None
+    ) -> Connection | None:
+        version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if version in MODERN:
+            return _modern_connection(message, headers)
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return None
+        if session is not None:
+            return session.connection if version in (None, session.connection.protocol_version) else None
+        if self._stateless and MCP_SESSION_ID_HEADER not in headers:
+            return Connection.from_envelope(version or DEFAULT_NEGOTIATED_VERSION, None, None)
+        return None
+
+    async def _framed(self, call: DirectCall, ctx: Request) -> tuple[bytes, int]:
+        request_id = call.message.id
+        try:
+            result = await self._server.answer_call(ctx)
+        except MCPError as error:
+            status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if ctx.protocol_version in MODERN else 200
+            return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
+        return encode_result(request_id, result), 200
+
+    def _context(self, call: DirectCall, request: HttpRequest, exchange: Exchange) -> Request:
+        switchboard = self._server.switchboard
+        assert isinstance(switchboard, Switchboard)
+        return ServerRequestContext(
+            session=ServerSession(exchange, call.connection, request_meta=call.meta),
+            lifespan_context=switchboard,
+            protocol_version=call.connection.protocol_version,
+            method=call.message.method,
+            params=call.message.params,
+            request_id=call.message.id,
+            meta=call.meta,
+            request=request,
+        )
+
+    def _repeats_arguments(self, message: JSONRPCRequest) -> bool:
+        """Whether the tool wants arguments repeated as headers, which the SDK compares."""
+        params: Any = message.params
+        lookup = self._server.get_tool_input_schema
+        schema: Any = None if lookup is None else lookup(params["name"])
+        if schema is None:
+            return False
+        known = self._annotated.get(params["name"])
+        if known is None or known[0] is not schema:
+            known = self._annotated[params["name"]] = (schema, bool(x_mcp_header_map(schema)))
+        return known[1]
+
+
+@contextmanager
+def _known(call: DirectCall, exchange: Exchange) -> Generator[None]:
+    if call.session is None:
+        yield
+        return
+    with call.session.calling(call.message.id, exchange):
+        yield
+
+
+def _modern_connection(message: JSONRPCRequest, headers: dict[str, str]) -> Connection | None:
+    route = classify_inbound_request({"method": message.method, "params": message.params}, headers=headers)
+    if not isinstance(route, InboundModernRoute):
+        return None
+    return Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+
+
+def _unique_headers(scope: Scope) -> dict[str, str] | None:
+    """The headers by name; None if one is there twice, since two readers might take different ones."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return headers if len(headers) == len(scope["headers"]) else None
+
+
+def _header(scope: Scope, name: str) -> str | None:
+    wanted = name.encode()
+    return next((value.decode("latin-1") for given, value in scope["headers"] if given == wanted), None)
+
+
+def _is_acceptable(headers: dict[str, str], request: HttpRequest) -> bool:
+    content_type = headers.get("content-type", "").lower()
+    return content_type.startswith("application/json") and check_accept_headers(request) == _ACCEPTED

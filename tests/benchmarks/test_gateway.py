@@ -1,0 +1,71 @@
+"""The gateways are measured, and every answer is looked at. No test here asserts a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from benchmarks.gateway import PLAIN, GatewayResults, gateway_tables, gateway_targets
+from benchmarks.gateway_client import events
+from benchmarks.gateway_peers import FASTMCP, HUB, KINDS, TRYSQUARE
+from benchmarks.measures import Load
+from benchmarks.torture import TortureResults, torture_tables, torture_targets
+from tests.gateway.torture.arena import Check, Verdict
+
+
+async def test_events_are_read_whole_wherever_the_stream_is_cut() -> None:
+    async def cut(size: int) -> AsyncGenerator[bytes]:
+        stream = b': ping\n\nevent: message\ndata: {"id":1}\n\ndata: {"id":2}\r\n\r\n'
+        for begin in range(0, len(stream), size):
+            yield stream[begin : begin + size]
+
+    for size in range(1, 40):
+        assert [event async for event in events(cut(size))] == [b'{"id":1}', b'{"id":2}']
+
+
+def finished(factor: float) -> GatewayResults:
+    """Results in which ours are the peers' times a factor."""
+    results = GatewayResults(own_start=0.2)
+    for name in KINDS:
+        share = factor if name == TRYSQUARE else 1.0
+        results.add_load(name, "everything", 64, Load(calls=1000, seconds=share, cpu=share))
+        for kept in (
+            results.first,
+            results.first_over_http,
+            results.memory,
+            results.large,
+            results.waits,
+            results.back,
+        ):
+            kept[name] = share
+    results.add_load(TRYSQUARE, PLAIN, 64, Load(calls=1000, seconds=factor, cpu=factor / 2))
+    return results
+
+
+def test_targets_are_met_or_missed() -> None:
+    good, bad = list(gateway_targets(finished(0.05))), list(gateway_targets(finished(2.0)))
+
+    assert [target.is_met for target in good] == [True] * 9
+    assert [target.is_met for target in bad] == [False] * 9
+    assert {FASTMCP, HUB} < set(KINDS)
+
+
+def test_a_gateway_that_never_comes_back_is_shown_as_such() -> None:
+    results = finished(1.0)
+    results.back[HUB] = float("inf")
+    [_, others] = gateway_tables(results)
+
+    assert [row[-1] for row in others.rows] == ["1.00 s", "1.00 s", "1.00 s", "never"]
+
+
+def test_the_scorecards_stand_side_by_side_with_what_went_wrong() -> None:
+    def verdict(gateway: str, holds: bool) -> Verdict:
+        checks = (Check(name="next call", holds=holds),)
+        return Verdict(row="killed", lane="stdio", gateway=gateway, checks=checks, seconds=1)
+
+    results = TortureResults(verdicts=[verdict("Trysquare", True), verdict("other", True), verdict("other", False)])
+    [table] = torture_tables(results)
+    [target] = torture_targets(results)
+
+    assert table.head == ["the server …", "Trysquare", "other"]
+    assert ["is killed in the middle of a call", "1 of 1", "1 of 2: next call"] in table.rows
+    assert target.is_met

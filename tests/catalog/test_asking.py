@@ -1,0 +1,98 @@
+"""Asking: what a request is about, and what is said only beside it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.catalog.relevance import made
+from tests.gateway.requests.reading import read_requests
+from trysquare.catalog.asking import Asked, asked
+from trysquare.catalog.everyday import said_as, said_nearly, sayings
+from trysquare.catalog.search import SearchIndex
+from trysquare.catalog.words import split_words, stem
+
+
+def _of(query: str, word: str) -> Asked:
+    return next(one for one in asked(query) if word in one.own)
+
+
+def _found(query: str) -> list[str]:
+    index = SearchIndex(
+        [
+            made("get_forecast", "Get the weather forecast of a city."),
+            made("create_refund", "Refund a payment."),
+            made("list_events", "List the events of a calendar."),
+            made("read_file", "Read a file."),
+            made("send_message", "Send a message."),
+        ]
+    )
+    return [match.tool.name for match in index.search(query)]
+
+
+@pytest.mark.parametrize(
+    ("query", "tool"),
+    [
+        ("do I need an umbrella", "get_forecast"),
+        ("shall I take an umbrela with me", "get_forecast"),
+        ("she wants her money back", "create_refund"),
+        ("what do I have on tomorrow", "list_events"),
+        ("show me notes.txt", "read_file"),
+        ("let Anna know that it is done", "send_message"),
+        ("drop him a line", "send_message"),
+    ],
+)
+def test_what_people_say_leads_to_the_tool_that_says_it_otherwise(query: str, tool: str) -> None:
+    assert _found(query)[:1] == [tool]
+
+
+@pytest.mark.parametrize("query", ["play some jazz", "order a pizza for tomorrow", "water the plants"])
+def test_a_request_that_no_tool_is_about_finds_nothing(query: str) -> None:
+    assert _found(query) == []
+
+
+def test_names_times_and_small_talk_count_little() -> None:
+    query = "please send Anna three parcels on Monday"
+    assert _of(query, "anna").unknown_weight < 0.2
+    assert _of(query, "monday").is_slight
+    assert _of(query, "thre").is_slight
+    assert _of(query, "parcel").unknown_weight > 0.5
+    assert _of(query, "parcel").elsewhere_weight > 1
+
+
+def test_what_follows_a_preposition_counts_less_than_what_is_asked_for() -> None:
+    query = "repair the bicycle in the garage"
+    assert _of(query, "garag").weight < _of(query, "bicycl").weight
+
+
+def test_a_word_with_a_hyphen_is_known_as_one() -> None:
+    assert _of("when is the stand-up", "standup").stands_for
+
+
+def test_a_saying_keeps_its_own_words() -> None:
+    [one] = asked("money back")
+    assert one.own == (stem("money"), stem("back"))
+    assert one.stands_for[0].about == (stem("refund"),)
+
+
+def test_a_misspelt_word_means_what_the_right_one_means() -> None:
+    assert said_nearly("umbrela") == said_as(("umbrella",))
+    assert said_nearly("zzzzzz") == ()
+
+
+def test_no_saying_was_taken_from_the_requests_that_are_only_measured() -> None:
+    sides: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
+    for request in read_requests():
+        stems = [stem(word) for word in split_words(request.text)]
+        for length in range(2, 6):
+            sides[request.is_held_out] |= {tuple(stems[at : at + length]) for at in range(len(stems) - length + 1)}
+    only_measured = sides[True] - sides[False]
+    assert [said for said in sayings() if len(said) > 1 and said in only_measured] == []
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_taken_apart(query: str) -> None:
+    found = asked(query)
+    assert len({one.term for one in found}) == len(found)
+    assert all(one.weight > 0 and one.unknown_weight > 0 for one in found)

@@ -1,0 +1,32 @@
+"""Redaction: what the ledger holds of a call's inputs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trysquare.gateway.calls.redaction import MAX_CHARACTERS, redacted
+
+OPEN: dict[str, Any] = {"type": "object"}
+
+
+def kept(inputs: dict[str, Any], schema: dict[str, Any] = OPEN, names: frozenset[str] = frozenset()) -> Any:
+    return json.loads(redacted(inputs, json.dumps(inputs), schema, names))
+
+
+def test_inputs_without_secrets_are_kept_as_they_were_written() -> None:
+    assert redacted({"a": 1}, '{"a": 1}', OPEN, frozenset()) == '{"a": 1}'
+
+
+def test_secrets_by_name_by_schema_and_by_policy_are_masked_at_every_depth() -> None:
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "format": "password"}}}
+    inputs = {"pin": "1234", "auth": [{"api_key": "k"}], "patient": {"name": "Ann"}, "path": "/x"}
+    assert kept(inputs, schema, frozenset({"patient"})) == {
+        "pin": "***", "auth": [{"api_key": "***"}], "patient": "***", "path": "/x"
+    }  # fmt: skip
+
+
+def test_long_inputs_are_shortened_and_say_how_long_they_were() -> None:
+    text = redacted({"text": "x" * 10_000}, json.dumps({"text": "x" * 10_000}), OPEN, frozenset())
+    assert len(text) <= MAX_CHARACTERS
+    assert json.loads(text)["characters"] == 10_012

@@ -1,0 +1,42 @@
+"""The page about the gateway's file names every key and every variable that the reader knows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from trysquare.gateway.configuration.own_settings import OWN_KEYS
+from trysquare.gateway.configuration.process import COMMAND_KEYS
+from trysquare.gateway.configuration.remote import URL_KEYS
+from trysquare.gateway.configuration.shapes import SECTIONS, SETTINGS_KEY
+from trysquare.gateway.server import Place, ServerConfig
+
+SOURCE = Path(__file__).parents[2] / "src" / "trysquare" / "gateway"
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "gateway-config.md").read_text(encoding="utf-8")
+READERS = ("entries.py", "process.py", "remote.py", "own_settings.py")
+ASKED = re.compile(r'fields\.(?:text|texts|table|flag|number|count|inner|member)\(((?:"\w+"(?:, )?)+)\)')
+
+
+def asked_keys() -> set[str]:
+    """The keys that the readers ask for by name."""
+    texts = [(SOURCE / "configuration" / name).read_text(encoding="utf-8") for name in READERS]
+    return {key for text in texts for names in ASKED.findall(text) for key in re.findall(r'"(\w+)"', names)}
+
+
+@pytest.mark.parametrize("key", sorted({*asked_keys(), *COMMAND_KEYS, *URL_KEYS, *SECTIONS, *OWN_KEYS, SETTINGS_KEY}))
+def test_every_key_is_on_the_page(key: str) -> None:
+    assert f"`{key}`" in PAGE or f"`{key}." in PAGE
+
+
+@pytest.mark.parametrize("kind", ["${VAR}", "${VAR:-", "${env:", "${input:", "${keyring:", "${userHome}"])
+def test_every_kind_of_variable_is_on_the_page(kind: str) -> None:
+    assert f"`{kind}" in PAGE
+
+
+def test_the_defaults_on_the_page_are_those_of_the_code() -> None:
+    server = ServerConfig(name="a", tool_name="mcp_a", transport="stdio", place=Place(file="f"))
+    for key in ("timeout", "start_timeout", "idle", "concurrency", "result_bytes", "max_line"):
+        assert f"| `{key}` | {int(getattr(server, key))} |" in PAGE
+    assert f'| `sharing` | `"{server.sharing}"` |' in PAGE

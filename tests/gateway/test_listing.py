@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from trysquare.core.result import dump_json
+from trysquare.gateway.arguments import Detail
+from trysquare.gateway.listing import MOST_CHARACTERS, listing, tool_listing
+from trysquare.gateway.server import Definition, Place, ServerConfig
+
+SERVER = ServerConfig(name="big", tool_name="mcp_big", transport="stdio", place=Place(file="mcp.json"))
+
+
+def _definitions(count: int) -> list[Definition]:
+    schema = {"type": "object", "properties": {"path": {"type": "string", "description": "Where it lies, in full"}}}
+    return [
+        Definition(name=f"tool_{number}", description="Does one of many things.", input_schema=schema)
+        for number in range(count)
+    ]
+
+
+def test_a_list_that_is_too_long_is_told_in_fewer_words_and_leads_to_the_rest() -> None:
+    cases: list[tuple[int, Detail]] = [(400, "schemas"), (2_000, "signatures")]
+    for count, detail in cases:
+        shown = listing(SERVER, _definitions(count), detail)
+        value = shown.to_json()["value"]
+        assert len(dump_json(value)) <= MOST_CHARACTERS
+        assert len(value) == count
+        assert "give `tool_name` to see one tool whole" in str(shown.instruction)
+
+
+def test_a_list_that_fits_is_given_as_it_was_asked_for() -> None:
+    shown = listing(SERVER, _definitions(3), "schemas")
+    assert [one["inputs"]["type"] for one in shown.to_json()["value"]] == ["object"] * 3
+    assert "whole" not in str(shown.instruction)
+
+
+def test_one_tool_is_told_with_everything_that_its_server_says_and_without_hidden_text() -> None:
+    definition = Definition(
+        name="look",
+        description="Look\u200b at it.",
+        output_schema={"type": "object"},
+        annotations={"readOnlyHint": True},
+    )
+    [told] = tool_listing(SERVER, definition, "schemas").to_json()["value"]
+    assert told == {
+        "name": "look",
+        "description": "Look at it.",
+        "inputs": {"type": "object"},
+        "outputs": {"type": "object"},
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def test_a_server_without_tools_says_so() -> None:
+    assert listing(SERVER, [], "signatures").message == "The server `big` offers no tools."

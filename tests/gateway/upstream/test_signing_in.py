@@ -1,0 +1,239 @@
+"""Signing in at a real authorization server, and what the login is good for afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import logging
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import httpx2
+import pytest
+
+from tests.gateway.authorization_server import Accounts, guarded
+from tests.gateway.remote_servers import Scripted, channels, listening, remote
+from tests.gateway.toys import hear_nothing, say, words
+from trysquare.core.errors import ConfigurationError, ToolError
+from trysquare.gateway.configuration.secrets import FileSecrets
+from trysquare.gateway.fleet.fleet import Fleet, open_fleet
+from trysquare.gateway.server import OAuthClient, ServerConfig
+from trysquare.gateway.upstream.oauth import Login, load_login, save_login
+from trysquare.gateway.upstream.signing_in import sign_in
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> FileSecrets:
+    return FileSecrets(tmp_path / "secrets.json")
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Browser:
+    """Opens the address that a person is shown, and follows where it leads, as theirs would."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self._visits: set[asyncio.Task[httpx2.Response]] = set()
+
+    def show(self, address: str) -> None:
+        self.opened.append(address)
+        self._visits.add(asyncio.ensure_future(self._visit(address)))
+
+    async def _visit(self, address: str) -> httpx2.Response:
+        async with httpx2.AsyncClient(follow_redirects=True) as client:
+            return await client.get(address)
+
+    async def pages(self) -> list[httpx2.Response]:
+        return list(await asyncio.gather(*self._visits))
+
+
+async def signed_in(config: ServerConfig, secrets: FileSecrets) -> Browser:
+    browser = Browser()
+    with anyio.fail_after(30):
+        assert await sign_in(config, secrets, show=browser.show)
+    return browser
+
+
+@asynccontextmanager
+async def fleet_of(config: ServerConfig, secrets: FileSecrets) -> AsyncGenerator[Fleet]:
+    async with open_fleet({"far": config}, on_change=hear_nothing, channels=channels(secrets)) as fleet:
+        yield fleet
+
+
+@pytest.mark.parametrize("modern", [True, False])
+async def test_after_a_login_the_tools_answer(modern: bool, secrets: FileSecrets) -> None:
+    accounts = Accounts()
+    async with guarded(accounts, modern=modern) as place:
+        config = remote(f"{place}/mcp")
+        async with fleet_of(config, secrets) as fleet:
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "echo", "hi", server="far")
+        assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+        browser = await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            found = await asyncio.gather(*(words(fleet, "echo", number, server="far") for number in range(8)))
+    assert found == [str(number) for number in range(8)]
+    [address] = browser.opened
+    query = parse_qs(urlsplit(address).query)
+    assert query["code_challenge_method"] == ["S256"]
+    assert query["resource"] == [f"{place}/mcp"]
+    [page] = await browser.pages()
+    assert "go back to the terminal" in page.text
+
+
+async def test_a_login_works_over_the_older_transport_too(secrets: FileSecrets) -> None:
+    async with guarded(Accounts(), modern=False, path="/sse") as place:
+        config = remote(f"{place}/sse", "sse")
+        async with fleet_of(config, secrets) as fleet:
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "echo", "hi", server="far")
+        assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            assert await words(fleet, "echo", "hi", server="far") == "hi"
+
+
+async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: FileSecrets, free_port: int) -> None:
+    accounts = Accounts()
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp", oauth=OAuthClient(scopes=("read", "write"), callback_port=free_port))
+        browser = await signed_in(config, secrets)
+    query = parse_qs(urlsplit(browser.opened[0]).query)
+    assert query["scope"] == ["read write"]
+    assert query["redirect_uri"] == [f"http://127.0.0.1:{free_port}/callback"]
+    [access] = accounts.access.values()
+    assert access.scopes == ["read", "write"]
+
+
+async def test_a_token_that_is_about_to_end_is_renewed_once_for_all_callers(secrets: FileSecrets) -> None:
+    accounts = Accounts(lifetime=1)
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        accounts.lifetime = 3600
+        async with fleet_of(config, secrets) as fleet:
+            await asyncio.gather(*(words(fleet, "echo", number, server="far") for number in range(8)))
+        async with fleet_of(config, secrets) as fleet:
+            await words(fleet, "echo", server="far")
+    assert accounts.renewals == 1
+
+
+async def test_a_token_that_the_server_no_longer_takes_is_renewed(secrets: FileSecrets) -> None:
+    accounts = Accounts()
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            await words(fleet, "echo", server="far")
+            accounts.access.clear()
+            assert await words(fleet, "echo", "again", server="far") == "again"
+    assert accounts.renewals == 1
+
+
+async def test_a_login_that_cannot_be_renewed_asks_for_another(secrets: FileSecrets) -> None:
+    accounts = Accounts()
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        accounts.access.clear()
+        accounts.refresh.clear()
+        async with fleet_of(config, secrets) as fleet:
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "echo", "hi", server="far")
+    assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+    assert caught.value.fields["outcome"] == "not_sent"
+
+
+async def test_a_login_that_another_process_renewed_is_taken_over(secrets: FileSecrets) -> None:
+    accounts = Accounts()
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            await words(fleet, "echo", server="far")
+            await signed_in(config, secrets)
+            accounts.refresh.clear()
+            for token in list(accounts.access)[:-1]:
+                del accounts.access[token]
+            assert await words(fleet, "echo", "x", server="far") == "x"
+    assert accounts.renewals == 0
+
+
+async def test_a_token_is_not_sent_to_another_address_of_the_same_name(secrets: FileSecrets) -> None:
+    accounts, other = Accounts(), Scripted()
+    async with guarded(accounts) as place, listening(other.app) as elsewhere:
+        await signed_in(remote(f"{place}/mcp"), secrets)
+        async with fleet_of(remote(f"{elsewhere}/mcp"), secrets) as fleet:
+            await words(fleet, "echo", server="far")
+    assert "authorization" not in {name for _, headers, _ in other.seen for name in headers}
+
+
+async def test_a_server_that_asks_nobody_says_so(secrets: FileSecrets) -> None:
+    async with listening(Scripted().app) as place:
+        assert not await sign_in(remote(f"{place}/mcp"), secrets, show=lambda address: None)
+    assert load_login(remote(f"{place}/mcp"), secrets) is None
+
+
+async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: FileSecrets) -> None:
+    accounts = Accounts()
+
+    async def forge(address: str) -> None:
+        callback = parse_qs(urlsplit(address).query)["redirect_uri"][0]
+        async with httpx2.AsyncClient(follow_redirects=True) as client:
+            forged = await client.get(f"{callback}?code=evil&state=guess")
+            assert forged.status_code == 404
+            await client.get(address)
+
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        async with asyncio.TaskGroup() as group:
+            with anyio.fail_after(30):
+                assert await sign_in(config, secrets, show=lambda address: group.create_task(forge(address)) and None)
+
+
+async def test_a_person_who_says_no_ends_the_login(secrets: FileSecrets) -> None:
+    async def refuse(address: str) -> None:
+        query = parse_qs(urlsplit(address).query)
+        async with httpx2.AsyncClient() as client:
+            await client.get(f"{query['redirect_uri'][0]}?error=access_denied&state={query['state'][0]}")
+
+    async with guarded(Accounts()) as place:
+        config = remote(f"{place}/mcp")
+        async with asyncio.TaskGroup() as group:
+            with anyio.fail_after(30), pytest.raises(ConfigurationError, match=r"refused \(access_denied\)"):
+                await sign_in(config, secrets, show=lambda address: group.create_task(refuse(address)) and None)
+    assert load_login(config, secrets) is None
+
+
+async def test_no_token_is_in_what_is_logged_or_shown(secrets: FileSecrets, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "trysquare")
+    async with guarded(Accounts(lifetime=1)) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            await words(fleet, "echo", server="far")
+    login = load_login(config, secrets)
+    assert "s3cret" not in caplog.text + repr(login)
+
+
+def test_a_login_that_is_spoilt_counts_as_none(secrets: FileSecrets) -> None:
+    config = remote("https://example.com/mcp")
+    for text in ("", "[]", "{}", '{"access_token": 3}'):
+        secrets.write(f"login:far:{config.url}", text)
+        assert load_login(config, secrets) is None
+    login = Login(access_token="a", client_id="c")
+    save_login(config, secrets, login)
+    kept = json.loads(secrets.read(f"login:far:{config.url}") or "")
+    secrets.write(f"login:far:{config.url}", json.dumps({**kept, "of a later version": 1}))
+    assert load_login(config, secrets) == login
+    assert load_login(dataclasses.replace(config, url="https://example.org/mcp"), secrets) is None
