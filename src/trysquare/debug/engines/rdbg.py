@@ -22,8 +22,9 @@ from trysquare.debug.session import Session
 NAMES = ("rdbg", "rdbg3.3", "rdbg3.2", "rdbg3.1")
 INSTALL = "apt-get install ruby"
 _OWN = re.compile(r"DEBUGGER: ")
-# The port is open before the debugger can serve it; only once it waits, it can.
-_READY = r"\(127\.0\.0\.1:(\d+)\)[\s\S]*wait for debugger connection"
+_PORT = r"\(127\.0\.0\.1:(\d+)\)"
+# The port is open before the debugger can serve it; only once it waits, it can. Two threads tell it, in either order.
+_READY = r"wait for debugger connection"
 _REMOVE = (
     "DEBUGGER__::SESSION.instance_variable_get(:@bps).delete_if {{ |_, bp| "
     "bp.is_a?(DEBUGGER__::LineBreakpoint) && bp.path == {file} && (bp.delete || true) }}.size"
@@ -73,7 +74,8 @@ class RdbgEngine:
 
 async def _port(streams: Streams, session: Session, timeout: float) -> int:
     try:
-        return int((await streams.wait_for(_READY, timeout=timeout))[1])
+        await streams.wait_for(_READY, timeout=timeout)
+        return int((await streams.wait_for(_PORT, timeout=timeout))[1])
     except (EOFError, TimeoutError):
         raise ToolError(
             "The program could not be started under rdbg.",
