@@ -99,13 +99,13 @@ class Desk:
                 return running_result(session, timeout, warnings=warnings)
 
     async def _stopped(self, session: Session, stop: Stopped, budget: int, warnings: tuple[str, ...]) -> Result[Any]:
-        earlier = self.seen.get(session.id)
+        earlier = self.seen.get(session.key)
         snapshot = await take_snapshot(
-            session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.id, ())
+            session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.key, ())
         )
         if snapshot is not None:
             await self.stops.keep(session, snapshot)
-            self.seen[session.id] = snapshot.as_earlier()
+            self.seen[session.key] = snapshot.as_earlier()
         return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
 
     async def run(

@@ -141,6 +141,11 @@ class Session:
         self._tasks: set[asyncio.Future[None]] = set()
 
     @property
+    def key(self) -> str:
+        """What tells it from every other one: two principals may have sessions of the same id."""
+        return f"{self.principal}\0{self.id}"
+
+    @property
     def debugger(self) -> Debugger:
         """The debugger, once it is connected."""
         if self._debugger is None:

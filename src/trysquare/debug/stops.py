@@ -39,14 +39,14 @@ class StopLog:
         values = dict(snapshot.texts)
         if any(_is_opaque(text) for text in values.values()):
             values.update(await _parts(session.debugger, await locals_of(session.debugger, snapshot.frame)))
-        stops = self._stops.setdefault(session.id, {})
+        stops = self._stops.setdefault(session.key, {})
         stops[session.stop_count] = SeenStop(number=session.stop_count, location=snapshot.location, values=values)
         while len(stops) > KEPT:
             stops.pop(next(iter(stops)))
 
-    def of(self, session_id: str) -> dict[int, SeenStop]:
-        """The stops of a session by their numbers."""
-        return self._stops.get(session_id, {})
+    def of(self, key: str) -> dict[int, SeenStop]:
+        """The stops of a session, told by its `key`, by their numbers."""
+        return self._stops.get(key, {})
 
 
 def differences(one: SeenStop, other: SeenStop) -> dict[str, str]:

@@ -53,7 +53,9 @@ def context_tool(desk: Desk) -> Tool:
 
 
 async def _place(desk: Desk, session: Session, stop: Stopped, args: ContextArguments) -> JsonObject:
-    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget, watched=desk.watches.get(session.id, ()))
+    snapshot = await take_snapshot(
+        session.debugger, stop, budget=args.budget, watched=desk.watches.get(session.key, ())
+    )
     if snapshot is None:
         return {}
     if args.detail_level == "brief":

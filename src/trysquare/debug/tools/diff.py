@@ -70,7 +70,7 @@ async def _runs(desk: Desk, args: DiffArguments) -> Result[Any]:
 
 async def _stops(desk: Desk, args: DiffArguments, context: CallContext) -> Result[Any]:
     async with desk.session(args.session_id, context, operation="diff") as session:
-        known = desk.stops.of(session.id)
+        known = desk.stops.of(session.key)
         numbers = list(known)
         one, other = (_number(each, numbers) for each in (args.stop, args.other_stop))
         first, second = known[one], known[other]

@@ -38,7 +38,7 @@ def watch_tool(desk: Desk) -> Tool:
     async def watch(args: Watch, context: CallContext) -> Result[Any]:
         """Show expressions at every stop."""
         async with desk.session(args.session_id, context, operation=f"watch {args.action}") as session:
-            watched = desk.watches.setdefault(session.id, [])
+            watched = desk.watches.setdefault(session.key, [])
             summary = _done(session, watched, args)
             return answer(session, summary, {"watch": await _shown(session, watched)})
 
