@@ -41,7 +41,19 @@ class Web:
         self._writer: asyncio.StreamWriter | None = None
 
     async def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, str]]:
-        """Write a request, and read the head of its response."""
+        """Write a request, and read the head of its response. Servers close connections that were not used a while."""
+        is_reused = self._writer is not None
+        try:
+            return await self._exchanged(method, path, body, headers)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            if not is_reused:
+                raise
+            self._writer = None
+            return await self._exchanged(method, path, body, headers)
+
+    async def _exchanged(
+        self, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, dict[str, str]]:
         if self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 24)
         assert self._reader is not None

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.announcing_server import AnnouncingServer
 from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.server import Place, ServerConfig, Transport
 from trysquare.gateway.upstream.channel import Channel
@@ -29,27 +30,11 @@ from trysquare.gateway.upstream.sse import SseChannel
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class _AnnouncingServer(uvicorn.Server):
-    """A server that says when it listens, and leaves the signals to the test runner."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 @contextlib.asynccontextmanager
 async def listening(app: ASGIApp, listener: socket.socket | None = None) -> AsyncGenerator[str]:
     """Serve an application until the block ends; yields where it listens, without a path."""
     listener = listener or socket.create_server(("127.0.0.1", 0))
-    server = _AnnouncingServer(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1))
+    server = AnnouncingServer(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1))
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         await server.listening.wait()

@@ -5,29 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 
 import uvicorn
 
+from tests.announcing_server import AnnouncingServer
 from trysquare import Toolset
 from trysquare.serve.http import HttpOptions, http_app
 from trysquare.serve.server import ServeOptions
-
-
-class _AnnouncingServer(uvicorn.Server):
-    """A server that says when it listens, and leaves the signals to the test runner."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 @contextlib.asynccontextmanager
@@ -38,7 +23,7 @@ async def served_over_http(toolset: Toolset, options: ServeOptions | None = None
         http = HttpOptions(host="127.0.0.1", port=port)
         app = http_app(toolset, options or ServeOptions(name="fixture", version="1"), http)
         config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=5)
-        server = _AnnouncingServer(config)
+        server = AnnouncingServer(config)
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(server.serve(sockets=[listener]))
             await _first(server.listening, serving)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from tests.support import missing_component
 from trysquare import Result, ToolError
 from trysquare.wire import relayed
 from trysquare.wire.relayed import relayed_to_wire
@@ -24,8 +26,8 @@ def splitter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Both ways to find the parts: by msgspec where it is installed, and by reading everything."""
     if request.param == "reading":
         monkeypatch.setitem(sys.modules, "msgspec", None)
-    else:
-        pytest.importorskip("msgspec")
+    elif importlib.util.find_spec("msgspec") is None:
+        missing_component("msgspec", "run `make .make/dev`")
     relayed._splitter.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 

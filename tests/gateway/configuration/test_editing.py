@@ -99,7 +99,10 @@ def test_a_file_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
 
 
 @settings(max_examples=size(15, 150))
-@given(names=st.lists(st.text("abc-_ ", min_size=1, max_size=4), max_size=6), shape=st.sampled_from(sorted(FILES)))
+@given(
+    names=st.lists(st.text("abc-_ ", min_size=1, max_size=4), min_size=1, max_size=6),
+    shape=st.sampled_from(sorted(FILES)),
+)
 def test_any_servers_can_be_added_and_removed_one_after_another(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], shape: str
 ) -> None:

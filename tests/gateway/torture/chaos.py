@@ -273,9 +273,9 @@ def text(words: str) -> Message:
 
 
 def large_text(size: int) -> str:
-    """So many characters, none of which is where another one was."""
-    lines = "".join(f"{number:09d}\n" for number in range(size // 10 + 1))
-    return lines[:size]
+    """So many characters, in numbered lines, so that none can be missing unnoticed."""
+    rest = "x" * 990 + "\n"
+    return "".join(f"{number:09d}{rest}" for number in range(size // 1000 + 1))[:size]
 
 
 _CAPABILITIES: Message = {"tools": {"listChanged": True}, "logging": {}}
