@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from trysquare.core.types import JsonObject
 
@@ -12,6 +12,7 @@ UNPREFIXED = "trysquare/unprefixed_name"
 """The key of `meta` under which a tool keeps its name from before a prefix: descriptions speak of it by that name."""
 FAMILY = "trysquare/family"
 """The key of `meta` under which tools that are made from one definition say so: their names tell them apart."""
+Requirement: TypeAlias = Literal["required", "optional", "conditional"]
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 
@@ -38,8 +39,10 @@ class ToolMetadata:
     """Everything about a tool that is neither its name, its schema nor its code."""
 
     category: str | None = None
-    requirement: Literal["required", "optional"] = "optional"
-    """Whether an agent must always be told of the tool, or may find it by search."""
+    requirement: Requirement = "optional"
+    """Whether an agent must always be told of the tool, may find it by search, or has it only where `needs` is met."""
+    needs: tuple[str, ...] = ()
+    """The capabilities without which the tool cannot work (`git`, `network`, `notion` …); each is probed for real."""
     use_when: str | None = None
     avoid_when: str | None = None
     limits: str | None = None
@@ -77,7 +80,8 @@ class MetadataOptions(TypedDict, total=False):
     """The fields of `ToolMetadata` as keyword arguments of `declare` and `tool`."""
 
     category: str | None
-    requirement: Literal["required", "optional"]
+    requirement: Requirement
+    needs: tuple[str, ...]
     use_when: str | None
     avoid_when: str | None
     limits: str | None
