@@ -55,6 +55,11 @@ class Segment(Protocol):
         """The alternatives where they are few and known, such as the names of tools; else empty."""
         ...
 
+    @property
+    def most_tokens(self) -> int | None:
+        """How many tokens the piece may have; what is cut there is mended by the walk. None for no bound."""
+        ...
+
 
 class Walk(Protocol):
     """One answer on its way through the grammar, piece by piece."""
@@ -64,7 +69,10 @@ class Walk(Protocol):
         ...
 
     def take(self, text: str) -> None:
-        """What came for the piece. A `ToolError` with the code GRAMMAR_REFUSED where it does not fit."""
+        """What came for the piece, with the first bytes of what follows where a token held both.
+
+        A `ToolError` with the code GRAMMAR_REFUSED where it does not fit.
+        """
         ...
 
 
