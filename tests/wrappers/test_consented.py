@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 from pydantic import Field
 
 from trysquare import Answer, CallContext, Consent, ErrorCode, Principal, ToolArguments, call_tool, tool
+from trysquare.core.consent_text import consent_warning
 from trysquare.core.context import Question
 from trysquare.core.errors import InputRequired
 from trysquare.core.toolset import FixedToolset
@@ -327,3 +328,46 @@ async def test_the_model_cannot_approve_through_a_tool(approvals: StoredApproval
     context = CallContext(principal=Principal(subject="tester"), meta={"approved": code, "approval": code})
     assert (await disk.wipe(context=context)).code == ErrorCode.CONSENT_REQUIRED
     assert disk.deleted == []
+
+
+class Look(ToolArguments):
+    action: Literal["look"]
+
+
+class Burn(ToolArguments):
+    action: Literal["burn"]
+    path: str = Field("", description="What to burn")
+
+
+def _torch(approvals: StoredApprovals, done: list[str]) -> FixedToolset:
+    async def torch(args: Look | Burn) -> str:
+        done.append(args.action)
+        return args.action
+
+    consent = Consent(question="Burn {path}?", actions=frozenset({"burn"}))
+    return FixedToolset([consented(tool(torch, consent=consent), approvals=approvals)])
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_only_the_actions_that_the_consent_names_ask(approvals: StoredApprovals, wrapped: bool) -> None:
+    done: list[str] = []
+    tools = _torch(approvals, done)
+
+    def sent(**arguments: str) -> dict[str, Any]:
+        return {"args": arguments} if wrapped else arguments
+
+    assert (await call(tools, "torch", sent(action="look"), context=make_context())).success
+    burnt = await call(tools, "torch", sent(action="burn", path="x"), context=make_context())
+    assert (burnt.code, done) == (ErrorCode.CONSENT_REQUIRED, ["look"])
+
+
+@pytest.mark.parametrize("spelt", ["Burn", "BURN", " burn ", "burn_"])
+async def test_an_action_that_is_mended_on_the_way_still_asks(approvals: StoredApprovals, spelt: str) -> None:
+    done: list[str] = []
+    assert not (await call(_torch(approvals, done), "torch", {"action": spelt}, context=make_context())).success
+    assert done == []
+
+
+def test_the_description_names_the_actions_that_ask(approvals: StoredApprovals) -> None:
+    [torch] = _torch(approvals, []).tools()
+    assert (consent_warning(torch.metadata) or "").startswith("REQUIRES EXPLICIT USER INSTRUCTION: use burn only when")

@@ -32,6 +32,8 @@ class Consent:
     always: bool = True
     """Ask for each call; False asks once for the same arguments by the same person within `ttl`."""
     ttl: float = 600.0
+    actions: frozenset[str] = frozenset()
+    """Of a tool with actions, those that ask; empty means that every call does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

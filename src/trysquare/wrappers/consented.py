@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from trysquare.core.action_union import DISCRIMINATOR
 from trysquare.core.consent import ConsentDecision, ConsentRequest, arguments_digest
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ConsentRefused, ErrorCode, ToolError
@@ -60,7 +62,9 @@ def consented(tool: Tool, *, approvals: Approvals | None) -> Tool:
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         # Checked first: nobody should be asked about a call that cannot run.
-        tool.arguments.parse(tool.name, arguments)
+        parsed = tool.arguments.parse(tool.name, arguments)
+        if consent.actions and _action(parsed) not in consent.actions:
+            return await inner(arguments, context)
         if approvals is None:
             raise ToolError(
                 f"`{tool.name}` needs a person's consent, and there is no state file to keep the receipt in.",
@@ -71,6 +75,13 @@ def consented(tool: Tool, *, approvals: Approvals | None) -> Tool:
         return await inner(arguments, context)
 
     return tool.with_call(call)
+
+
+def _action(parsed: Any) -> Any:
+    """The action as the tool itself will read it: a call that was mended on the way must not slip past the question."""
+    if isinstance(parsed, Mapping):
+        return cast(Mapping[str, Any], parsed).get(DISCRIMINATOR)
+    return getattr(parsed, DISCRIMINATOR, None)
 
 
 def request_for(tool: Tool, consent: Consent, arguments: JsonObject, context: CallContext) -> ConsentRequest:
