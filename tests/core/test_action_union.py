@@ -123,3 +123,27 @@ def test_types_that_hold_themselves_keep_their_definitions() -> None:
         validator = jsonschema.Draft202012Validator(schema)
         assert validator.is_valid(good)
         assert not validator.is_valid(bad)
+
+
+class ReadFile(ToolArguments):
+    action: Literal["read"]
+    path: str = Field(description="Where", json_schema_extra={"x-trysquare-kind": "existing_file"})
+
+
+class WriteFile(ToolArguments):
+    action: Literal["write"]
+    path: str = Field(description="Where", json_schema_extra={"x-trysquare-kind": "workspace_path"})
+
+
+def test_words_for_our_own_rooms_stand_in_the_exact_schema_and_never_on_the_wire() -> None:
+    def union(args: ReadFile | WriteFile) -> None: ...
+
+    def single(args: ReadFile) -> None: ...
+
+    both, one = tool(union), tool(single)
+    kinds = [option["properties"]["path"]["x-trysquare-kind"] for option in both.arguments.exact["oneOf"]]
+    assert kinds == ["existing_file", "workspace_path"]
+    assert both.input_schema["properties"]["path"] == {"type": "string", "description": "Where"}
+    assert one.arguments.exact["properties"]["path"]["x-trysquare-kind"] == "existing_file"
+    assert one.input_schema["properties"]["path"] == {"type": "string", "description": "Where"}
+    assert ReadFile.model_json_schema()["properties"]["path"]["x-trysquare-kind"] == "existing_file"

@@ -407,3 +407,20 @@ def test_descriptors_are_given_back(sealed: SealedFolder):
             except ToolError:
                 continue
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_folder_that_follows_no_links_takes_every_path_for_what_it_says(way: str, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "secret.md").write_text("kept")
+    (tmp_path / "other").symlink_to("kept")
+    (tmp_path / "name.md").symlink_to("kept/secret.md")
+    with SealedFolder(tmp_path, follow_links=False) as folder:
+        assert folder.read_text("kept/secret.md") == "kept"
+        for path in ("other/secret.md", "name.md"):
+            with pytest.raises(ToolError):
+                folder.read_text(path)
+        with pytest.raises(ToolError):
+            folder.write_bytes("other/new.md", b"new")
+        with folder.open_folder("kept") as descriptor:
+            assert os.listdir(descriptor) == ["secret.md"]
+    assert os.listdir(tmp_path / "kept") == ["secret.md"]

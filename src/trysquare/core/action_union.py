@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from trysquare.core.arguments import model_schema
 from trysquare.core.errors import DeclarationError
+from trysquare.core.tidy_schema import without_own_words
 from trysquare.core.types import JsonObject
 
 DISCRIMINATOR = "action"
@@ -60,7 +61,8 @@ class ActionUnion:
 
     def flat(self) -> JsonObject:
         """One closed object with the fields of all actions."""
-        schemas = list(self._schemas.values())
+        # Without our own words: two actions may differ in nothing else, and then a field is still one field.
+        schemas = [without_own_words(schema) for schema in self._schemas.values()]
         properties: JsonObject = {DISCRIMINATOR: self._action_property()}
         for schema in schemas:
             for name, part in schema["properties"].items():

@@ -91,6 +91,8 @@ def plain_field_schema(info: FieldInfo) -> JsonObject | None:
         return None
     if info.description is not None:
         schema["description"] = info.description
+    if isinstance(info.json_schema_extra, dict):
+        schema.update(info.json_schema_extra)
     has_default = not info.is_required() and info.default_factory is None
     return with_default(schema, info.default) if has_default else schema
 
@@ -116,7 +118,7 @@ def with_default(schema: JsonObject, default: Any) -> JsonObject | None:
 
 
 def _is_special(info: FieldInfo) -> bool:
-    if info.alias or info.validation_alias or info.json_schema_extra or info.discriminator:
+    if info.alias or info.validation_alias or callable(info.json_schema_extra) or info.discriminator:
         return True
     return any(part is not None for part in (info.title, info.examples, info.deprecated, info.field_title_generator))
 

@@ -24,7 +24,7 @@ from trysquare.core.plain_schema import (
     plain_field_schema,
     with_default,
 )
-from trysquare.core.tidy_schema import tidy
+from trysquare.core.tidy_schema import tidy, without_own_words
 from trysquare.core.types import JsonObject
 
 _PARAMETER = "parameter_"
@@ -60,11 +60,15 @@ class ModelArguments:
 
     @cached_property
     def _wire(self) -> JsonObject:
-        return model_schema(self._model)
+        return without_own_words(self._exact)
 
     @property
     def exact(self) -> JsonObject:
-        return self._wire
+        return self._exact
+
+    @cached_property
+    def _exact(self) -> JsonObject:
+        return model_schema(self._model)
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
         inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw

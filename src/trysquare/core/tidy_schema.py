@@ -13,6 +13,8 @@ _SCHEMA = frozenset({"items", "additionalProperties", "not", "contains", "proper
 _LIST_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAP_OF_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _MAX_INLINED = 2_000
+OWN_WORDS = "x-trysquare-"
+"""How the words begin that our own rooms put into a schema for one another."""
 
 
 def tidy(schema: JsonObject) -> JsonObject:
@@ -68,6 +70,18 @@ class _Inliner:
         if key in _LIST_OF_SCHEMAS and isinstance(value, list):
             return [self.tidy(part) for part in cast(list[Any], value)]
         return self.tidy(value) if key in _SCHEMA else value
+
+
+def without_own_words(schema: JsonObject) -> JsonObject:
+    """The schema without the words that only our own rooms read: clients would pay for them and not know them."""
+    return cast(JsonObject, _without_own_words(schema))
+
+
+def _without_own_words(node: Any) -> Any:
+    if isinstance(node, dict):
+        parts = cast(JsonObject, node).items()
+        return {key: _without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}
+    return [_without_own_words(part) for part in cast(list[Any], node)] if isinstance(node, list) else node
 
 
 def _is_noise(key: str, value: Any) -> bool:

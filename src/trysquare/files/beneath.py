@@ -16,6 +16,7 @@ from typing import Any
 
 _SYS_OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 
 
@@ -25,13 +26,16 @@ class _OpenHow(ctypes.Structure):
     _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
 
 
-def open_beneath(folder: int, path: str, flags: int) -> int:
-    """Open a relative path below an open folder and return its descriptor, or raise `OSError`."""
+def open_beneath(folder: int, path: str, flags: int, *, follow_links: bool = True) -> int:
+    """Open a relative path below an open folder and return its descriptor, or raise `OSError`.
+
+    Links that stay inside are followed, unless they are not to be: then a path is what it says, and nothing else.
+    """
     # A path that goes up and comes down again would stay inside, but nobody who means well writes one.
     if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OSError(errno.EXDEV, "not a path inside the folder")
     if _has_openat2():
-        return _openat2(folder, path, flags | os.O_CLOEXEC)
+        return _openat2(folder, path, flags | os.O_CLOEXEC, follow_links=follow_links)
     return _open_by_components(folder, path, flags | os.O_CLOEXEC)
 
 
@@ -46,7 +50,7 @@ def _has_openat2() -> bool:
         return False
     probe = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.close(_openat2(probe, ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        os.close(_openat2(probe, ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, follow_links=True))
     except OSError:
         # An old kernel, or a container whose rules do not know the call. The other way is as safe.
         return False
@@ -55,8 +59,9 @@ def _has_openat2() -> bool:
     return True
 
 
-def _openat2(folder: int, path: str, flags: int) -> int:
-    how = _OpenHow(flags=flags, mode=0, resolve=_RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+def _openat2(folder: int, path: str, flags: int, *, follow_links: bool) -> int:
+    links = _RESOLVE_NO_MAGICLINKS if follow_links else _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    how = _OpenHow(flags=flags, mode=0, resolve=_RESOLVE_BENEATH | links)
     encoded, code = os.fsencode(path), 0
     for _ in range(64):
         opened = _libc().syscall(_SYS_OPENAT2, folder, encoded, ctypes.byref(how), ctypes.sizeof(how))

@@ -45,10 +45,15 @@ class _Held:
 
 
 class SealedFolder:
-    """A folder held open, so that it stays the same one even if its path is replaced."""
+    """A folder held open, so that it stays the same one even if its path is replaced.
 
-    def __init__(self, root: Path) -> None:
+    Links that stay inside are followed. A folder that follows none takes every path for what it says, so that a name
+    which is not to be touched cannot be reached by another one.
+    """
+
+    def __init__(self, root: Path, *, follow_links: bool = True) -> None:
         self.root = root
+        self._follow_links = follow_links
         self._held: _Held | None = _Held(os.open(root, _FOLDER | os.O_CLOEXEC))
 
     def close(self) -> None:
@@ -127,6 +132,12 @@ class SealedFolder:
         with self._opened(below, _FOLDER) as descriptor, os.scandir(descriptor) as scan:
             return sorted(each.name for each in scan if is_listed(each.name) and each.is_dir(follow_symlinks=False))
 
+    @contextmanager
+    def open_folder(self, path: str = ".") -> Generator[int]:
+        """A folder inside, as an open descriptor that is good for the block."""
+        with self._opened(path, _FOLDER) as descriptor:
+            yield descriptor
+
     def write_bytes(
         self, path: str, data: bytes | Pieces, *, mode: int = 0o644, modified_ns: int | None = None
     ) -> None:
@@ -177,7 +188,7 @@ class SealedFolder:
     def _opened(self, path: str, flags: int) -> Generator[int]:
         held = self._folder()
         try:
-            descriptor = open_beneath(held.number, path, flags)
+            descriptor = open_beneath(held.number, path, flags, follow_links=self._follow_links)
         except (OSError, ValueError) as error:
             raise _refusal(path, error) from None
         try:
