@@ -1,0 +1,51 @@
+"""Ledger: what has happened in a run, in facts and not in the model's words."""
+
+from __future__ import annotations
+
+from trysquare.agent.records import CallRecord
+from trysquare.core.types import JsonObject
+
+
+class Ledger:
+    """The facts of a run that completion is judged by."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._changed_at = 0
+        self._passed_at = 0
+        self._files: dict[str, None] = {}
+        self._called: set[str] = set()
+        self.test_call: tuple[str, JsonObject] | None = None
+        """The tool and the arguments of the last tests that passed."""
+
+    def note(self, record: CallRecord) -> None:
+        """Take in what a call came to."""
+        self._number += 1
+        if record.success:
+            self._called.add(record.call.name)
+        if record.modified_files:
+            self._changed_at = self._number
+            self._files.update(dict.fromkeys(record.modified_files))
+        if record.passed is not None:
+            self._note_tests(record)
+
+    def _note_tests(self, record: CallRecord) -> None:
+        if record.passed:
+            self._passed_at = self._number
+            self.test_call = (record.call.name, record.call.arguments)
+        else:
+            self._passed_at = 0
+
+    @property
+    def modified_files(self) -> tuple[str, ...]:
+        """Every file that a call changed, in the order of the first change."""
+        return tuple(self._files)
+
+    @property
+    def tests_passed(self) -> bool:
+        """Whether tests passed, and nothing was changed since."""
+        return self._passed_at > self._changed_at
+
+    def was_called(self, tool: str) -> bool:
+        """Whether a call of the tool succeeded."""
+        return tool in self._called
