@@ -35,11 +35,20 @@ def _tools_name(given: str) -> str:
     return given
 
 
+def _named_address(given: str) -> str:
+    name, separator, address = given.partition("=")
+    if not separator or not name.strip() or not address.strip().startswith(("http://", "https://")):
+        raise ValueError("expected NAME=URL, such as news=https://example.org/feed")
+    return given
+
+
 TextList = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
 PathList = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_one_or_many)]
 ToolsList = Annotated[tuple[Annotated[str, AfterValidator(_tools_name)], ...], BeforeValidator(_one_or_many)]
 ProfileList = Annotated[tuple[Annotated[str, AfterValidator(_profile)], ...], BeforeValidator(_one_or_many)]
+
+AddressList = Annotated[tuple[Annotated[str, AfterValidator(_named_address)], ...], BeforeValidator(_one_or_many)]
 
 
 class Section(BaseModel):
@@ -111,6 +120,31 @@ class ServerSettings(Section):
     instructions: str | None = Field(default=None, description="What a model should know of this server as a whole")
 
 
+class ContentSettings(Section):
+    """What the content tools of the workbench know and may reach."""
+
+    feeds: AddressList = Field(default=(), description="Feeds that `rss_feed` reads by itself, NAME=URL")
+    social_links: AddressList = Field(default=(), description="Where the author can be found, NAME=URL")
+    custom_links: AddressList = Field(default=(), description="Other links under every text, NAME=URL")
+    youtube_placeholder: str | None = Field(default=None, description="Text that stands for a video to come")
+    allow_hosts: TextList = Field(default=(), description="Hosts with private addresses that may be fetched from")
+    fetch_bytes: int = Field(default=5_000_000, description="Largest answer that is fetched, in bytes", ge=1)
+    fetch_seconds: float = Field(default=30.0, description="Seconds that a fetch may take", gt=0)
+    calendar: str = Field(default="primary", description="Google calendar that is meant where a call names none")
+    google_token: SecretStr | None = Field(default=None, description="Access token for Google Calendar")
+    google_client: str | None = Field(default=None, description="OAuth client, to get access tokens by itself")
+    google_client_secret: SecretStr | None = Field(default=None, description="Secret of that OAuth client")
+    google_refresh_token: SecretStr | None = Field(default=None, description="Refresh token of that OAuth client")
+    google_url: str = Field(default="https://www.googleapis.com", description="Address of Google's APIs")
+    google_token_url: str = Field(
+        default="https://oauth2.googleapis.com/token", description="Where Google gives access tokens"
+    )
+    notion_token: SecretStr | None = Field(default=None, description="Token of a Notion integration")
+    notion_page: str | None = Field(default=None, description="Notion page below which pages are published")
+    notion_data_source: str | None = Field(default=None, description="Notion data source in which pages are published")
+    notion_url: str = Field(default="https://api.notion.com", description="Address of Notion's API")
+
+
 class Settings(Section):
     """Everything that a user can set."""
 
@@ -143,6 +177,9 @@ class Settings(Section):
     )
     http: HttpSettings = Field(
         default_factory=lambda: HttpSettings(), description="How the server is reached over HTTP"
+    )
+    content: ContentSettings = Field(
+        default_factory=lambda: ContentSettings(), description="What the content tools know and may reach"
     )
     limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Bounds on calls and answers")
     lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="What `trysquare check` looks at")
