@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from trysquare.grammar.call_set import AFTER_NAME, BEFORE_NAME
 
 _ARGUMENTS_KEY = AFTER_NAME[1:]
+_STRUCTURE = re.compile(rb'[{}\[\]]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A brace, a bracket, or a string, in which those mean nothing."""
+_DEPTHS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
+_INSIDE_AND_QUOTE = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 class CallState(Enum):
@@ -25,34 +30,19 @@ class CallState(Enum):
 
 
 def call_length(text: bytes) -> int | None:
-    """How many bytes the call has with which a text begins; None while it is not complete."""
-    depth, position = 0, 0
-    while position < len(text):
-        byte = text[position]
-        if byte == 0x22:  # a string, in which braces mean nothing
-            end = string_end(text, position + 1)
-            if end is None:
-                return None
-            position = end
-            continue
-        depth += (byte in b"{[") - (byte in b"}]")
-        position += 1
+    """How many bytes the object has with which a text begins; None while it is not complete."""
+    depth = 0
+    for part in _STRUCTURE.finditer(text):
+        depth += _DEPTHS.get(part.group(), 0)
         if not depth:
-            return position
+            return part.end()
     return None
 
 
 def string_end(text: bytes, start: int) -> int | None:
     """Where the string ends whose inside begins at `start`: just behind its quote. None while it is open."""
-    position = start
-    while position < len(text):
-        if text[position] == 0x5C:
-            position += 2
-        elif text[position] == 0x22:
-            return position + 1
-        else:
-            position += 1
-    return None
+    found = _INSIDE_AND_QUOTE.match(text, start)
+    return found.end() if found else None
 
 
 def state_of(text: bytes) -> CallState:
