@@ -273,6 +273,15 @@ async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
         yield toolset
 
 
+@asynccontextmanager
+async def workbench_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """The tools of every workspace."""
+    from trysquare.workbench.toolset import workbench_toolsets
+
+    async with workbench_toolsets(settings.workbench, project=settings.project) as toolset:
+        yield toolset
+
+
 @contextmanager
 def guide_states() -> Generator[LazyStates]:
     """The state files of projects and of the user, closed at the end of the block."""
@@ -302,7 +311,7 @@ ROOMS = (
     Room(name="bots", key="bot", door=bot_tools),
     Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
-    Room(name="workbench", key="workbench"),
+    Room(name="workbench", key="workbench", door=workbench_tools),
     Room(name="debug", key="debug", door=debug_tools),
     Room(name="agents", key="agents"),
 )

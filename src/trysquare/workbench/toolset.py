@@ -1,0 +1,65 @@
+"""The workbench's door: opens the workspace and yields its tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
+from trysquare.workbench.bench import Bench
+from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.tools.code_edit import code_edit_tool
+from trysquare.workbench.tools.file import file_tool
+from trysquare.workbench.undo_journal import UndoJournal
+from trysquare.workbench.workspace import Workspace
+from trysquare.wrappers.prefixed import final_name, prefixed
+
+TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool)
+
+
+@asynccontextmanager
+async def workbench_toolset(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
+    """The tools of one workspace."""
+    workspace = _opened(config)
+    try:
+        bench = Bench(config=config, workspace=workspace, undo=UndoJournal(workspace.root))
+        yield FixedToolset(_named([make(bench) for make in TOOLS], config.prefix))
+    finally:
+        workspace.close()
+
+
+@asynccontextmanager
+async def workbench_toolsets(
+    roots: Sequence[Path], *, project: Path, further: Iterable[Tool] = ()
+) -> AsyncGenerator[Toolset]:
+    """The tools of each workspace; where there are several, their names begin with the folder's."""
+    async with AsyncExitStack() as stack:
+        toolsets: list[Toolset] = [FixedToolset(further)]
+        for root in roots:
+            prefix = re.sub(r"[^A-Za-z0-9_-]", "_", root.name) if len(roots) > 1 else ""
+            config = WorkbenchConfig(root=root, project=project, prefix=prefix)
+            toolsets.append(await stack.enter_async_context(workbench_toolset(config)))
+        yield CombinedToolset(toolsets)
+
+
+def _named(tools: list[Tool], prefix: str) -> list[Tool]:
+    """The tools under names of their own, where there are others of the same kind."""
+    own = {each.name for each in tools}
+
+    def rename(name: str) -> str:
+        return final_name(name, prefix) if name in own else name
+
+    return [prefixed(each, prefix=prefix, rename=rename) for each in tools] if prefix else tools
+
+
+def _opened(config: WorkbenchConfig) -> Workspace:
+    try:
+        return Workspace(config.root)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the workspace cannot be opened: {error.strerror or error}.", where=str(config.root), hint="Name a folder."
+        ) from None
