@@ -1,0 +1,228 @@
+"""Runtime: llama.cpp in this process, through xllamacpp. A file of weights is loaded once, whoever asks for it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.types import JsonObject
+from trysquare.models.gguf_header import read_gguf_header
+from trysquare.models.transcript import Turn
+from trysquare.models.vocabulary import Vocabulary, build_tokenizer, read_vocabulary
+
+PROMPT_CHUNK = 256
+"""Tokens of a prompt that are read at once: between chunks a request can be taken back."""
+_DEFAULT_CONTEXT = 8_192
+_PUSH = 100.0
+"""Added to the logits of the tokens in question, so that no other has a share in their probabilities."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A token that may come next."""
+
+    token: int
+    probability: float
+
+
+class Runtime:
+    """A loaded model. One request runs at a time; its owner holds `lock`."""
+
+    def __init__(self, path: Path, *, context_tokens: int | None, threads: int | None) -> None:
+        xllamacpp = _import_xllamacpp()
+        header = read_gguf_header(path)
+        architecture = header.get("general.architecture", b"").decode("ascii", errors="replace")
+        trained = header.get(f"{architecture}.context_length", _DEFAULT_CONTEXT)
+        self.path = path
+        self.context_tokens = min(context_tokens or _DEFAULT_CONTEXT, int(trained))
+        self.lock = threading.Lock()
+        self.vocabulary: Vocabulary = read_vocabulary(header)
+        self._key = secrets.token_urlsafe(32)
+        self._server = xllamacpp.Server(_parameters(xllamacpp, path, self.context_tokens, threads, self._key))
+        self._address = urlsplit(str(self._server.listening_address))
+        self._connection: http.client.HTTPConnection | None = None
+        self._asking = threading.Lock()
+        self._taken_apart: dict[str, list[int]] = {}
+        self.tokenizer = build_tokenizer(self.vocabulary, self.tokenize)
+
+    def tokenize(self, text: str, *, template: bool = False) -> list[int]:
+        """The tokens of a text; in a template's text the control tokens are understood."""
+        if not template and text in self._taken_apart:
+            return list(self._taken_apart[text])
+        body = {"content": text, "add_special": template, "parse_special": template}
+        tokens = cast(list[int], self._ask("/tokenize", body)["tokens"])
+        if not template and len(self._taken_apart) < 4_096:
+            self._taken_apart[text] = tokens
+        return list(tokens)
+
+    def write_prompt(self, turns: Sequence[Turn]) -> list[int]:
+        """The tokens of a dialogue in the model's own template, up to where its answer begins."""
+        found = self._ask("/apply-template", {"messages": [self._defused(turn) for turn in turns]})
+        return self.tokenize(str(found["prompt"]), template=True)
+
+    def _defused(self, turn: Turn) -> Turn:
+        """A turn whose text cannot end it or begin another: control tokens that stand in it are broken up."""
+        content = turn["content"]
+        for text in self.vocabulary.control_texts:
+            content = content.replace(text, f"{text[0]} {text[1:]}")
+        return Turn(role=turn["role"], content=content)
+
+    def read(self, tokens: list[int], cancelled: Callable[[], bool]) -> bool:
+        """Let the model read a prompt; False where the request was taken back meanwhile."""
+        for end in range(PROMPT_CHUNK, len(tokens), PROMPT_CHUNK):
+            if cancelled():
+                return False
+            self.complete({"prompt": tokens[:end], "n_predict": 0})
+        return not cancelled()
+
+    def weigh(self, tokens: list[int], among: Sequence[int]) -> list[Candidate]:
+        """The exact probabilities of the next token among those that are possible, likeliest first."""
+        found = self.complete(
+            {
+                "prompt": tokens, "n_predict": 1, "temperature": 1.0, "samplers": ["temperature"],
+                "n_probs": len(among), "post_sampling_probs": True, "logit_bias": [[token, _PUSH] for token in among],
+            }
+        )  # fmt: skip
+        possible = set(among)
+        listed = _first_probabilities(found, "top_probs")
+        return [Candidate(token=t["id"], probability=t["prob"]) for t in listed if t["id"] in possible]
+
+    def likeliest(self, tokens: list[int], most: int) -> list[tuple[int, float]]:
+        """The likeliest next tokens with the logarithms of their probabilities, whatever a grammar says."""
+        found = self.complete({"prompt": tokens, "n_predict": 1, "temperature": 0.0, "n_probs": most})
+        return [(t["id"], t["logprob"]) for t in _first_probabilities(found, "top_logprobs")]
+
+    def complete(self, body: JsonObject) -> JsonObject:
+        """A completion. What was read before is not read again."""
+        return _checked(cast(JsonObject, self._server.handle_completions({**_CACHED, **body})))
+
+    def stream(self, body: JsonObject, heard: Callable[[JsonObject], bool]) -> None:
+        """A completion token by token, until it ends or `heard` says that it is enough."""
+        # The runtime swallows what a callback raises, so a refusal is kept until it has returned.
+        refusals: list[JsonObject] = []
+
+        def hear(piece: JsonObject) -> bool:
+            if "error" in piece:
+                refusals.append(piece)
+                return True
+            return heard(piece)
+
+        self._server.handle_completions({**_CACHED, **body, "stream": True}, hear)
+        for refusal in refusals:
+            _checked(refusal)
+
+    def _ask(self, path: str, body: JsonObject) -> JsonObject:
+        """What the runtime offers only over HTTP, on a loopback port behind a key of its own."""
+        headers = {"content-type": "application/json", "authorization": f"Bearer {self._key}"}
+        with self._asking:
+            try:
+                return self._sent(path, body, headers)
+            except (http.client.HTTPException, ConnectionError):
+                # An idle connection was closed at the other end.
+                self._connection = None
+                return self._sent(path, body, headers)
+
+    def _sent(self, path: str, body: JsonObject, headers: dict[str, str]) -> JsonObject:
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port)
+        self._connection.request("POST", path, json.dumps(body), headers)
+        return _checked(json.loads(self._connection.getresponse().read()))
+
+
+_CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
+
+
+def _first_probabilities(found: JsonObject, key: str) -> list[JsonObject]:
+    return cast(list[JsonObject], found["choices"][0]["logprobs"]["content"][0][key])
+
+
+def _checked(found: Any) -> JsonObject:
+    error: Any = cast(JsonObject, found).get("error") if isinstance(found, dict) else {"message": str(found)}
+    if not error:
+        return cast(JsonObject, found)
+    said = cast(JsonObject, error)
+    full = said.get("type") == "exceed_context_size_error"
+    raise ToolError(
+        f"The local model refused the request: {said.get('message')}",
+        code=ErrorCode.MODEL_CONTEXT_FULL if full else ErrorCode.MODEL_REFUSED,
+        instruction="Compact the dialogue, or set a longer context." if full else None,
+    )
+
+
+def _parameters(xllamacpp: Any, path: Path, context_tokens: int, threads: int | None, key: str) -> Any:
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = context_tokens
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads or default_threads()
+    parameters.verbosity = -1
+    parameters.warmup = False
+    parameters.cache_ram_mib = 0
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.api_keys = [key]
+    return parameters
+
+
+def default_threads() -> int:
+    """Half of the processors: threads that wait for one another on a busy machine cost more than they give."""
+    return max(1, len(os.sched_getaffinity(0)) // 2)
+
+
+def _import_xllamacpp() -> Any:
+    try:
+        import llguidance  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError as error:
+        raise ToolError(
+            f"The runtime of local models is not installed: {error.name} is missing.",
+            code=ErrorCode.MODEL_UNAVAILABLE,
+            instruction="Install it with `pip install trysquare[local]`.",
+        ) from error
+    return xllamacpp
+
+
+_loaded: WeakValueDictionary[tuple[int, int], Runtime] = WeakValueDictionary()
+_loading = threading.Lock()
+
+
+def load(path: Path, *, context_tokens: int | None, threads: int | None) -> Runtime:
+    """The runtime of a file: the one that is loaded, whatever its path, or else a new one."""
+    try:
+        about = path.stat()
+    except OSError as error:
+        raise ToolError(
+            f"There are no weights at {path}.",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="`trysquare models list` shows which models there are and how to install one.",
+        ) from error
+    with _loading:
+        found = _loaded.get((about.st_dev, about.st_ino))
+        if found is None:
+            found = _loaded[about.st_dev, about.st_ino] = Runtime(path, context_tokens=context_tokens, threads=threads)
+        return found
+
+
+def listed(mask: bytes, most: int) -> list[int] | None:
+    """The tokens that a mask allows, or None where there are more than `most`. A mask has a byte a token."""
+    if len(mask) - mask.count(0) > most:
+        return None
+    found: list[int] = []
+    at = mask.find(_ALLOWED)
+    while at >= 0:
+        found.append(at)
+        at = mask.find(_ALLOWED, at + 1)
+    return found
+
+
+_ALLOWED = b"\xc8"
+"""What llguidance writes into a mask for a token that it allows."""
