@@ -61,9 +61,9 @@ class DbosEngine(DbosReader):
         engine = await anyio.to_thread.run_sync(connect, url)
         made = DbosEngine(url, engine, bodies, adopting=adopting, pulse=pulse)
         try:
-            with clear_errors(url), one_opener(engine, url):
-                made._launch()
-                await DBOS.register_queue_async(QUEUE + made.process, polling_interval_sec=WATCH)
+            await made.off_loop(made._prepare)
+            # On the thread of the event loop: DBOS runs bodies on the loop that it sees here.
+            DBOS.launch()
         except BaseException:
             made._heart.stop()
             DBOS.destroy(destroy_registry=True)
@@ -71,11 +71,12 @@ class DbosEngine(DbosReader):
             raise
         return made
 
-    def _launch(self) -> None:
-        """Make the tables and begin to listen. On the event loop's own thread: DBOS runs bodies on the loop it sees."""
-        self.records.make_tables()
+    def _prepare(self) -> None:
+        with one_opener(self._engine, self.url):
+            self.records.make_tables()
+            DBOS.migrate(self.url)
+        self._client.register_queue(QUEUE + self.process, polling_interval_sec=WATCH)
         self._heart.start()
-        DBOS.launch()
 
     def _registered(self) -> Any:
         DBOS(
@@ -86,6 +87,7 @@ class DbosEngine(DbosReader):
                 application_version=JOURNAL_VERSION,
                 executor_id=self.process,
                 enable_otlp=False,
+                run_migrations=False,
                 log_level="WARNING",
             )
         )
