@@ -18,7 +18,7 @@ from trysquare.models.messages import Message
 THRESHOLD = 0.75
 _KEPT_STEPS = 3
 _MOST_LINES = 120
-_SAID = 200
+_SAID, _MOST_SAID = 200, 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +27,8 @@ class Step:
 
     messages: tuple[Message, ...]
     records: tuple[CallRecord, ...] = ()
+    said: tuple[str, ...] = ()
+    """What the model had said in the steps that this one tells in short."""
 
 
 def compacted(
@@ -39,7 +41,8 @@ def compacted(
     if not old:
         return tuple(steps)
     told = bounded(_told(old, notes), max(most_tokens, 200))
-    return (Step(messages=(Message(role="user", text=told),), records=_records(old)), *recent)
+    short_step = Step(messages=(Message(role="user", text=told),), records=_records(old), said=_said(old))
+    return (short_step, *recent)
 
 
 def shortened(steps: Sequence[Step], limit: int) -> tuple[Step, ...]:
@@ -62,7 +65,7 @@ def _told(steps: Sequence[Step], notes: Notes) -> str:
     records = _records(steps)
     parts = [
         ("Your notes", notes.lines()),
-        ("What you said", _said(steps)),
+        ("What you said", [f"- {text}" for text in _said(steps)]),
         ("Handles that are still valid", sorted({f"- {handle}" for record in records for handle in record.handles})),
         ("Files changed so far", _changed(records)),
         ("Calls so far", [_line(record) for record in records][-_MOST_LINES:]),
@@ -71,10 +74,13 @@ def _told(steps: Sequence[Step], notes: Notes) -> str:
     return "The earlier steps of this run, in short.\n\n" + "\n\n".join(told)
 
 
-def _said(steps: Sequence[Step]) -> list[str]:
+def _said(steps: Sequence[Step]) -> tuple[str, ...]:
     """What the model said beside its calls: its reasons are its decisions, where it notes none."""
-    said = [turn.text.strip() for step in steps for turn in step.messages if turn.role == "assistant"]
-    return [f"- {short(' '.join(text.split()), _SAID)}" for text in said if text and text[0] not in "{["][-20:]
+    said: list[str] = []
+    for step in steps:
+        spoken = (turn.text.strip() for turn in step.messages if turn.role == "assistant")
+        said += [*step.said, *(short(" ".join(text.split()), _SAID) for text in spoken if text and text[0] not in "{[")]
+    return tuple(said[-_MOST_SAID:])
 
 
 def _changed(records: Sequence[CallRecord]) -> list[str]:

@@ -35,6 +35,18 @@ class Criteria:
     """Tools of which a call must have succeeded."""
 
 
+def told(criteria: Criteria) -> tuple[str, ...]:
+    """The criteria as a model reads them before it begins."""
+    lines = [f"A call of `{tool}` has succeeded." for tool in criteria.called]
+    if criteria.files_change:
+        lines.append("At least one file was changed.")
+    if criteria.tests_pass:
+        lines.append("The tests were run after the last change and passed; they are run once more to check it.")
+    if criteria.files_exist:
+        lines.append("`finish` names the files that were made or changed, and they exist.")
+    return tuple(lines)
+
+
 def missing(criteria: Criteria, ledger: Ledger) -> tuple[str, ...]:
     """What has to happen before `finish` is open, by the facts; nothing where it is."""
     wanted = [f"call `{tool}` successfully" for tool in criteria.called if not ledger.was_called(tool)]

@@ -20,9 +20,7 @@ def path_matches(path: str, pattern: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(pattern: str, of_path: bool) -> re.Pattern[str]:
-    written: list[str] = []
-    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        written.append(_regex(piece, of_path))
+    written = [_regex(piece, of_path) for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern)]
     return re.compile("".join(written), re.DOTALL)
 
 

@@ -21,7 +21,8 @@ class Ledger:
     def note(self, record: CallRecord) -> None:
         """Take in what a call came to."""
         self._number += 1
-        if record.success:
+        # Tests that fail were run all the same.
+        if record.success or record.passed is not None:
             self._called.add(record.call.name)
         if record.modified_files:
             self._changed_at = self._number
@@ -47,5 +48,5 @@ class Ledger:
         return self._passed_at > self._changed_at
 
     def was_called(self, tool: str) -> bool:
-        """Whether a call of the tool succeeded."""
+        """Whether a call of the tool did its work."""
         return tool in self._called

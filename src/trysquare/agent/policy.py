@@ -62,7 +62,7 @@ class Policy:
         """What may become of a call."""
         call = _Call.read(tool, arguments, self.root)
         if call.outside is not None:
-            return Decision(effect="deny", why=f"`{short(call.outside)}` leads out of the folder that this run works in")
+            return Decision(effect="deny", why=f"`{short(call.outside)}` leads out of the folder of this run")
         for effect in _ORDER:
             for rule in self.rules:
                 if rule.effect == effect and _fits(rule, call):
@@ -89,7 +89,7 @@ class Policy:
         )
 
     def stricter(self, rules: Iterable[Rule]) -> Policy:
-        """The same with further rules; since deny stands over ask and ask over allow, an `allow` among them is refused."""
+        """The same with further rules, which may deny and ask; one that allows is refused."""
         added = tuple(rules)
         if any(rule.effect == "allow" for rule in added):
             raise ValueError("a policy is made stricter with `deny` and `ask` alone")
@@ -232,9 +232,7 @@ def offered(offer: ToolOffer, policy: Policy) -> ToolOffer | None:
     if len(kept) == len(options):
         return offer
     schema = {**offer.schema, "oneOf": kept}
-    return ToolOffer(
-        name=offer.name, description=offer.description, schema=schema, flat=_flat(offer.flat, kept)
-    )
+    return ToolOffer(name=offer.name, description=offer.description, schema=schema, flat=_flat(offer.flat, kept))
 
 
 def _actions(option: JsonObject) -> list[str]:

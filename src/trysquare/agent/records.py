@@ -1,14 +1,13 @@
-"""Records: what one call came to, and answers of a model, as values that a journal can keep."""
+"""Records: what one call came to, as a value that a journal can keep."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trysquare.core.result import Result, jsonable
+from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
-from trysquare.models.messages import CallRequest, Message, Usage
-from trysquare.models.model import ModelAnswer
+from trysquare.models.messages import CallRequest, Message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,32 +86,3 @@ def _approval(envelope: JsonObject) -> str | None:
     approval = envelope.get("approval")
     command = cast(JsonObject, approval).get("command") if isinstance(approval, dict) else None
     return command if isinstance(command, str) else None
-
-
-def answer_json(answer: ModelAnswer) -> JsonObject:
-    """A model's answer as JSON."""
-    return {
-        "text": answer.text,
-        "calls": [{"id": call.id, "name": call.name, "arguments": jsonable(call.arguments)} for call in answer.calls],
-        "stop": answer.stop,
-        "held": answer.held,
-        "usage": {
-            "prompt_tokens": answer.usage.prompt_tokens,
-            "completion_tokens": answer.usage.completion_tokens,
-            "forced_tokens": answer.usage.forced_tokens,
-            "cost": answer.usage.cost,
-        },
-        "choice": dict(answer.choice),
-    }
-
-
-def answer_of(kept: JsonObject) -> ModelAnswer:
-    """The answer that was kept."""
-    return ModelAnswer(
-        text=kept["text"],
-        calls=tuple(CallRequest(**call) for call in kept["calls"]),
-        stop=kept["stop"],
-        held=kept["held"],
-        usage=Usage(**kept["usage"]),
-        choice=kept["choice"],
-    )

@@ -1,0 +1,150 @@
+"""Calling: one call of a model under the policy, the person's consent and the journal, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from trysquare.agent.journal import Journal, Repeat, keyed, repeat_of
+from trysquare.agent.policy import Decision, Policy
+from trysquare.agent.records import CallRecord, outcome_json, record_of
+from trysquare.core.call import call_tool
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ConsentNeeded, ErrorCode, ToolError
+from trysquare.core.metadata import Consent
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import FixedToolset
+from trysquare.core.types import JsonObject
+from trysquare.models.messages import CallRequest
+from trysquare.wrappers.consented import Approvals, agreed, request_for
+
+READ_ONLY_ACTIONS = "trysquare/read_only_actions"
+"""The key of `meta` under which a tool with actions names those that only read."""
+MOST_AT_ONCE = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Numbered:
+    """A call, the tool that it is for, and its place in the run."""
+
+    call: CallRequest
+    tool: Tool
+    place: str
+    """Such as `3.1`: the first call of the third step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calling:
+    """How the calls of a run are made."""
+
+    policy: Policy
+    journal: Journal
+    context: CallContext
+    approvals: Approvals | None
+    result_characters: int
+
+    async def run_all(self, calls: Sequence[Numbered]) -> list[CallRecord]:
+        """Run calls in their order; neighbours that only read run at the same time."""
+        records: list[CallRecord] = []
+        for group in grouped(calls):
+            records.extend(await self._run_group(group))
+        return records
+
+    async def _run_group(self, group: Sequence[Numbered]) -> list[CallRecord]:
+        if len(group) == 1:
+            return [await self.run(group[0])]
+        async with asyncio.TaskGroup() as tasks:
+            started = [tasks.create_task(self.run(numbered)) for numbered in group]
+        return [task.result() for task in started]
+
+    async def run(self, numbered: Numbered) -> CallRecord:
+        """Run one call, if it may."""
+        call, tool = numbered.call, numbered.tool
+        try:
+            decision = self.policy.require(call.name, call.arguments)
+        except ToolError as error:
+            return self._refused(call, error)
+        if decision.effect == "ask":
+            refused = await self._asked(numbered, decision)
+            if refused is not None:
+                return record_of(call, refused)
+        name = f"call {numbered.place} {call.name}"
+        outcome = await self.journal.call(name, repeat(tool, call.arguments), lambda key: self._called(numbered, key))
+        if outcome.value is not None:
+            return record_of(call, outcome.value)
+        return CallRecord(call=call, text=outcome.unknown or "", success=False, code="sent_unknown")
+
+    async def _called(self, numbered: Numbered, key: str) -> JsonObject:
+        arguments = numbered.call.arguments
+        if self.journal.job is not None:
+            arguments = keyed(numbered.tool, arguments, key)
+        # Found by its own value, since a tool may have been taken out of the set while the model wrote its call.
+        alone = FixedToolset([numbered.tool])
+        context = replace(self.context, meta={**self.context.meta, "trysquare/request_key": key})
+        result = await call_tool(alone, numbered.tool.name, arguments, context)
+        return outcome_json(result, limit=self.result_characters)
+
+    async def _asked(self, numbered: Numbered, decision: Decision) -> JsonObject | None:
+        """Ask the person about a call, once in the life of a job; what to tell the model where they did not agree."""
+        name = f"consent {numbered.place} {numbered.call.name}"
+        answered = await self.journal.step(name, lambda: self._consent(numbered, decision))
+        return cast("JsonObject | None", answered["refused"])
+
+    async def _consent(self, numbered: Numbered, decision: Decision) -> JsonObject:
+        consent = Consent(question=f"Let the agent call {numbered.tool.name}? {_sentence(decision.why)}")
+        try:
+            numbered.tool.arguments.parse(numbered.tool.name, numbered.call.arguments)
+            if self.approvals is None:
+                raise ConsentNeeded(
+                    f"A person has to agree to this call of `{numbered.tool.name}`, and none can be asked in this run.",
+                    instruction="Do without the call, or give up and say what it was needed for.",
+                )
+            request = request_for(numbered.tool, consent, numbered.call.arguments, self.context)
+            await agreed(request, self.approvals, self.context)
+        except ToolError as error:
+            return {"refused": outcome_json(Result.from_error(error), limit=self.result_characters)}
+        return {"refused": None}
+
+    def _refused(self, call: CallRequest, error: ToolError) -> CallRecord:
+        return record_of(call, outcome_json(Result.from_error(error), limit=self.result_characters))
+
+
+def refusal(call: CallRequest, message: str, *, code: ErrorCode, instruction: str | None = None) -> CallRecord:
+    """The record of a call that was not made."""
+    failed: Result[Any] = Result.failure(message, code=code, instruction=instruction)
+    return record_of(call, outcome_json(failed, limit=4_000))
+
+
+def only_reads(tool: Tool, arguments: JsonObject) -> bool:
+    """Whether a call changes nothing, as its tool says."""
+    if tool.metadata.read_only:
+        return True
+    actions = cast(Sequence[str], tool.metadata.meta.get(READ_ONLY_ACTIONS, ()))
+    return arguments.get("action") in actions
+
+
+def repeat(tool: Tool, arguments: JsonObject) -> Repeat:
+    """What a second call does: one that only reads does no harm, whatever the tool's other actions do."""
+    return "harmless" if only_reads(tool, arguments) else repeat_of(tool)
+
+
+def grouped(calls: Sequence[Numbered]) -> list[list[Numbered]]:
+    """The calls in groups that may run at the same time: neighbours that only read."""
+    groups: list[list[Numbered]] = []
+    reading = False
+    for numbered in calls:
+        reads = only_reads(numbered.tool, numbered.call.arguments)
+        if groups and reads and reading and len(groups[-1]) < MOST_AT_ONCE:
+            groups[-1].append(numbered)
+        else:
+            groups.append([numbered])
+        reading = reads
+    return groups
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")

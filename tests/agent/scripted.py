@@ -1,0 +1,116 @@
+"""A model that says what it was told to say, and what it takes to run an agent with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trysquare.agent.definition import AgentDefinition, parse_definition
+from trysquare.agent.journal import Journal
+from trysquare.agent.loop import run_agent
+from trysquare.agent.run import AgentOutcome, AgentRun
+from trysquare.catalog.tokens import count_tokens
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import FixedToolset, Toolset
+from trysquare.core.types import JsonObject
+from trysquare.models.messages import CallRequest, Message, Usage
+from trysquare.models.model import ModelAnswer, ModelRequest
+from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.toolset import workbench_toolset
+
+Said = str | JsonObject | list[JsonObject] | ModelAnswer | Callable[[ModelRequest], Any]
+
+
+class ScriptedModel:
+    """Says one thing after the other, and remembers what it was asked."""
+
+    name = "scripted"
+
+    def __init__(self, said: Sequence[Said], *, context_tokens: int = 32_768) -> None:
+        self._said = list(said)
+        self.context_tokens = context_tokens
+        self.requests: list[ModelRequest] = []
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        self.requests.append(request)
+        if not self._said:
+            raise AssertionError(f"the script is over; the model was told: {request.messages[-1].text}")
+        return _answered(self._said.pop(0), request, len(self.requests))
+
+    def count(self, text: str) -> int:
+        return count_tokens(text)
+
+    def told(self, number: int = -1) -> str:
+        """The last turn of a request."""
+        return self.requests[number].messages[-1].text
+
+    def offered(self, number: int = -1) -> list[str]:
+        """The tools of a request."""
+        return [offer.name for offer in self.requests[number].tools]
+
+    def messages(self, number: int = -1) -> tuple[Message, ...]:
+        return self.requests[number].messages
+
+
+def call(name: str, /, **arguments: Any) -> JsonObject:
+    """A call as a model writes it."""
+    return {"name": name, "args": arguments}
+
+
+def _answered(said: Said, request: ModelRequest, number: int) -> ModelAnswer:
+    if callable(said):
+        said = said(request)
+    if isinstance(said, ModelAnswer):
+        return said
+    usage = Usage(prompt_tokens=100, completion_tokens=10)
+    if isinstance(said, str):
+        return ModelAnswer(text=said, usage=usage)
+    calls = said if isinstance(said, list) else [said]
+    made = tuple(
+        CallRequest(id=f"c{number}-{place}", name=one["name"], arguments=one["args"]) for place, one in enumerate(calls)
+    )
+    return ModelAnswer(text=json.dumps(said), calls=made, stop="calls", held="native", usage=usage)
+
+
+ANYTHING = """
+name = "worker"
+description = "Does anything."
+instructions = "Do the task."
+[tools]
+optional = ["*"]
+[policy]
+default = "allow"
+"""
+
+
+def definition(text: str = ANYTHING, **changes: Any) -> AgentDefinition:
+    return replace(parse_definition(text, where="a test"), **changes)
+
+
+async def run_script(
+    said: Sequence[Said] | ScriptedModel,
+    tools: Sequence[Tool] | Toolset = (),
+    *,
+    agent: AgentDefinition | None = None,
+    task: str = "Do it.",
+    journal: Journal | None = None,
+    **options: Any,
+) -> AgentOutcome:
+    """Run an agent with what a model says."""
+    model = said if isinstance(said, ScriptedModel) else ScriptedModel(said)
+    toolset = FixedToolset(tools) if isinstance(tools, Sequence) else tools
+    run = AgentRun(definition=agent or definition(), task=task, model=model, toolset=toolset, **options)
+    return await run_agent(run, journal)
+
+
+@asynccontextmanager
+async def workbench(root: Path) -> AsyncGenerator[Toolset]:
+    async with workbench_toolset(WorkbenchConfig(root=root)) as toolset:
+        yield toolset
+
+
+FINISH = call("finish", summary="Done.")
