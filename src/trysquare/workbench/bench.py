@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.seen import Seen
+from trysquare.workbench.shell.sandbox import Sandbox
 from trysquare.workbench.undo_journal import UndoJournal
 from trysquare.workbench.workspace import Workspace
 
@@ -17,6 +18,7 @@ class Bench:
 
     config: WorkbenchConfig
     workspace: Workspace
+    sandbox: Sandbox
     undo: UndoJournal
     seen: Seen = field(default_factory=Seen)
     writing: threading.Lock = field(default_factory=threading.Lock)

@@ -10,26 +10,30 @@ from pathlib import Path
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
+from trysquare.processes.nursery import open_nursery
 from trysquare.workbench.bench import Bench
 from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.shell.sandbox import Sandbox
+from trysquare.workbench.tools.bash import bash_tool
 from trysquare.workbench.tools.code_edit import code_edit_tool
 from trysquare.workbench.tools.file import file_tool
 from trysquare.workbench.undo_journal import UndoJournal
 from trysquare.workbench.workspace import Workspace
 from trysquare.wrappers.prefixed import final_name, prefixed
 
-TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool)
+TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool, bash_tool)
 
 
 @asynccontextmanager
 async def workbench_toolset(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
-    """The tools of one workspace."""
+    """The tools of one workspace. Every process that they started has ended when the block is left."""
     workspace = _opened(config)
-    try:
-        bench = Bench(config=config, workspace=workspace, undo=UndoJournal(workspace.root))
+    async with AsyncExitStack() as stack:
+        stack.callback(workspace.close)
+        nursery = await stack.enter_async_context(open_nursery())
+        sandbox = Sandbox(config, workspace.root, nursery)
+        bench = Bench(config=config, workspace=workspace, sandbox=sandbox, undo=UndoJournal(workspace.root))
         yield FixedToolset(_named([make(bench) for make in TOOLS], config.prefix))
-    finally:
-        workspace.close()
 
 
 @asynccontextmanager

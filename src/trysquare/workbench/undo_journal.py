@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.files.sealed_folder import SealedFolder
-from trysquare.store.location import FOLDER, prepare_folder
+from trysquare.store.location import FOLDER
+from trysquare.workbench.state_folder import own_state_folder
 from trysquare.workbench.text import version_of
 
 MOST_CHANGES = 500
@@ -39,8 +40,8 @@ class UndoJournal:
     """Entries in the workspace's state folder, written before the file itself is changed."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = root / FOLDER
-        self._undo = self._folder / "undo"
+        self._root = root
+        self._undo = root / FOLDER / "undo"
 
     def record(self, path: str, before: bytes | None, after: bytes | None, *, mode: int = 0o644) -> None:
         """Keep what a file is about to lose."""
@@ -70,17 +71,11 @@ class UndoJournal:
             folder.remove(change.name)
 
     def _opened(self) -> SealedFolder:
-        if self._folder.is_symlink() or self._undo.is_symlink():
-            raise ToolError(
-                f"`{FOLDER}` of the workspace is a link, so nothing is kept in it and nothing was changed.",
-                code=ErrorCode.STATE_UNAVAILABLE,
-                instruction="Tell the person to make it a folder.",
-            )
+        own_state_folder(self._root)
         try:
-            prepare_folder(self._folder)
             self._undo.mkdir(mode=0o700, exist_ok=True)
             return SealedFolder(self._undo, follow_links=False)
-        except (ConfigurationError, OSError) as error:
+        except OSError as error:
             raise ToolError(
                 f"What the file was cannot be kept, so nothing was changed: {error}", code=ErrorCode.STATE_UNAVAILABLE
             ) from error

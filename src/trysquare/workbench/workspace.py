@@ -16,6 +16,8 @@ from trysquare.store.location import FOLDER
 
 PROTECTED = frozenset({".git", FOLDER})
 """Folders that only their owners write: what is in them decides what git and Trysquare run and allow."""
+SETTINGS_FILE = "trysquare.toml"
+"""It names the modules that the next server imports, so it is for people to write."""
 MAX_FILE = 8 * 1024 * 1024
 _MOST_NAMES = 2_000
 
@@ -61,11 +63,13 @@ class Workspace:
 
     def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file whole, or not at all. One that is there keeps its permissions."""
+        self._check_writable(path)
         with self._telling(path):
             self.folder.write_bytes(path, data, mode=mode)
 
     def remove(self, path: str) -> None:
         """Remove a file."""
+        self._check_writable(path)
         with self._telling(path):
             self.folder.remove(path)
 
@@ -74,6 +78,10 @@ class Workspace:
         """A folder inside, as an open descriptor."""
         with self._telling(path), self.folder.open_folder(path) as descriptor:
             yield descriptor
+
+    def _check_writable(self, path: str) -> None:
+        if posixpath.basename(path).casefold() == SETTINGS_FILE:
+            raise _not_allowed(path, "holds the settings of the server, which only people change")
 
     def _relative(self, given: str) -> str:
         if not given.startswith("/"):
