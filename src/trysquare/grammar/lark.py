@@ -1,0 +1,79 @@
+"""Lark: rules as llguidance reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trysquare.core.types import JsonObject
+from trysquare.grammar.bounding import bounded
+from trysquare.grammar.expressions import Choice, Expression, Grammar, Repeat, Rule, Sequence, Text
+from trysquare.grammar.json_text import json_text
+from trysquare.grammar.regex_text import quantity, regex_text, rust_point
+from trysquare.grammar.schema_reading import read_schema
+from trysquare.grammar.schema_writing import is_plain, schema_of
+from trysquare.grammar.shape_text import ShapeWriter
+from trysquare.grammar.shapes import Shape, ShapeTree
+
+COMPACT = {"whitespace_flexible": False}
+
+
+def schema_to_lark(schema: JsonObject | bool) -> str:
+    """A whole Lark file for the compact JSON texts that fit a schema."""
+    return f"%llguidance {{}}\n{lark_rules(schema, root='start')}"
+
+
+def lark_rules(schema: JsonObject | bool, *, root: str, tokens: int | None = None) -> str:
+    """Lark rules for the values of a schema, under a name; all other names start with it.
+
+    With `tokens`, no text is longer than that many bytes, so that it fits into as many tokens.
+    """
+    tree = read_schema(schema)
+    return shape_rules(tree.root, tree.named, root=root, room=tokens)
+
+
+def shape_rules(shape: Shape, named: Mapping[str, Shape], *, root: str, room: int | None = None) -> str:
+    """The same for a shape, with room for so many bytes."""
+    tree = ShapeTree(root=shape, named=named)
+    if room is None and is_plain(tree):
+        return f"{root}: %json {json_text({**schema_of(tree), 'x-guidance': COMPACT})}\n"
+    grammar = own_grammar(tree, root=root)
+    return lark_text(grammar if room is None else bounded(grammar, room))
+
+
+def own_grammar(tree: ShapeTree, *, root: str) -> Grammar:
+    """Rules of our own for a tree, without llguidance's reading of JSON Schema."""
+    writer = ShapeWriter(tree.named, prefix=f"{root}-")
+    return writer.grammar(writer.text_of(tree.root, "args"), name=root)
+
+
+def lark_text(grammar: Grammar) -> str:
+    """Rules as Lark. Single values are terminals, so that one text is never cut into pieces in two ways."""
+    return "".join(
+        f"{_name(name, grammar)}: {_terminal(rule) if name in grammar.leaves else _written(rule, grammar)}\n"
+        for name, rule in grammar.rules.items()
+    )
+
+
+def _name(name: str, grammar: Grammar) -> str:
+    plain = name.replace("-", "_")
+    return plain.upper() if name in grammar.leaves else plain
+
+
+def _terminal(expression: Expression) -> str:
+    return f"/{regex_text(expression, point=rust_point)}/"
+
+
+def _written(expression: Expression, grammar: Grammar) -> str:
+    match expression:
+        case Text(text):
+            return json_text(text) if text else '""'
+        case Sequence(parts):
+            return " ".join(_written(part, grammar) for part in parts)
+        case Choice(options):
+            return f"({' | '.join(_written(option, grammar) for option in options)})"
+        case Repeat(part, fewest, most):
+            return f"({_written(part, grammar)}){quantity(fewest, most)}"
+        case Rule(name):
+            return _name(name, grammar)
+        case _:
+            return _terminal(expression)

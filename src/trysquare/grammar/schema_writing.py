@@ -1,0 +1,174 @@
+"""Schema writing: a tree of shapes as a plain JSON Schema.
+
+Everything that combines schemas has been worked out, so what is written uses few keywords, which every engine that
+takes JSON Schema reads alike.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from trysquare.core.types import JsonObject
+from trysquare.grammar.expressions import Expression
+from trysquare.grammar.regex_text import regex_text
+from trysquare.grammar.shapes import (
+    NOTHING,
+    Anything,
+    Arrays,
+    Constants,
+    Integers,
+    Named,
+    Numbers,
+    Objects,
+    Shape,
+    ShapeTree,
+    Strings,
+    Union,
+    options_of,
+)
+
+EXACT_INTEGERS = 2**53
+"""Beyond this, engines that read numbers as floating point would take another bound."""
+
+
+def schema_of(tree: ShapeTree) -> JsonObject:
+    """The tree as a schema; names become definitions."""
+    return _SchemaWriter().document(tree)
+
+
+class _SchemaWriter:
+    def __init__(self) -> None:
+        self._keys: dict[str, str] = {}
+
+    def document(self, tree: ShapeTree) -> JsonObject:
+        schema = self.written(tree.root)
+        definitions: JsonObject = {}
+        waiting = list(self._keys)
+        while waiting:
+            name = waiting.pop(0)
+            definitions[self._keys[name]] = self.written(tree.named[name])
+            waiting += [known for known in self._keys if self._keys[known] not in definitions and known not in waiting]
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    def _key(self, name: str) -> str:
+        if name not in self._keys:
+            plain = re.sub(r"[^A-Za-z0-9_]", "_", name.rpartition("/")[2]) or "root"
+            taken = set(self._keys.values())
+            number = next(
+                (n for n in range(1, len(taken) + 2) if (plain if n == 1 else f"{plain}_{n}") not in taken), 1
+            )
+            self._keys[name] = plain if number == 1 else f"{plain}_{number}"
+        return self._keys[name]
+
+    def written(self, shape: Shape) -> JsonObject:
+        match shape:
+            case Anything():
+                return {}
+            case Constants():
+                return _constants(shape)
+            case Integers() | Numbers():
+                return _numbers(shape)
+            case Strings():
+                return _strings(shape)
+            case Arrays():
+                return self._array(shape)
+            case Objects():
+                return self._object(shape)
+            case Union(options=options):
+                return {"anyOf": [self.written(option) for option in options]} if options else {"not": {}}
+            case Named(name=name):
+                return {"$ref": f"#/$defs/{self._key(name)}"}
+
+    def _array(self, shape: Arrays) -> JsonObject:
+        schema: JsonObject = {"type": "array"}
+        if shape.first:
+            schema["prefixItems"] = [self.written(inner) for inner in shape.first]
+        schema["items"] = False if shape.rest == NOTHING else self.written(shape.rest)
+        return {**schema, **_bounds(minItems=shape.fewest or None, maxItems=shape.most)}
+
+    def _object(self, shape: Objects) -> JsonObject:
+        schema: JsonObject = {"type": "object"}
+        schema["properties"] = {
+            entry.name: False if entry.shape == NOTHING else self.written(entry.shape) for entry in shape.properties
+        }
+        schema["required"] = [entry.name for entry in shape.properties if entry.required]
+        others = False if shape.others == NOTHING else self.written(shape.others)
+        if shape.names is not None:
+            schema["patternProperties"] = {pattern_text(shape.names): others}
+            others = False
+        schema["additionalProperties"] = others
+        return {**schema, **_bounds(minProperties=shape.fewest or None, maxProperties=shape.most)}
+
+
+def _constants(shape: Constants) -> JsonObject:
+    values = list(shape.values)
+    if shape.texts == ("null",):
+        return {"type": "null"}
+    if set(shape.texts) == {"true", "false"}:
+        return {"type": "boolean"}
+    return {"const": values[0]} if len(values) == 1 else {"enum": values}
+
+
+def _numbers(shape: Integers | Numbers) -> JsonObject:
+    if isinstance(shape, Integers):
+        step = shape.step if shape.step != 1 else None
+        return {"type": "integer", **_bounds(minimum=shape.least, maximum=shape.most, multipleOf=step)}
+    low = "exclusiveMinimum" if shape.above else "minimum"
+    high = "exclusiveMaximum" if shape.below else "maximum"
+    return {"type": "number", **_bounds(**{low: _number(shape.least), high: _number(shape.most)})}
+
+
+def _number(value: Fraction | None) -> int | float | None:
+    if value is None:
+        return None
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _strings(shape: Strings) -> JsonObject:
+    pattern = None if shape.pattern is None else pattern_text(shape.pattern)
+    return {"type": "string", **_bounds(minLength=shape.shortest or None, maxLength=shape.longest, pattern=pattern)}
+
+
+def pattern_text(expression: Expression) -> str:
+    """A pattern in the few forms that ECMAScript, Python and Rust share."""
+    return f"^(?:{regex_text(expression, point=_shared_point)})$"
+
+
+def _shared_point(code: int) -> str:
+    char = chr(code)
+    if code < 128:
+        return char if char in " !\"#%&',:;<=>@_`~" else f"\\{char}" if 32 < code < 127 else f"\\x{code:02x}"
+    return char if code in (0xA0, 0x3000) or code > 0xFFFF else f"\\u{code:04x}"
+
+
+def _bounds(**given: Any) -> JsonObject:
+    return {keyword: value for keyword, value in given.items() if value is not None}
+
+
+def is_plain(tree: ShapeTree) -> bool:
+    """Whether llguidance reads the written schema exactly as it is meant here."""
+    return all(_is_plain(shape) for shape in (tree.root, *tree.named.values()))
+
+
+def _is_plain(shape: Shape) -> bool:
+    match shape:
+        case Constants(texts=texts):
+            return not any(re.search(r"(?<!\")[0-9](?:\.|e)", text) for text in texts)
+        case Integers():
+            return shape.step == 1 and all(abs(bound or 0) < EXACT_INTEGERS for bound in (shape.least, shape.most))
+        case Numbers():
+            return shape.least is None and shape.most is None
+        case Strings():
+            return shape.pattern is None
+        case Arrays():
+            return all(map(_is_plain, (*shape.first, shape.rest)))
+        case Objects():
+            return not shape.fewest and shape.most is None and shape.names is None and _properties_are_plain(shape)
+        case _:
+            return all(map(_is_plain, options_of(shape))) if isinstance(shape, Union) else True
+
+
+def _properties_are_plain(shape: Objects) -> bool:
+    return all(_is_plain(entry.shape) for entry in shape.properties) and _is_plain(shape.others)
