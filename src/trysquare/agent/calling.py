@@ -128,7 +128,7 @@ def only_reads(tool: Tool, arguments: JsonObject) -> bool:
 
 def repeat(tool: Tool, arguments: JsonObject) -> Repeat:
     """What a second call does: one that only reads does no harm, whatever the tool's other actions do."""
-    return "harmless" if only_reads(tool, arguments) else repeat_of(tool)
+    return "harmless" if only_reads(tool, arguments) else repeat_of(tool, arguments)
 
 
 def grouped(calls: Sequence[Numbered]) -> list[list[Numbered]]:

@@ -64,16 +64,16 @@ class Unjournalled:
         return None
 
 
-def repeat_of(tool: Tool) -> Repeat:
+def repeat_of(tool: Tool, arguments: JsonObject) -> Repeat:
     """What a second call of a tool does, as far as the tool says."""
     if tool.metadata.read_only or tool.metadata.idempotent:
         return "harmless"
-    return "unknown" if _key_place(tool) is None else "keyed"
+    return "unknown" if _key_place(tool, arguments) is None else "keyed"
 
 
 def keyed(tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
     """The arguments with the key of the call, where the tool takes one. A key that the model made up gives way."""
-    place = _key_place(tool)
+    place = _key_place(tool, arguments)
     if place is None:
         return arguments
     if place == REQUEST_KEY:
@@ -83,15 +83,25 @@ def keyed(tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
     return {**arguments, place: {**inner, REQUEST_KEY: key}}
 
 
-def _key_place(tool: Tool) -> str | None:
+def _key_place(tool: Tool, arguments: JsonObject) -> str | None:
     """The argument that takes the key: itself, or an object that has a place for it."""
-    properties = _properties(tool.input_schema)
+    properties = _properties(_schema_for(tool, arguments))
     if REQUEST_KEY in properties:
         return REQUEST_KEY
     if tool.metadata.room == "bots" and "parameters" in properties:
         # The tools of a bot share one open object, which takes a key without naming it in every schema.
         return "parameters"
     return next((name for name, schema in properties.items() if REQUEST_KEY in _properties(schema)), None)
+
+
+def _schema_for(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """The schema of the call: that of its action where the tool has actions, since not every one takes a key."""
+    exact = tool.arguments.exact
+    for option in cast(list[JsonObject], exact.get("oneOf", [])):
+        named = cast(JsonObject, _properties(option).get("action", {}))
+        if arguments.get("action") in (named.get("const"), *cast(list[Any], named.get("enum", []))):
+            return option
+    return exact
 
 
 def _properties(schema: Any) -> JsonObject:
