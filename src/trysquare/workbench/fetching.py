@@ -6,6 +6,7 @@ no second look at the name between check and use, so a DNS answer that changes m
 
 from __future__ import annotations
 
+import functools
 import re
 import socket
 import ssl
@@ -84,6 +85,18 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
+@functools.cache
+def _authorities() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+async def trusting(url: str) -> ssl.SSLContext:
+    """Whom a connection to an address trusts. Reading the authorities takes a while, so it is done when needed, once."""
+    if url.startswith("https:"):
+        return await run_in_thread(_authorities)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 class Fetcher:
     """Reads from public addresses."""
 
@@ -112,7 +125,7 @@ class Fetcher:
 
     @asynccontextmanager
     async def _answer(self, url: httpx2.URL, headers: Mapping[str, str]) -> AsyncGenerator[httpcore2.Response]:
-        context = await run_in_thread(httpx2.create_ssl_context) if url.scheme == "https" else None
+        context = await trusting(str(url))
         # What a server packs tightly could unpack to any size, so it is asked not to pack.
         sent = {"Host": url.netloc.decode("ascii"), "User-Agent": _AGENT, "Accept-Encoding": "identity", **headers}
         try:
