@@ -25,6 +25,7 @@ COMMANDS = {
     "guide": "list, check and export the guide's content",
     "bot": "make and check workflow bots, see where their runs stand, and decide about them",
     "gateway": "add, test and look after the MCP servers behind the gateway",
+    "models": "list, install, check and remove small models for this machine",
     "explain": "say why a test or program fails, after one recorded run",
     "approve": "answer a tool's question for consent, as the person in charge",
     "token": "create, list and revoke bearer tokens for HTTP",
