@@ -20,6 +20,7 @@ from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
+from trysquare.jobs.opening import jobs_file
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -29,7 +30,7 @@ from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import LazyHandles
 from trysquare.store.lazy import LazyStates
-from trysquare.store.location import FOLDER, project_state, user_state
+from trysquare.store.location import FOLDER, prepare_folder, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 if TYPE_CHECKING:
@@ -152,6 +153,16 @@ def state_file(settings: Settings, origins: Origins) -> Path:
     if named or (settings.project / FOLDER).is_dir():
         return project_state(settings.project)
     return user_state()
+
+
+def jobs_address(settings: Settings, origins: Origins, *, make: bool = False) -> str:
+    """Where jobs are kept: in the settings' database, else in a file beside the state, whose folder may be made."""
+    if settings.database is not None:
+        return settings.database.get_secret_value()
+    folder = state_file(settings, origins).parent
+    if make:
+        prepare_folder(folder)
+    return jobs_file(folder)
 
 
 def state_keys(settings: Settings) -> tuple[bytes, ...]:
