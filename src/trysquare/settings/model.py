@@ -120,6 +120,34 @@ class ServerSettings(Section):
     instructions: str | None = Field(default=None, description="What a model should know of this server as a whole")
 
 
+class ModelsSettings(Section):
+    """How models are reached and run."""
+
+    key_variable: str | None = Field(
+        default=None,
+        description="Environment variable that holds the key; default: OPENAI_API_KEY or ANTHROPIC_API_KEY",
+        pattern="^[A-Za-z_][A-Za-z0-9_]*$",
+    )
+    timeout: float = Field(default=120.0, description="Seconds that one request may take", gt=0)
+    retries: int = Field(
+        default=4, description="How often a request is sent again where the server is busy or gone", ge=0, le=20
+    )
+    context_tokens: int | None = Field(
+        default=None, description="Tokens that a dialogue may have; default: what the model has", ge=256
+    )
+    threads: int | None = Field(
+        default=None, description="Threads of a local model; default: half of the processors", ge=1, le=256
+    )
+    fast_forward: bool = Field(
+        default=True, description="Give a local model in one batch what the grammar forces, instead of asking for it"
+    )
+    hold: Literal["auto", "grammar", "guided", "native", "schema", "free"] = Field(
+        default="auto", description="How a server's answers are held; `auto` finds out what it offers"
+    )
+    prompt_price: float | None = Field(default=None, description="Price of a million tokens that are read", ge=0)
+    completion_price: float | None = Field(default=None, description="Price of a million tokens that are written", ge=0)
+
+
 class ContentSettings(Section):
     """What the content tools of the workbench know and may reach."""
 
@@ -166,6 +194,11 @@ class Settings(Section):
     )
     debug: bool = Field(default=False, description="Serve the debugger's tools")
     agents: bool = Field(default=False, description="Serve agents as tools")
+    model: str | None = Field(
+        default=None,
+        description="Model of the agents: openai:NAME@URL, anthropic:NAME, local:NAME or replay:FILE",
+        min_length=3,
+    )
     prefix: str | None = Field(default=None, description="Put before every tool's name; empty for none", max_length=32)
     strict: bool = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
     include_example_tools: bool = Field(default=False, description="Serve the example tools too")
@@ -177,6 +210,9 @@ class Settings(Section):
     )
     http: HttpSettings = Field(
         default_factory=lambda: HttpSettings(), description="How the server is reached over HTTP"
+    )
+    models: ModelsSettings = Field(
+        default_factory=lambda: ModelsSettings(), description="How models are reached and run"
     )
     content: ContentSettings = Field(
         default_factory=lambda: ContentSettings(), description="What the content tools know and may reach"
