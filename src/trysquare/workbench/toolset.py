@@ -17,11 +17,12 @@ from trysquare.workbench.shell.sandbox import Sandbox
 from trysquare.workbench.tools.bash import bash_tool
 from trysquare.workbench.tools.code_edit import code_edit_tool
 from trysquare.workbench.tools.file import file_tool
+from trysquare.workbench.tools.git import git_tool
 from trysquare.workbench.undo_journal import UndoJournal
 from trysquare.workbench.workspace import Workspace
 from trysquare.wrappers.prefixed import final_name, prefixed
 
-TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool, bash_tool)
+TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool, git_tool, bash_tool)
 
 
 @asynccontextmanager
