@@ -34,6 +34,7 @@ from trysquare.store.location import FOLDER, prepare_folder, project_state, user
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 if TYPE_CHECKING:
+    from trysquare.agent.opening import Surroundings
     from trysquare.bots.config import BotConfig
     from trysquare.guide.config import GuideConfig
     from trysquare.store.workflow import WorkflowStore
@@ -316,6 +317,38 @@ async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[
             yield toolset
 
 
+@asynccontextmanager
+async def agent_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    """Every agent as a tool."""
+    from trysquare.agent.toolset import agents_toolset
+
+    with agent_surroundings(settings, origins) as around:
+        async with agents_toolset(around) as toolset:
+            yield toolset
+
+
+@contextmanager
+def agent_surroundings(settings: Settings, origins: Origins) -> Generator[Surroundings]:
+    """What agents work with: tools and models as they are configured, and the state file that keeps consent."""
+    from trysquare.agent.opening import Surroundings, configured_model
+
+    @asynccontextmanager
+    async def open_toolset(wanted: Settings) -> AsyncGenerator[Toolset]:
+        async with open_app(wanted, origins=origins) as app:
+            yield app.toolset
+
+    state = LazyState(state_file(settings, origins))
+    try:
+        yield Surroundings(
+            settings=settings,
+            open_toolset=open_toolset,
+            approvals=LazyApprovals(state),
+            open_model=partial(configured_model, settings),
+        )
+    finally:
+        state.close()
+
+
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools),
@@ -324,7 +357,7 @@ ROOMS = (
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench", door=workbench_tools),
     Room(name="debug", key="debug", door=debug_tools),
-    Room(name="agents", key="agents"),
+    Room(name="agents", key="agents", door=agent_tools),
 )
 
 

@@ -54,23 +54,31 @@ class Calling:
         return records
 
     async def _run_group(self, group: Sequence[Numbered]) -> list[CallRecord]:
+        # One after the other, before anything runs: the steps of a journal must begin in the same order every time.
+        refused = [await self._refused(numbered) for numbered in group]
         if len(group) == 1:
-            return [await self.run(group[0])]
+            return [refused[0] or await self._run(group[0])]
         async with asyncio.TaskGroup() as tasks:
-            started = [tasks.create_task(self.run(numbered)) for numbered in group]
-        return [task.result() for task in started]
+            started = [
+                None if no is not None else tasks.create_task(self._run(numbered))
+                for numbered, no in zip(group, refused, strict=True)
+            ]
+        return [
+            no or cast("asyncio.Task[CallRecord]", task).result() for task, no in zip(started, refused, strict=True)
+        ]
 
-    async def run(self, numbered: Numbered) -> CallRecord:
-        """Run one call, if it may."""
-        call, tool = numbered.call, numbered.tool
+    async def _refused(self, numbered: Numbered) -> CallRecord | None:
+        """What is told of a call that may not run, by the policy or by the person; None where it may."""
+        call = numbered.call
         try:
             decision = self.policy.require(call.name, call.arguments)
         except ToolError as error:
-            return self._refused(call, error)
-        if decision.effect == "ask":
-            refused = await self._asked(numbered, decision)
-            if refused is not None:
-                return record_of(call, refused)
+            return record_of(call, outcome_json(Result.from_error(error), limit=self.result_characters))
+        refused = await self._asked(numbered, decision) if decision.effect == "ask" else None
+        return None if refused is None else record_of(call, refused)
+
+    async def _run(self, numbered: Numbered) -> CallRecord:
+        call, tool = numbered.call, numbered.tool
         name = f"call {numbered.place} {call.name}"
         outcome = await self.journal.call(name, repeat(tool, call.arguments), lambda key: self._called(numbered, key))
         if outcome.value is not None:
@@ -107,9 +115,6 @@ class Calling:
         except ToolError as error:
             return {"refused": outcome_json(Result.from_error(error), limit=self.result_characters)}
         return {"refused": None}
-
-    def _refused(self, call: CallRequest, error: ToolError) -> CallRecord:
-        return record_of(call, outcome_json(Result.from_error(error), limit=self.result_characters))
 
 
 def refusal(call: CallRequest, message: str, *, code: ErrorCode, instruction: str | None = None) -> CallRecord:

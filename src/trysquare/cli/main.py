@@ -26,6 +26,8 @@ COMMANDS = {
     "bot": "make and check workflow bots, see where their runs stand, and decide about them",
     "gateway": "add, test and look after the MCP servers behind the gateway",
     "models": "list, install, check and remove small models for this machine",
+    "jobs": "list, show, resume, cancel and replay the durable runs of agents",
+    "run": "let an agent work on the project",
     "explain": "say why a test or program fails, after one recorded run",
     "approve": "answer a tool's question for consent, as the person in charge",
     "token": "create, list and revoke bearer tokens for HTTP",

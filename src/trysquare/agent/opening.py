@@ -1,0 +1,117 @@
+"""Opening a run: from what somebody asked to a model, tools and a folder that are ready, and closed afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from trysquare.agent.capabilities import Probe, local_probes
+from trysquare.agent.definition import AgentDefinition, load_definition
+from trysquare.agent.holding import held_calls
+from trysquare.agent.journal import Journal
+from trysquare.agent.loop import run_agent
+from trysquare.agent.request import AgentRequest
+from trysquare.agent.run import AgentOutcome, AgentRun
+from trysquare.agent.workspace import working_copy
+from trysquare.core.context import CallContext, Principal
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.toolset import Toolset
+from trysquare.core.types import JsonObject
+from trysquare.models.choosing import FORMS, open_model
+from trysquare.models.model import Model
+from trysquare.models.options import ModelOptions, Prices
+from trysquare.settings.model import ModelsSettings, Settings
+from trysquare.wrappers.consented import Approvals
+
+AGENTS_FOLDER = "agents"
+"""Where a project keeps agents of its own."""
+OpenToolset: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[Toolset]]
+OpenModel: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[Model]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What runs are opened from: the settings, the way to tools and models, and where consent is kept."""
+
+    settings: Settings
+    open_toolset: OpenToolset
+    approvals: Approvals
+    open_model: OpenModel
+
+    @property
+    def agents_folder(self) -> Path:
+        """Where the project keeps agents of its own."""
+        return self.settings.project / AGENTS_FOLDER
+
+
+def configured_model(settings: Settings, spec: str | None) -> AbstractAsyncContextManager[Model]:
+    """The model that a request names, or else the settings."""
+    wanted = spec or settings.model
+    if wanted is None:
+        raise ConfigurationError("no model is named.", where="--model", hint=f"Use one of {'; '.join(FORMS)}.")
+    return open_model(wanted, _model_options(settings.models))
+
+
+def _model_options(models: ModelsSettings) -> ModelOptions:
+    given = models.model_dump(exclude={"prompt_price", "completion_price"})
+    known = models.prompt_price is not None or models.completion_price is not None
+    prices = Prices(prompt=models.prompt_price or 0.0, completion=models.completion_price or 0.0)
+    return ModelOptions(**given, prices=prices if known else None)
+
+
+@asynccontextmanager
+async def opened_run(
+    request: AgentRequest, around: Surroundings, context: CallContext | None = None
+) -> AsyncGenerator[AgentRun]:
+    """The run that a request asks for. Its folder is the project, or a copy that is gone afterwards."""
+    definition = request.applied(load_definition(request.agent, folder=around.agents_folder))
+    async with AsyncExitStack() as stack:
+        root = around.settings.project.resolve()
+        if definition.workspace == "copy":
+            root = await stack.enter_async_context(working_copy(root))
+        # The model comes first: without one, nothing else is worth opening.
+        model = await stack.enter_async_context(around.open_model(request.model))
+        toolset = await stack.enter_async_context(around.open_toolset(settings_for(around.settings, definition, root)))
+        yield AgentRun(
+            definition=definition,
+            task=request.task,
+            model=model,
+            toolset=toolset,
+            root=root,
+            context=_context(request, context),
+            approvals=around.approvals,
+            probes=run_probes(root),
+            constraint=held_calls,
+        )
+
+
+def settings_for(settings: Settings, definition: AgentDefinition, root: Path) -> Settings:
+    """The settings with the rooms that an agent works with, in its folder; and without agents, which call no others."""
+    rooms = {"workbench": (root,), "debug": settings.debug or "debug" in definition.rooms, "agents": False}
+    # Definitions name tools as their authors do.
+    return settings.model_copy(update={**rooms, "project": root, "prefix": None})
+
+
+def run_probes(root: Path) -> dict[str, Probe]:
+    """The probes of everything that a tool of ours may need."""
+    return local_probes(root)
+
+
+def _context(request: AgentRequest, context: CallContext | None) -> CallContext:
+    own = context or CallContext(client="trysquare agent")
+    return own if request.principal is None else replace(own, principal=Principal(subject=request.principal))
+
+
+async def run_request(request: AgentRequest, around: Surroundings, journal: Journal | None = None) -> AgentOutcome:
+    """Run what a request asks for, to its end, without anybody who could be asked."""
+    async with opened_run(request, around) as run:
+        return await run_agent(run, journal)
+
+
+async def run_kept_request(kept: JsonObject, journal: Journal, around: Surroundings) -> JsonObject:
+    """The same for a job, which keeps its request as JSON."""
+    outcome = await run_request(AgentRequest.from_json(kept), around, journal)
+    return outcome.to_json()
