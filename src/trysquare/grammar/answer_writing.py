@@ -9,7 +9,7 @@ from itertools import count
 from trysquare.grammar.call_set import AFTER_NAME, BEFORE_NAME, CallSet, written
 from trysquare.grammar.shapes import Shape
 from trysquare.grammar.value_writing import ValueWriter
-from trysquare.grammar.wanted import Forced, Option, Writing, choose
+from trysquare.grammar.wanted import Forced, Option, Writing, behind, choose
 
 
 class AnswerWriter:
@@ -50,7 +50,7 @@ class AnswerWriter:
         chosen = yield from choose([self._name(name) for name in names], names=True)
         yield Forced(text=written(names[chosen]) + AFTER_NAME)
         self._values = self._writer(names[chosen])
-        after = tuple("}" + ending for ending in endings)
+        after = behind("}", tuple(self._ending(ending) for ending in endings))
         yield from self._values.value(self._calls.tree(names[chosen]).root, after, len(self._closing))
         yield Forced(text="}")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from trysquare.core.types import JsonObject
 from trysquare.grammar.call_set import AFTER_NAME, BEFORE_NAME, written
+from trysquare.grammar.lark import lark_rules
 
 
 def names_lark(names: Iterable[str], before: str) -> str:
@@ -19,7 +20,7 @@ def call_lark(name: str, schema: JsonObject, before: str, endings: Iterable[str]
     """A whole call of one tool with what stands before and may follow it; a comma leads to the next call's name."""
     after = [literal("}" + _with_next(ending)) for ending in endings]
     start = f"start: {literal(before + BEFORE_NAME + written(name) + AFTER_NAME)} args ({' | '.join(after)})\n"
-    return start + f"args: %json {json.dumps({**schema, 'x-guidance': {'whitespace_flexible': False}})}\n"
+    return start + lark_rules(schema, root="args")
 
 
 def _with_next(ending: str) -> str:

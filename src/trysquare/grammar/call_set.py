@@ -9,6 +9,8 @@ from functools import cached_property
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
+from trysquare.grammar.schema_reading import read_schema
+from trysquare.grammar.shapes import ShapeTree
 
 BEFORE_NAME = '{"name":"'
 AFTER_NAME = '","args":'
@@ -43,6 +45,16 @@ class CallSet:
     def written_names(self) -> dict[str, str]:
         """Each name as it stands between its quotes in JSON, with the name itself."""
         return {written(name): name for name in self.tools}
+
+    def tree(self, name: str) -> ShapeTree:
+        """The shapes of a tool's arguments, read when they are first asked for."""
+        if name not in self._trees:
+            self._trees[name] = read_schema(self.tools[name])
+        return self._trees[name]
+
+    @cached_property
+    def _trees(self) -> dict[str, ShapeTree]:
+        return {}
 
     @property
     def opening(self) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from json import JSONDecodeError, JSONDecoder
+from math import isfinite
 from typing import NoReturn
 
 from trysquare.grammar.admission import admits
@@ -44,12 +45,18 @@ def _check_inside(inside: str, longest: int | None) -> None:
 def free_end(text: str, shape: Shape, named: Mapping[str, Shape]) -> int:
     """Where a value ends with which a text begins."""
     try:
-        value, end = JSONDecoder(parse_constant=_no_constant).raw_decode(text)
+        value, end = JSONDecoder(parse_constant=_no_constant, parse_float=_finite).raw_decode(text)
     except JSONDecodeError as error:
         raise TextRefused(f"it does not begin with a JSON value ({error.msg})") from error
     if not admits(shape, value, named):
         raise TextRefused("the value does not fit the schema")
     return end
+
+
+def _finite(text: str) -> float:
+    if not isfinite(value := float(text)):
+        raise TextRefused(f"{text} is too large a number")
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
