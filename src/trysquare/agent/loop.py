@@ -82,6 +82,7 @@ class _Loop:
         self._toolbox.close()
 
     async def run(self) -> AgentOutcome:
+        await self._toolbox.refresh()
         self._refuse_shadows()
         while self._ending is None:
             reason = exhausted(self._run.definition.budget, self._spent)
@@ -335,7 +336,7 @@ class _Loop:
         return [*own, ask_person_tool()] if self._run.context.can_ask() else own
 
     def _refuse_shadows(self) -> None:
-        taken = [name for name in sorted(OWN_NAMES) if self._run.toolset.find(name) is not None]
+        taken = [name for name in sorted(OWN_NAMES) if self._toolbox.find(name) is not None]
         if taken:
             raise ConfigurationError(
                 f"the tools {', '.join(taken)} have names that an agent's own tools have.",

@@ -22,8 +22,8 @@ from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.models.choosing import FORMS, open_model
 from trysquare.models.model import Model
-from trysquare.models.options import ModelOptions, Prices
-from trysquare.settings.model import ModelsSettings, Settings
+from trysquare.models.options import model_options
+from trysquare.settings.model import Settings
 from trysquare.wrappers.consented import Approvals
 
 AGENTS_FOLDER = "agents"
@@ -52,14 +52,7 @@ def configured_model(settings: Settings, spec: str | None) -> AbstractAsyncConte
     wanted = spec or settings.model
     if wanted is None:
         raise ConfigurationError("no model is named.", where="--model", hint=f"Use one of {'; '.join(FORMS)}.")
-    return open_model(wanted, _model_options(settings.models))
-
-
-def _model_options(models: ModelsSettings) -> ModelOptions:
-    given = models.model_dump(exclude={"prompt_price", "completion_price"})
-    known = models.prompt_price is not None or models.completion_price is not None
-    prices = Prices(prompt=models.prompt_price or 0.0, completion=models.completion_price or 0.0)
-    return ModelOptions(**given, prices=prices if known else None)
+    return open_model(wanted, model_options(**settings.models.model_dump()))
 
 
 @asynccontextmanager

@@ -88,7 +88,8 @@ class Toolbox:
             return
         self._stale = False
         self._views.clear()
-        tools = self._toolset.tools()
+        # The loop has a search of its own, over the tools of this run alone.
+        tools = [tool for tool in self._toolset.tools() if tool.metadata.room != "catalog"]
         capabilities = await probed(tools, self._settings.probes)
         self._fit(tools, capabilities)
         self._require_present()
