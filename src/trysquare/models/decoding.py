@@ -42,13 +42,21 @@ class Decoded:
 class Decoder:
     """One answer of one model."""
 
-    def __init__(self, runtime: Runtime, prompt: list[int], sampling: Sampling, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        prompt: list[int],
+        sampling: Sampling,
+        cancelled: Callable[[], bool],
+        tools: frozenset[str] = frozenset(),
+    ) -> None:
         self._runtime = runtime
         self._tokens = list(prompt)
         self._start = len(prompt)
         self._sampling = sampling
         self._random = random.Random(sampling.seed)
         self._cancelled = cancelled
+        self._tools = tools
         self._pending = ""
         self._weighed: dict[tuple[int, ...], list[Candidate]] = {}
         self.decoded = Decoded()
@@ -88,8 +96,9 @@ class Decoder:
         head = interpreter.process_prompt(self._runtime.tokenize(self._pending))
         base, self._pending = len(self._tokens), ""
         self._tokens += head
-        if piece.choices and not self.decoded.choice:
-            self.decoded.choice = self._spread(interpreter, piece.choices, before, base)
+        names = [choice.removesuffix('"') for choice in piece.choices]
+        if len(names) > 1 and not self.decoded.choice and self._tools.issuperset(names):
+            self.decoded.choice = self._spread(interpreter, names, before, base)
         limit = None if piece.most_tokens is None else len(self._tokens) + piece.most_tokens
         self._run(interpreter, limit)
         return self._written(base, before)

@@ -71,7 +71,8 @@ class LocalModel:
     def _walked(
         self, prompt: list[int], request: ModelRequest, constraint: Constraint, gone: threading.Event
     ) -> ModelAnswer:
-        decoder = Decoder(self._runtime, prompt, request.sampling, gone.is_set)
+        tools = frozenset(tool.name for tool in request.tools)
+        decoder = Decoder(self._runtime, prompt, request.sampling, gone.is_set, tools)
         decoded = decoder.follow(constraint.walk(), request.max_tokens)
         answer = ModelAnswer(
             text=decoded.text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trysquare.models.messages import Usage
 
@@ -50,3 +50,12 @@ class ModelOptions:
             forced_tokens=forced_tokens,
             cost=self.prices.cost(prompt_tokens, completion_tokens) if self.prices else None,
         )
+
+
+def model_options(
+    *, prompt_price: float | None = None, completion_price: float | None = None, **options: Any
+) -> ModelOptions:
+    """Options as settings have them, where the two prices stand among the others."""
+    if prompt_price is None and completion_price is None:
+        return ModelOptions(**options)
+    return ModelOptions(prices=Prices(prompt=prompt_price or 0.0, completion=completion_price or 0.0), **options)

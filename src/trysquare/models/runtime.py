@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import secrets
 import threading
@@ -23,8 +24,8 @@ from trysquare.models.vocabulary import Vocabulary, build_tokenizer, read_vocabu
 PROMPT_CHUNK = 256
 """Tokens of a prompt that are read at once: between chunks a request can be taken back."""
 _DEFAULT_CONTEXT = 8_192
-_PUSH = 100.0
-"""Added to the logits of the tokens in question, so that no other has a share in their probabilities."""
+_PUSH, _PULL = 60.0, 100.0
+"""Added to the logits of the tokens in question, so that no other has a share, and of the one that is to be drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +54,7 @@ class Runtime:
         self._connection: http.client.HTTPConnection | None = None
         self._asking = threading.Lock()
         self._taken_apart: dict[str, list[int]] = {}
+        self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
         self.tokenizer = build_tokenizer(self.vocabulary, self.tokenize)
 
     def tokenize(self, text: str, *, template: bool = False) -> list[int]:
@@ -87,20 +89,29 @@ class Runtime:
 
     def weigh(self, tokens: list[int], among: Sequence[int]) -> list[Candidate]:
         """The exact probabilities of the next token among those that are possible, likeliest first."""
-        found = self.complete(
-            {
-                "prompt": tokens, "n_predict": 1, "temperature": 1.0, "samplers": ["temperature"],
-                "n_probs": len(among), "post_sampling_probs": True, "logit_bias": [[token, _PUSH] for token in among],
-            }
-        )  # fmt: skip
         possible = set(among)
-        listed = _first_probabilities(found, "top_probs")
-        return [Candidate(token=t["id"], probability=t["prob"]) for t in listed if t["id"] in possible]
+        drawn = next((token for token in self._harmless if token not in possible), None)
+        if drawn is None:
+            everything = self.likeliest(tokens, len(self.vocabulary.tokens))
+            return _normed([(token, math.exp(log)) for token, log in everything if token in possible])
+        pushed = [*([token, _PUSH] for token in among), [drawn, _PULL]]
+        body: JsonObject = {"temperature": 1.0, "samplers": ["temperature"], "post_sampling_probs": True}
+        listed = self._next({**body, "prompt": tokens, "n_probs": len(pushed), "logit_bias": pushed}, "top_probs")
+        return _normed([(each["id"], each["prob"]) for each in listed if each["id"] in possible])
 
     def likeliest(self, tokens: list[int], most: int) -> list[tuple[int, float]]:
         """The likeliest next tokens with the logarithms of their probabilities, whatever a grammar says."""
-        found = self.complete({"prompt": tokens, "n_predict": 1, "temperature": 0.0, "n_probs": most})
-        return [(t["id"], t["logprob"]) for t in _first_probabilities(found, "top_logprobs")]
+        body: JsonObject = {"temperature": 0.0, "logit_bias": [[self._harmless[0], _PULL]]}
+        listed = self._next({**body, "prompt": tokens, "n_probs": most}, "top_logprobs")
+        return [(each["id"], each["logprob"]) for each in listed]
+
+    def _next(self, body: JsonObject, key: str) -> list[JsonObject]:
+        """What the runtime says of the next token. The one that it draws is thrown away.
+
+        It says nothing where it draws a part of a character, so a harmless letter is always drawn.
+        """
+        found = self.complete({**body, "n_predict": 1})
+        return cast(list[JsonObject], found["choices"][0]["logprobs"]["content"][0][key])
 
     def complete(self, body: JsonObject) -> JsonObject:
         """A completion. What was read before is not read again."""
@@ -142,8 +153,9 @@ class Runtime:
 _CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
 
 
-def _first_probabilities(found: JsonObject, key: str) -> list[JsonObject]:
-    return cast(list[JsonObject], found["choices"][0]["logprobs"]["content"][0][key])
+def _normed(shares: list[tuple[int, float]]) -> list[Candidate]:
+    total = math.fsum(share for _, share in shares) or 1.0
+    return [Candidate(token=token, probability=share / total) for token, share in shares]
 
 
 def _checked(found: Any) -> JsonObject:
