@@ -62,7 +62,7 @@ class IdempotencyKeys:
     def release(self, claimed: Claim) -> None:
         """Give the key back: the call failed before it changed anything, and may be sent again."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM idempotency WHERE claim = ? AND result IS NULL", (claimed.token,))
+            release(connection, claimed)
 
 
 def claim(
@@ -94,17 +94,22 @@ def find_answer(
     return None if found is None else EarlierAnswer(result=_answer(found, key, tool, digest, now))
 
 
-def finish(connection: Statements, claimed: Claim, result: JsonObject, *, now: float) -> None:
+def finish(connection: Statements, claimed: Claim, result: JsonObject, *, now: float, kept: float = KEPT) -> None:
     """Keep the answer inside the transaction that makes the change itself, so that both stand or neither does."""
     done = connection.execute(
         "UPDATE idempotency SET result = ?, expires = ? WHERE claim = ? AND result IS NULL",
-        (json.dumps(result), now + KEPT, claimed.token),
+        (json.dumps(result), now + kept, claimed.token),
     )
     if done.rowcount != 1:
         raise ToolError(
             f"The claim on request key `{claimed.key}` is gone: the call was finished or released before.",
             code=ErrorCode.STATE_CONFLICT,
         )
+
+
+def release(connection: Statements, claimed: Claim) -> None:
+    """Give a key back inside a transaction of the caller."""
+    connection.execute("DELETE FROM idempotency WHERE claim = ? AND result IS NULL", (claimed.token,))
 
 
 def _answer(found: Any, key: str, tool: str, digest: str, now: float) -> JsonObject:

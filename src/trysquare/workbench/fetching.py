@@ -91,7 +91,7 @@ def _authorities() -> ssl.SSLContext:
 
 
 async def trusting(url: str) -> ssl.SSLContext:
-    """Whom a connection to an address trusts. Reading the authorities takes a while, so it is done when needed, once."""
+    """Whom a connection to an address trusts. The authorities are read when first needed, once."""
     if url.startswith("https:"):
         return await run_in_thread(_authorities)
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

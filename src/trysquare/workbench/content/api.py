@@ -19,6 +19,7 @@ MAX_ANSWER = 5_000_000
 _SECONDS = 30.0
 _TRIES = 4
 _LONGEST_WAIT = 30.0
+_PERHAPS_DONE = (500, 502, 504)
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -63,9 +64,9 @@ class Api:
             for _ in range(_TRIES - 1):
                 answer = await self._sent(client, request)
                 if answer.status != 429:
-                    return self._read(answer)
+                    return self._read(method, answer)
                 await anyio.sleep(answer.wait)
-            return self._read(await self._sent(client, request))
+            return self._read(method, await self._sent(client, request))
 
     async def _sent(self, client: httpx2.AsyncClient, request: httpx2.Request) -> _Answer:
         try:
@@ -92,7 +93,9 @@ class Api:
                 raise self._lost(f"the answer has more than {MAX_ANSWER:,} bytes")
         return bytes(body)
 
-    def _read(self, answer: _Answer) -> JsonObject:
+    def _read(self, method: str, answer: _Answer) -> JsonObject:
+        if answer.status in _PERHAPS_DONE and method != "GET":
+            raise self._lost(f"it answered {answer.status}")
         if not 200 <= answer.status < 300:
             raise self._refusal(answer)
         if not answer.body:
