@@ -221,5 +221,8 @@ def hear_dbos() -> None:
 
 
 class _ToOurs(logging.Handler):
+    """What DBOS warns of (a step that was cancelled, an owner that lost its job) is how jobs go on, and is kept low."""
+
     def emit(self, record: logging.LogRecord) -> None:
-        logging.getLogger("trysquare.jobs.dbos").handle(record)
+        level = logging.WARNING if record.levelno >= logging.ERROR else logging.DEBUG
+        logging.getLogger("trysquare.jobs.dbos").log(level, record.getMessage(), exc_info=record.exc_info)
