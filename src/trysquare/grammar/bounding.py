@@ -209,7 +209,7 @@ def _recursive_rules(grammar: Grammar) -> frozenset[str]:
 
 def _spread(shares: list[float], most: list[float], left: float) -> list[float]:
     """Shares with what is left added evenly, but to none more than it can use."""
-    open_ends = [index for index, share in enumerate(shares) if share < most[index]]
+    open_ends: list[int] = [index for index in range(len(shares)) if shares[index] < most[index]]
     while left >= 1 and open_ends:
         each = max(1, left // len(open_ends))
         for index in open_ends:

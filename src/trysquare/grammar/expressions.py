@@ -179,8 +179,9 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 def rules_named(expression: Expression) -> frozenset[str]:
     """The names of the rules that an expression refers to."""
-    own = frozenset({expression.name}) if isinstance(expression, Rule) else frozenset[str]()
-    return reduce(frozenset.union, (rules_named(child) for child in children(expression)), own)
+    if isinstance(expression, Rule):
+        return frozenset({expression.name})
+    return frozenset(name for child in children(expression) for name in rules_named(child))
 
 
 def length_of(expression: Expression) -> tuple[int, int | None]:
@@ -196,8 +197,7 @@ def length_of(expression: Expression) -> tuple[int, int | None]:
             return reduce(_either, map(length_of, options)) if options else (0, 0)
         case Repeat(part, fewest, most):
             shortest, longest = length_of(part)
-            bounded = longest is not None and most is not None
-            return shortest * fewest, longest * most if bounded else None  # pyright: ignore[reportOptionalOperand]
+            return shortest * fewest, None if longest is None or most is None else longest * most
         case Rule(name):
             raise ValueError(f"the length of the rule {name} is not known")
 

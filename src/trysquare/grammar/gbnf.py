@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import cast
 
 from trysquare.core.types import JsonObject
@@ -33,7 +32,9 @@ MOST_REPEATS = 1_000
 """llama.cpp makes a rule of every repetition and refuses more than two thousand; more are put together of blocks."""
 BLOCK = 100
 CHARACTER_RULE = "char"
+ESCAPE_RULE = "escape"
 JSON_CHARACTER = cast(Choice, written_characters(EVERY_CHARACTER))
+ESCAPES = JSON_CHARACTER.options[-2:]
 
 
 def schema_to_gbnf(schema: JsonObject | bool) -> str:
@@ -44,23 +45,28 @@ def schema_to_gbnf(schema: JsonObject | bool) -> str:
 def gbnf_text(grammar: Grammar) -> str:
     """A grammar as a GBNF file; the rule `root` comes first."""
     lines = [f"{name} ::= {_written(rule)}\n" for name, rule in grammar.rules.items()]
-    if any(_has_character(rule) for rule in grammar.rules.values()):
-        lines.append(f"{CHARACTER_RULE} ::= {_choice(JSON_CHARACTER.options)}\n")
+    if any(_has_escape(rule) for rule in grammar.rules.values()):
+        plain, *escapes = JSON_CHARACTER.options
+        lines.append(f"{CHARACTER_RULE} ::= ({_written(plain)} | {ESCAPE_RULE})\n")
+        lines.append(f"{ESCAPE_RULE} ::= ({' | '.join(map(_written, escapes))})\n")
     return "".join(lines)
 
 
-def _has_character(expression: Expression) -> bool:
-    return expression == JSON_CHARACTER or any(map(_has_character, children(expression)))
+def _has_escape(expression: Expression) -> bool:
+    escapes = isinstance(expression, Choice) and expression.options[-2:] == ESCAPES
+    return escapes or any(map(_has_escape, children(expression)))
 
 
-def _choice(options: Iterable[Expression]) -> str:
+def _choice(options: tuple[Expression, ...]) -> str:
     """Alternatives, always in parentheses, so that they can stand anywhere."""
+    if options == JSON_CHARACTER.options:
+        return CHARACTER_RULE
+    if options[-2:] == ESCAPES:
+        return f"({' | '.join([*map(_written, options[:-2]), ESCAPE_RULE])})"
     return f"({' | '.join(map(_written, options))})"
 
 
 def _written(expression: Expression) -> str:
-    if expression == JSON_CHARACTER:
-        return CHARACTER_RULE
     match expression:
         case Text(text):
             return f'"{"".join(map(_in_text, text))}"'

@@ -65,7 +65,7 @@ def written(said: Expression) -> Expression:
 def written_characters(ranges: Ranges) -> Expression:
     """The JSON text of one character of the ranges."""
     escaped = [point for low, high in without(ranges, inverted(ESCAPED)) for point in range(low, high + 1)]
-    short = chars((ord(SHORT_ESCAPES[point]),) * 2 for point in escaped if point in SHORT_ESCAPES)
+    short = _letters(SHORT_ESCAPES[point] for point in escaped if point in SHORT_ESCAPES)
     long = [point for point in escaped if point not in SHORT_ESCAPES]
     return one_of(
         option
@@ -84,11 +84,14 @@ def _hexadecimal(points: Iterable[int]) -> Expression:
     for point in points:
         first, second = f"{point:02x}"
         behind.setdefault(first, []).append(second)
-    return one_of(in_sequence(Text(first), _digits(seconds)) for first, seconds in behind.items())
+    return one_of(
+        in_sequence(Text(first), _letters(case for second in seconds for case in (second, second.upper())))
+        for first, seconds in behind.items()
+    )
 
 
-def _digits(digits: Iterable[str]) -> Expression:
-    return chars((ord(case),) * 2 for digit in digits for case in {digit.lower(), digit.upper()})
+def _letters(letters: Iterable[str]) -> Expression:
+    return chars((ord(letter), ord(letter)) for letter in letters)
 
 
 def other_than(names: Iterable[str]) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from trysquare.core.types import JsonObject
@@ -15,6 +16,8 @@ from trysquare.grammar.shape_text import ShapeWriter
 from trysquare.grammar.shapes import Shape, ShapeTree
 
 COMPACT = {"whitespace_flexible": False}
+JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^{}\[\],:"]+')
+"""llguidance reads the longest terminal and does not go back, so no text may begin with another one."""
 
 
 def schema_to_lark(schema: JsonObject | bool) -> str:
@@ -66,7 +69,7 @@ def _terminal(expression: Expression) -> str:
 def _written(expression: Expression, grammar: Grammar) -> str:
     match expression:
         case Text(text):
-            return json_text(text) if text else '""'
+            return " ".join(map(json_text, JSON_TOKEN.findall(text))) or '""'
         case Sequence(parts):
             return " ".join(_written(part, grammar) for part in parts)
         case Choice(options):

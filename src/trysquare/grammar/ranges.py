@@ -1,7 +1,7 @@
 """Ranges: numbers between bounds, digit by digit.
 
-Whole numbers are written without a plus or leading zeros; zero may carry a minus where other numbers may. A number between bounds is written without an
-exponent, so that its digits decide.
+Whole numbers are written without a plus or leading zeros; zero may carry a minus where other numbers may. A number
+between bounds is written without an exponent, so that its digits decide.
 """
 
 from __future__ import annotations

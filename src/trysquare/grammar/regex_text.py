@@ -28,9 +28,9 @@ def regex_text(expression: Expression, *, point: Callable[[int], str]) -> str:
 
 def quantity(fewest: int, most: int | None) -> str:
     """How often, as regular expressions and GBNF both write it."""
-    short = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((fewest, most))
-    if short:
-        return short
+    short: dict[tuple[int, int | None], str] = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+    if (fewest, most) in short:
+        return short[fewest, most]
     return f"{{{fewest}}}" if fewest == most else f"{{{fewest},{'' if most is None else most}}}"
 
 

@@ -36,11 +36,12 @@ from trysquare.grammar.shapes import (
     Strings,
     Union,
     any_of,
+    constants_of,
     options_of,
 )
 
 COMMA = Text(",")
-RESERVED = frozenset({"root", "char"})
+RESERVED = frozenset({"root", "char", "escape"})
 """Names that the dialects give to rules of their own."""
 JSON_VALUE = Union(
     options=(
@@ -52,6 +53,7 @@ JSON_VALUE = Union(
     )
 )
 LONGEST_HINT = 24
+PLAIN_NAMES: dict[Shape, str] = {Strings(): "string", Integers(): "integer", Numbers(): "number"}
 
 
 class ShapeWriter:
@@ -72,8 +74,8 @@ class ShapeWriter:
     def text_of(self, shape: Shape, hint: str) -> Expression:
         """The texts of a shape; `hint` is what its rule would be called."""
         match shape:
-            case Constants(texts=(text,)):
-                return Text(text)
+            case Constants() if len(shape.texts) == 1 or not _is_single(shape):
+                return self._constants(shape, hint)
             case Objects() | Arrays():
                 return self._structure(shape, hint)
             case Named(name=name):
@@ -85,11 +87,18 @@ class ShapeWriter:
             case _:
                 return self._leaf(shape, hint)
 
+    def _constants(self, shape: Constants, hint: str) -> Expression:
+        """Constants, of which arrays and objects are no single values."""
+        single = constants_of(text for text in shape.texts if not _is_structure(text))
+        found = [] if single == NOTHING else [self._leaf(single, hint)]
+        return one_of([*found, *(Text(text) for text in shape.texts if _is_structure(text))])
+
     def _mixed(self, options: tuple[Shape, ...], hint: str) -> Expression:
         """A union of which the single values are one rule, so that no two rules compete for one text."""
-        single = any_of(option for option in options if _is_single(option))
+        apart = [part for option in options for part in _apart(option)]
+        single = any_of(option for option in apart if _is_single(option))
         found = [] if single == NOTHING else [self.text_of(single, f"{hint}-scalar")]
-        many = [option for option in options if not _is_single(option)]
+        many = [option for option in apart if not _is_single(option)]
         found += [self.text_of(option, f"{hint}-{number}") for number, option in enumerate(many, start=1)]
         return one_of(found)
 
@@ -114,7 +123,7 @@ class ShapeWriter:
 
     def _leaf(self, shape: Shape, hint: str) -> Expression:
         if shape not in self._known:
-            own = {Strings(): "string", Integers(): "integer", Numbers(): "number"}.get(shape, hint)
+            own = PLAIN_NAMES.get(shape, hint)
             expression = self._single(shape)
             if isinstance(expression, Text) or expression == NEVER:
                 return expression
@@ -137,7 +146,7 @@ class ShapeWriter:
             plain = f"x-{plain}".strip("-")
         short = plain[: LONGEST_HINT + len(self._prefix)].strip("-")
         name, number = short, 1
-        while name in self._rules or name in RESERVED:
+        while name in self._rules or name in RESERVED or name == self._prefix:
             number += 1
             name = f"{short}-{number}"
         return name
@@ -194,8 +203,22 @@ def _listed(item: Expression, fewest: int, most: int | None) -> Expression:
     return some if fewest else optional(some)
 
 
+def _apart(shape: Shape) -> tuple[Shape, ...]:
+    """A shape with its single constants apart from arrays and objects."""
+    if not isinstance(shape, Constants):
+        return (shape,)
+    kinds = [constants_of(text for text in shape.texts if _is_structure(text) is kind) for kind in (False, True)]
+    return tuple(kind for kind in kinds if kind != NOTHING)
+
+
+def _is_structure(text: str) -> bool:
+    return text.startswith(("[", "{"))
+
+
 def _is_single(shape: Shape) -> bool:
-    return isinstance(shape, Constants | Integers | Numbers | Strings)
+    if isinstance(shape, Constants):
+        return not any(map(_is_structure, shape.texts))
+    return isinstance(shape, Integers | Numbers | Strings)
 
 
 def _has_structure(shape: Union) -> bool:

@@ -1,63 +1,64 @@
-"""The text that came for a value: where the value ends in it, and how a string is closed that was cut."""
+"""Value text: the text of a value as a grammar allows it, with the properties in the order of the schema."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-from json import JSONDecodeError, JSONDecoder
-from math import isfinite
-from typing import NoReturn
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, cast
 
-from trysquare.grammar.admission import admits
-from trysquare.grammar.shapes import Shape
-
-_INSIDE = re.compile(r'(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|u[0-9a-fA-F]{4}))*+')
-_CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_MENDED = {0: "\\", 1: "0020", 2: "020", 3: "20", 4: "0"}
-"""How an escape goes on, by how many of its characters stand behind the backslash."""
+from trysquare.grammar.admission import admits, same_value, whole
+from trysquare.grammar.json_text import json_text
+from trysquare.grammar.shapes import Arrays, Constants, Named, Numbers, Objects, Shape, ShapeTree, Union
 
 
-class TextRefused(Exception):
-    """Text that does not fit its piece."""
+def value_text(tree: ShapeTree, value: Any) -> str | None:
+    """The text of a value that fits the tree; None where it does not fit."""
+    return _text(tree.root, value, tree.named) if admits(tree.root, value, tree.named) else None
 
 
-def inside_end(text: str, longest: int | None) -> tuple[int, str]:
-    """Where the text behind a string's closing quote begins, and what closes the string if the text was cut before."""
-    inside = _INSIDE.match(text)
-    end = inside.end() if inside else 0
-    if text[end : end + 1] == '"':
-        _check_inside(text[:end], longest)
-        return end + 1, ""
-    cut = text[end:]
-    if cut and not _CUT_ESCAPE.match(cut):
-        raise TextRefused("this cannot stand in a string")
-    mended = _MENDED[len(cut) - 1] if cut else ""
-    _check_inside(text + mended, longest)
-    return len(text), mended + '"'
+def _text(shape: Shape, value: Any, named: Mapping[str, Shape]) -> str:
+    match shape:
+        case Named(name=name):
+            return _text(named[name], value, named)
+        case Union(options=options):
+            return _text(next(option for option in options if admits(option, value, named)), value, named)
+        case Constants():
+            return next(text for text, known in zip(shape.texts, shape.values, strict=True) if same_value(known, value))
+        case Objects():
+            return "{" + ",".join(_pairs(shape, value, named)) + "}"
+        case Arrays():
+            return "[" + ",".join(_items(shape, value, named)) + "]"
+        case Numbers():
+            return number_of(value)
+        case _:
+            return _free(value)
 
 
-def _check_inside(inside: str, longest: int | None) -> None:
-    if longest is not None and len(json.loads(f'"{inside}"')) > longest:
-        raise TextRefused(f"the string is longer than {longest} characters")
+def _free(value: Any) -> str:
+    """A value of which nothing is known."""
+    if isinstance(value, dict):
+        pairs = cast(dict[str, Any], value).items()
+        return "{" + ",".join(f"{json_text(name)}:{_free(inner)}" for name, inner in pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_free, cast(list[Any], value))) + "]"
+    return number_of(value) if isinstance(value, float) else json_text(value)
 
 
-def free_end(text: str, shape: Shape, named: Mapping[str, Shape]) -> int:
-    """Where a value ends with which a text begins."""
-    try:
-        value, end = JSONDecoder(parse_constant=_no_constant, parse_float=_finite).raw_decode(text)
-    except JSONDecodeError as error:
-        raise TextRefused(f"it does not begin with a JSON value ({error.msg})") from error
-    if not admits(shape, value, named):
-        raise TextRefused("the value does not fit the schema")
-    return end
+def number_of(value: float) -> str:
+    """A number without an exponent, as bounds are compared by digits."""
+    return format(Decimal(str(whole(value))), "f")
 
 
-def _finite(text: str) -> float:
-    if not isfinite(value := float(text)):
-        raise TextRefused(f"{text} is too large a number")
-    return value
+def _pairs(shape: Objects, value: dict[str, Any], named: Mapping[str, Shape]) -> Iterator[str]:
+    listed = {entry.name: entry.shape for entry in shape.properties}
+    for name, inner in listed.items():
+        if name in value:
+            yield f"{json_text(name)}:{_text(inner, value[name], named)}"
+    for name in (name for name in value if name not in listed):
+        yield f"{json_text(name)}:{_text(shape.others, value[name], named)}"
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise TextRefused(f"{name} is no JSON value")
+def _items(shape: Arrays, value: list[Any], named: Mapping[str, Shape]) -> Iterator[str]:
+    for index, item in enumerate(value):
+        inner = shape.first[index] if index < len(shape.first) else shape.rest
+        yield _text(inner, item, named)
