@@ -31,7 +31,9 @@ class ValueWriter:
                 yield from self.value(self.named[name], after, rest)
             case Constants(texts=(text,)):
                 yield Forced(text=text)
-            case Constants() | Union() if self._can_choose(shape):
+            case Constants() if self._can_choose(shape):
+                yield from self._constant(shape, after, rest)
+            case Union() if self._can_choose(shape):
                 yield from self._alternatives(shape, after, rest)
             case Strings(shortest=0, pattern=None):
                 yield Forced(text='"')
@@ -54,11 +56,17 @@ class ValueWriter:
     def _can_choose(self, shape: Constants | Union) -> bool:
         """Whether the alternatives can be told apart by how they begin."""
         if shape not in self._apart:
-            looks = sorted(map(self.lead, _alternatives(shape)))
+            looks = sorted(shape.texts if isinstance(shape, Constants) else map(self.lead, _alternatives(shape)))
             self._apart[shape] = all(looks) and not any(later.startswith(look) for look, later in pairwise(looks))
         return self._apart[shape]
 
-    def _alternatives(self, shape: Constants | Union, after: tuple[Option, ...], rest: int) -> Writing:
+    def _constant(self, shape: Constants, after: tuple[Option, ...], rest: int) -> Writing:
+        # There can be ten thousand, so each costs as little as possible.
+        following = tails(after)
+        options = [Option(look=text, need=partial(_text_and, text, rest), after=following) for text in shape.texts]
+        yield Forced(text=shape.texts[(yield from choose(options))])
+
+    def _alternatives(self, shape: Union, after: tuple[Option, ...], rest: int) -> Writing:
         alternatives = _alternatives(shape)
         options = [self._alternative(each, after, rest) for each in alternatives]
         chosen = alternatives[(yield from choose(options))]
@@ -152,11 +160,14 @@ def _forced_beginning(writing: Writing) -> str:
     return text
 
 
-def _alternatives(shape: Constants | Union) -> list[Shape]:
+def _text_and(text: str, rest: int) -> int:
+    return len(text.encode()) + rest
+
+
+def _alternatives(shape: Union) -> list[Shape]:
     """The alternatives, each constant for itself."""
-    options = shape.options if isinstance(shape, Union) else (shape,)
     alternatives: list[Shape] = []
-    for option in options:
+    for option in shape.options:
         if isinstance(option, Constants):
             alternatives += [Constants(texts=(text,)) for text in option.texts]
         else:

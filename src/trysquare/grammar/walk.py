@@ -9,7 +9,7 @@ from trysquare.grammar.answer_writing import AnswerWriter
 from trysquare.grammar.call_set import CallSet
 from trysquare.grammar.least import common_beginning
 from trysquare.grammar.piece import Piece, can_be_closed, choice_piece, free_piece, inside_piece
-from trysquare.grammar.value_text import TextRefused, free_end, inside_end
+from trysquare.grammar.piece_text import TextRefused, free_end, inside_end
 from trysquare.grammar.wanted import Choice, Forced, Free, Inside, Option, Wanted
 
 _PLENTY = 512
