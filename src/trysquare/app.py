@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from trysquare.settings.origin import Origin
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import LazyHandles
-from trysquare.store.lazy import LazyStates
+from trysquare.store.lazy import LazyDatabase, LazyStates
 from trysquare.store.location import FOLDER, prepare_folder, project_state, user_state
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
@@ -287,11 +287,15 @@ async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
 
 @asynccontextmanager
 async def workbench_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
-    """The tools of every workspace."""
+    """The tools of every workspace, and those for content, which belong to none."""
+    from trysquare.workbench.content.config import content_config
+    from trysquare.workbench.content.tools import content_tools
     from trysquare.workbench.toolset import workbench_toolsets
 
-    async with workbench_toolsets(settings.workbench, project=settings.project) as toolset:
-        yield toolset
+    with closing(LazyDatabase(state_file(settings, origins))) as state:
+        further = content_tools(content_config(settings.content), state=state)
+        async with workbench_toolsets(settings.workbench, project=settings.project, further=further) as toolset:
+            yield toolset
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class BlogNotion(ToolArguments):
     ]
     original_dictation: Annotated[str | None, Field(max_length=MAX_DRAFT, description="Kept at the end")] = None
     suggested_titles: Annotated[Lines | None, Field(description="Other titles")] = None
-    substack_tags: Annotated[Lines | None, Field(description="Tags")] = None
+    substack_tags: Annotated[Lines | None, Field(description="What readers find it by, one word or two each")] = None
     twitter_post: Post = None
     linkedin_post: Post = None
     bluesky_post: Post = None
