@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.finding.grep import Grep
 from trysquare.workbench.seen import Seen
 from trysquare.workbench.shell.sandbox import Sandbox
 from trysquare.workbench.undo_journal import UndoJournal
@@ -19,6 +20,7 @@ class Bench:
     config: WorkbenchConfig
     workspace: Workspace
     sandbox: Sandbox
+    grep: Grep
     undo: UndoJournal
     seen: Seen = field(default_factory=Seen)
     writing: threading.Lock = field(default_factory=threading.Lock)

@@ -13,16 +13,28 @@ from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
 from trysquare.processes.nursery import open_nursery
 from trysquare.workbench.bench import Bench
 from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.finding.grep import Grep
 from trysquare.workbench.shell.sandbox import Sandbox
 from trysquare.workbench.tools.bash import bash_tool
 from trysquare.workbench.tools.code_edit import code_edit_tool
 from trysquare.workbench.tools.file import file_tool
 from trysquare.workbench.tools.git import git_tool
+from trysquare.workbench.tools.navigate import navigate_tool
+from trysquare.workbench.tools.search import search_tool
+from trysquare.workbench.tools.test import test_tool
 from trysquare.workbench.undo_journal import UndoJournal
 from trysquare.workbench.workspace import Workspace
 from trysquare.wrappers.prefixed import final_name, prefixed
 
-TOOLS: tuple[Callable[[Bench], Tool], ...] = (file_tool, code_edit_tool, git_tool, bash_tool)
+TOOLS: tuple[Callable[[Bench], Tool], ...] = (
+    file_tool,
+    code_edit_tool,
+    search_tool,
+    navigate_tool,
+    git_tool,
+    bash_tool,
+    test_tool,
+)
 
 
 @asynccontextmanager
@@ -33,7 +45,13 @@ async def workbench_toolset(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
         stack.callback(workspace.close)
         nursery = await stack.enter_async_context(open_nursery())
         sandbox = Sandbox(config, workspace.root, nursery)
-        bench = Bench(config=config, workspace=workspace, sandbox=sandbox, undo=UndoJournal(workspace.root))
+        bench = Bench(
+            config=config,
+            workspace=workspace,
+            sandbox=sandbox,
+            grep=Grep(workspace, nursery),
+            undo=UndoJournal(workspace.root),
+        )
         yield FixedToolset(_named([make(bench) for make in TOOLS], config.prefix))
 
 

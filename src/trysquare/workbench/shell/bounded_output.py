@@ -28,13 +28,17 @@ class BoundedOutput:
         if chunk:
             self._tail.append(chunk)
             self._in_tail += len(chunk)
-        while self._in_tail - len(self._tail[0] if self._tail else b"") >= self._tail_size:
+        while self._tail and self._in_tail - len(self._tail[0]) >= self._tail_size:
             self._in_tail -= len(self._tail.popleft())
 
     @property
     def left_out(self) -> int:
         """Bytes that are not kept."""
         return self.total - len(self._head) - min(self._in_tail, self._tail_size)
+
+    def head(self) -> bytes:
+        """The beginning alone."""
+        return bytes(self._head)
 
     def text(self) -> str:
         """What is kept, with a line that says how much is missing between."""

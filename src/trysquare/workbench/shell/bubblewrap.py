@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def _options(root: Path, job: Job, hidden: Sequence[Path]) -> Iterator[str]:
         yield "--share-net"
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     yield from ("--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp", "--tmpfs", "/run")
+    yield from _own_python()
     yield from _resolver(job)
     if not job.shows_home:
         yield from _hiding([place for place in hidden if not _is_in_fresh(place)])
@@ -56,6 +58,13 @@ def _hiding(places: Sequence[Path]) -> Iterator[str]:
 def _is_in_fresh(place: Path) -> bool:
     """Whether a place lies where nothing of the system is shown anyway."""
     return place.is_relative_to("/tmp") or place.is_relative_to("/run")
+
+
+def _own_python() -> Iterator[str]:
+    """Our own Python, where it lies in a folder that is empty in the sandbox."""
+    for place in dict.fromkeys((sys.prefix, sys.base_prefix)):
+        if _is_in_fresh(Path(place)):
+            yield from ("--ro-bind", place, place)
 
 
 def _resolver(job: Job) -> Iterator[str]:

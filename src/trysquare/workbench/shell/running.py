@@ -45,6 +45,41 @@ async def run_to_end(nursery: Nursery, command: Command, *, seconds: float, grac
     return Ran(status=status, ended=ended, output=output, errors=errors)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collected:
+    """A program of our own that is over, with all that it wrote."""
+
+    status: int | None
+    output: bytes
+
+
+async def collect(nursery: Nursery, command: Command, *, given: bytes = b"") -> Collected:
+    """Run a program whose output is wanted whole, and give it something to read first."""
+    child = nursery.start(command)
+    output = BoundedOutput(head=MOST_OUTPUT, tail=0)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_write, child.stdin, given)
+            group.start_soon(_read_to_end, child.stderr, BoundedOutput())
+            await _read_to_end(child.stdout, output)
+            await child.exited.wait()
+        return Collected(status=child.exit_status(), output=output.head())
+    finally:
+        with anyio.CancelScope(shield=True):
+            await nursery.end(child, grace=0.0)
+
+
+async def _write(descriptor: int, given: bytes) -> None:
+    rest = memoryview(given)
+    while rest:
+        try:
+            rest = rest[os.write(descriptor, rest) :]
+        except BlockingIOError:
+            await anyio.wait_writable(descriptor)
+        except BrokenPipeError:
+            return
+
+
 async def _read_both(child: Child, output: BoundedOutput, errors: BoundedOutput) -> Ended:
     ended: Ended = "by itself"
 
