@@ -8,13 +8,13 @@ written, and takes over; from there on it is the exact grammar, so no token is l
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.call_lark import call_lark, names_lark
-from trysquare.grammar.call_set import BEFORE_NAME, CallSet
+from trysquare.grammar.call_set import AFTER_NAME, BEFORE_NAME, CallSet
 from trysquare.grammar.call_state import CallState, call_length, state_of, string_end
 from trysquare.grammar.engines.engine import Engine, HeldText
 
@@ -80,6 +80,29 @@ class CallMatcher:
     def has_ended(self) -> bool:
         """Whether the end of the text was taken."""
         return self._ended
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many tokens there are."""
+        return self._engine.vocabulary_size
+
+    def bytes_of(self, token: int) -> bytes:
+        """What a token writes."""
+        return self._engine.bytes_of([token])
+
+    def tokens_writing(self, texts: Iterable[bytes]) -> list[int]:
+        """The tokens that write one of these texts by themselves, in their order."""
+        found = map(self._engine.tokens_of, texts)
+        return [tokens[0] for tokens in found if len(tokens) == 1]
+
+    def names_after(self, piece: bytes) -> tuple[str, ...]:
+        """The tools that the present call may still name once this has been written too."""
+        begun = self._call_text() + piece
+        return tuple(
+            name
+            for written, name in self._calls.written_names.items()
+            if _begins_alike(begun, f"{BEFORE_NAME}{written}{AFTER_NAME}".encode())
+        )
 
     def fill(self, mask: Mask) -> None:
         """Write into the mask which tokens may come next; once the text has ended there are none."""
@@ -198,6 +221,11 @@ class CallMatcher:
             code=ErrorCode.GRAMMAR_REFUSED,
             instruction="Choose a token that the mask allows.",
         )
+
+
+def _begins_alike(one: bytes, other: bytes) -> bool:
+    same = min(len(one), len(other))
+    return one[:same] == other[:same]
 
 
 def take_all(matcher: CallMatcher, tokens: Sequence[int]) -> None:
