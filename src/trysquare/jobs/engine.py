@@ -93,7 +93,7 @@ class Pulse:
     """How often a process says that it lives, and after how much silence it counts as dead."""
 
     every: float = 1.0
-    silence: float = 6.0
+    silence: float = 5.0
 
 
 class JobReader(Protocol):
