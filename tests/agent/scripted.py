@@ -63,7 +63,7 @@ def call(name: str, /, **arguments: Any) -> JsonObject:
 
 def _answered(said: Said, request: ModelRequest, number: int) -> ModelAnswer:
     if callable(said):
-        said = said(request)
+        return _answered(said(request), request, number)
     if isinstance(said, ModelAnswer):
         return said
     usage = Usage(prompt_tokens=100, completion_tokens=10)
@@ -114,3 +114,4 @@ async def workbench(root: Path) -> AsyncGenerator[Toolset]:
 
 
 FINISH = call("finish", summary="Done.")
+GIVE_UP = call("give_up", reason="Enough.")

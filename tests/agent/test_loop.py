@@ -10,7 +10,7 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from tests.agent.scripted import FINISH, ScriptedModel, call, definition, run_script, workbench
+from tests.agent.scripted import FINISH, GIVE_UP, ScriptedModel, call, definition, run_script, workbench
 from trysquare.agent.budgets import Budget
 from trysquare.agent.completion import Criteria
 from trysquare.core.context import Answer, CallContext, Question, SilentCaller
@@ -72,14 +72,14 @@ async def test_calls_in_plain_text_are_run_and_dropped_pieces_are_told() -> None
     assert model.messages()[-2].text == "a"
     assert model.told() == snapshot("""\
 These parts of your answer were not run:
-- {"name": "nothing", "args": {}}: there is no tool `nothing`; there are echo, finish, give_up, note.\
+- {"name": "nothing", "args": {}}: there is no tool `nothing`; there are echo, give_up, note.\
 """)
 
 
 async def test_saying_that_it_is_done_ends_nothing() -> None:
-    model = ScriptedModel(["I am finished. TASK_COMPLETE.", FINISH])
+    model = ScriptedModel(["I am finished. TASK_COMPLETE.", GIVE_UP])
     outcome = await run_script(model, [echo_tool()])
-    assert outcome.finished
+    assert outcome.status == "gave_up"
     assert "held no call" in model.told()
 
 
@@ -103,15 +103,15 @@ async def test_finish_runs_the_tests_once_more_and_does_not_believe_a_model() ->
 async def test_finish_with_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "there.txt").write_text("", encoding="utf-8")
     said = [
+        call("echo", text="x"),
         call("finish", summary="Done.", files=["gone.txt", "/etc/passwd", "../up.txt"]),
         call("finish", summary="Done.", files=["there.txt"]),
     ]
     model = ScriptedModel(said)
     outcome = await run_script(model, [echo_tool()], root=tmp_path)
     assert outcome.finished
-    assert model.told().splitlines()[0] == snapshot(
-        "Error TOOL_FAILED: The run is not finished: `gone.txt` does not exist; `/etc/passwd` does not exist; `../up.txt` does not exist."
-    )
+    wrong = model.told().partition("not finished: ")[2].splitlines()[0]
+    assert wrong == snapshot("`gone.txt` does not exist; `/etc/passwd` does not exist; `../up.txt` does not exist.")
 
 
 async def test_finish_that_is_called_before_it_is_open_is_refused() -> None:
@@ -223,7 +223,7 @@ async def test_a_tool_whose_capability_is_missing_is_not_offered_and_the_reason_
         return None
 
     tools = [echo_tool("branches", needs=("git",), requirement="conditional"), echo_tool("weather", needs=("network",))]
-    model = ScriptedModel([FINISH])
+    model = ScriptedModel([GIVE_UP])
     outcome = await run_script(model, tools, probes={"git": missing, "network": there})
     assert "branches" not in model.offered()
     assert "weather" in model.offered()
@@ -315,7 +315,7 @@ class Person(SilentCaller):
 
 async def test_a_model_can_ask_the_person_and_reads_the_answer() -> None:
     person = Person(Answer(action="accept", content={"answer": "trim them"}))
-    model = ScriptedModel([call("ask_person", question="Refuse empty names, or trim them?"), FINISH])
+    model = ScriptedModel([call("ask_person", question="Refuse empty names, or trim them?"), GIVE_UP])
     await run_script(model, [echo_tool()], context=CallContext(caller=person))
     assert model.told() == "trim them"
     assert "ask_person" in model.offered(0)
@@ -326,7 +326,7 @@ async def test_a_model_that_hesitates_gets_further_tools_first_and_else_the_pers
     unsure = ModelAnswer(
         text='{"name": "echo", "args": {"text": "x"}}', choice={"echo": 0.3, "other": 0.28, "third": 0.2}
     )
-    model = ScriptedModel([unsure, FINISH])
+    model = ScriptedModel([unsure, GIVE_UP])
     await run_script(model, [echo_tool(), echo_tool("other"), echo_tool("third")], context=CallContext(caller=person))
     assert "hesitates between `echo` (30%), `other` (28%), `third` (20%)" in person.questions[0].message
     assert model.told() == "The person says how to go on: use echo"
@@ -335,3 +335,11 @@ async def test_a_model_that_hesitates_gets_further_tools_first_and_else_the_pers
 async def test_a_toolset_whose_names_are_those_of_the_loop_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="the tools finish have names"):
         await run_script([], [echo_tool("finish")])
+
+
+async def test_a_run_in_which_nothing_was_done_cannot_finish() -> None:
+    model = ScriptedModel([FINISH, GIVE_UP])
+    outcome = await run_script(model, [echo_tool()])
+    assert outcome.status == "gave_up"
+    assert "finish" not in model.offered(0)
+    assert "no call of a tool has succeeded yet" in model.told()

@@ -50,6 +50,8 @@ def told(criteria: Criteria) -> tuple[str, ...]:
 def missing(criteria: Criteria, ledger: Ledger) -> tuple[str, ...]:
     """What has to happen before `finish` is open, by the facts; nothing where it is."""
     wanted = [f"call `{tool}` successfully" for tool in criteria.called if not ledger.was_called(tool)]
+    if not ledger.has_called:
+        wanted.append("do something first: no call of a tool has succeeded yet")
     if criteria.files_change and not ledger.modified_files:
         wanted.append("change at least one file")
     if criteria.tests_pass and not ledger.tests_passed:

@@ -47,6 +47,11 @@ class Ledger:
         """Whether tests passed, and nothing was changed since."""
         return self._passed_at > self._changed_at
 
+    @property
+    def has_called(self) -> bool:
+        """Whether a call of any tool did its work."""
+        return bool(self._called)
+
     def was_called(self, tool: str) -> bool:
         """Whether a call of the tool did its work."""
         return tool in self._called

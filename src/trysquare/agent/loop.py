@@ -210,7 +210,7 @@ class _Loop:
             records.extend(await self._run_waiting(waiting))
             waiting = []
             records.append(await self._run_own(call, f"{number}.{place}"))
-            self._note(records[-1])
+            self._calls += 1
             if self._ending is not None:
                 return records
         records.extend(await self._run_waiting(waiting))

@@ -24,7 +24,8 @@ _MAX_STARTS = 100
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*([\[{].*[\]}])[ \t]*,?[ \t]*$", re.MULTILINE)
 _MARK = re.compile(r'"(?:\\.|[^"\\])*"|[{}]', re.DOTALL)
-_CALL_LIKE = re.compile(r"""["'](?:name|tool|function)["']\s*:""")
+_CALL_START = re.compile(r"""\{\s*["']?(?:name|tool|function)["']?\s*:""")
+_DECODER = json.JSONDecoder()
 _NAME_KEYS = ("name", "tool")
 _ARGUMENT_KEYS = ("args", "arguments", "parameters", "input")
 
@@ -144,28 +145,30 @@ def _braces(text: str) -> Iterator[_Piece]:
     """Every outermost object, wherever it stands; braces inside of strings do not count."""
     start, tried = text.find("{"), 0
     while start >= 0 and tried < _MAX_STARTS:
-        end = _closing(text, start)
-        piece = _braced(text, start, end)
+        piece = _object(text, start) or _broken(text, start)
         if piece is not None:
             yield piece
-        is_read = piece is not None and (piece.broken is None or end is None)
-        tried += not is_read
-        start = text.find("{", piece.end if piece is not None and is_read else start + 1)
+        tried += piece is None or piece.broken is not None
+        start = text.find("{", start + 1 if piece is None else piece.end)
 
 
-def _braced(text: str, start: int, end: int | None) -> _Piece | None:
-    """The object between two braces; None for what neither is JSON nor looks like a call."""
+def _object(text: str, start: int) -> _Piece | None:
+    """The object that begins at a brace, where it is JSON."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return _Piece(start=start, end=end, values=(value,) if _is_call_like(value) else ())
+
+
+def _broken(text: str, start: int) -> _Piece | None:
+    """What begins at a brace like a call and is no JSON; None where it does not look like one."""
+    if _CALL_START.match(text, start) is None:
+        return None
+    end = _closing(text, start)
     if end is None:
-        inner = text[start:]
-        is_cut = _CALL_LIKE.match(inner[1:].lstrip()) is not None
-        return _Piece(start=start, end=len(text), broken="its braces never close; it was cut") if is_cut else None
-    values = _read_json(text[start:end])
-    if values is not None:
-        is_call = any(_is_call_like(value) for value in values)
-        return _Piece(start=start, end=end, values=values if is_call else ())
-    if _CALL_LIKE.match(text[start + 1 : end].lstrip()):
-        return _Piece(start=start, end=end, broken=_json_problem(text[start:end]))
-    return None
+        return _Piece(start=start, end=len(text), broken="its braces never close; it was cut")
+    return _Piece(start=start, end=end, broken=_json_problem(text[start:end]))
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -1,0 +1,207 @@
+"""Policy: deny stands over ask and ask over allow, whatever a call says; and what is denied is not even offered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trysquare.agent.commands import split_command
+from trysquare.agent.definition import known_definitions, load_definition
+from trysquare.agent.globs import path_matches
+from trysquare.agent.offers import offer_of
+from trysquare.agent.policy import Effect, Policy, Rule, offered
+from trysquare.core.arguments import ToolArguments
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.tool import tool
+
+ROOT = Path("/work/project")
+
+
+def effect(policy: Policy, name: str, **arguments: Any) -> Effect:
+    return policy.decide(name, arguments).effect
+
+
+def test_deny_stands_over_ask_and_ask_over_allow_in_whatever_order_they_are_written() -> None:
+    rules = [
+        Rule(effect="allow", tool="file"),
+        Rule(effect="ask", tool="file", actions=("delete",)),
+        Rule(effect="deny", paths=("secret/**",)),
+    ]
+    for ordered in (rules, rules[::-1]):
+        policy = Policy(rules=tuple(ordered))
+        assert effect(policy, "file", action="read", path="a.py") == "allow"
+        assert effect(policy, "file", action="delete", path="a.py") == "ask"
+        assert effect(policy, "file", action="delete", path="secret/key") == "deny"
+
+
+def test_what_no_rule_names_is_as_the_default_says() -> None:
+    assert effect(Policy(), "anything") == "deny"
+    assert effect(Policy(default="ask"), "anything") == "ask"
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/passwd", "a/../../x", "/work/project2/x", "..", "a\0b", "..\\x", "/work"]
+)
+def test_a_path_that_leads_out_is_denied_whatever_the_rules_say(path: str) -> None:
+    policy = Policy(default="allow", rules=(Rule(effect="allow", paths=("**",)),), root=ROOT)
+    assert effect(policy, "file", action="read", path=path) == "deny"
+    assert effect(policy, "git", files=["ok.py", path]) == "deny"
+    assert effect(policy, "edit", edits=[{"path": path}]) == "deny"
+
+
+@pytest.mark.parametrize("path", ["a.py", "./a.py", "x/../a.py", "/work/project/a.py", "x//..//a.py"])
+def test_a_path_is_the_same_however_it_is_written(path: str) -> None:
+    policy = Policy(default="allow", rules=(Rule(effect="deny", paths=("a.py",)),), root=ROOT)
+    assert effect(policy, "file", path=path) == "deny"
+
+
+def test_every_path_has_to_fit_to_allow_and_one_is_enough_to_deny() -> None:
+    allowed = Policy(rules=(Rule(effect="allow", paths=("docs/**",)),))
+    assert effect(allowed, "git", files=["docs/a.md"]) == "allow"
+    assert effect(allowed, "git", files=["docs/a.md", "src/a.py"]) == "deny"
+    assert effect(allowed, "git") == "deny", "a call without a path is not one about the docs"
+    denied = Policy(default="allow", rules=(Rule(effect="deny", paths=("src/**",)),))
+    assert effect(denied, "git", files=["docs/a.md", "src/a.py"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push", "git push origin main", "/usr/bin/git push", "cd x && git push", "true; git push", "ls | git push",
+        "FORCE=1 git push", "sudo git push", "env A=b git push", "timeout 5 git push", "sh -c 'git push'",
+        "xargs git push", "(git push)", "echo a\ngit push", "$(git push)", "`git push`", "bash -c \"x; git push\"",
+        "git push 'unclosed", "find . -exec git push ;",
+    ],
+)  # fmt: skip
+def test_a_denied_command_is_found_wherever_it_stands_in_the_line(command: str) -> None:
+    policy = Policy(default="allow", rules=(Rule(effect="deny", tool="bash", commands=("git push*",)),))
+    assert effect(policy, "bash", command=command) == "deny"
+
+
+@pytest.mark.parametrize("command", ["pytest -q", "pytest -q && pytest tests", "cd x; pytest"])
+def test_a_command_is_allowed_where_each_of_its_parts_is(command: str) -> None:
+    policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("pytest*", "cd *")),))
+    assert effect(policy, "bash", command=command) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest $(rm -rf .)", "pytest `id`", "pytest; rm x", "pytest | sh", "pytest <(id)", "pytest 'x", ""]
+)
+def test_a_command_that_hides_another_is_never_allowed_by_a_rule(command: str) -> None:
+    policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("pytest*",)),))
+    assert effect(policy, "bash", command=command) == "deny"
+
+
+def test_an_action_that_is_not_named_is_not_allowed_by_a_rule_for_some_actions() -> None:
+    policy = Policy(rules=(Rule(effect="allow", tool="file", actions=("read",)),))
+    assert effect(policy, "file", path="a") == "deny"
+    asking = Policy(default="allow", rules=(Rule(effect="ask", tool="file", actions=("delete",)),))
+    assert effect(asking, "file", path="a") == "ask"
+
+
+def test_a_refused_call_says_why_and_what_to_do() -> None:
+    policy = Policy(rules=(Rule(effect="deny", tool="bash", why="nothing is run here"),))
+    with pytest.raises(ToolError, match="nothing is run here") as raised:
+        policy.require("bash", {"command": "ls"})
+    assert raised.value.code == ErrorCode.POLICY_DENIED
+
+
+def test_a_policy_is_only_ever_made_stricter() -> None:
+    with pytest.raises(ValueError, match="stricter"):
+        Policy().stricter([Rule(effect="allow")])
+    assert effect(Policy(default="allow").stricter([Rule(effect="deny", tool="bash")]), "bash") == "deny"
+
+
+class ReadIt(ToolArguments):
+    """Arguments of read."""
+
+    action: Literal["read"]
+    path: str
+
+
+class WriteIt(ToolArguments):
+    """Arguments of write."""
+
+    action: Literal["write"]
+    path: str
+    content: str
+
+
+def both(args: ReadIt | WriteIt) -> str:
+    """Read or write."""
+    return args.path
+
+
+def test_a_denied_action_is_neither_in_the_exact_nor_in_the_flat_schema() -> None:
+    policy = Policy(rules=(Rule(effect="allow", tool="both", actions=("read",)),))
+    offer = offered(offer_of(tool(both)), policy)
+    assert offer is not None
+    assert [option["properties"]["action"]["const"] for option in offer.schema["oneOf"]] == ["read"]
+    assert offer.flat["properties"]["action"]["enum"] == ["read"]
+    assert "content" not in offer.flat["properties"]
+
+
+def test_a_denied_tool_is_not_offered_at_all() -> None:
+    assert offered(offer_of(tool(both)), Policy()) is None
+    denied = Policy(default="allow", rules=(Rule(effect="deny", tool="bo*"),))
+    assert offered(offer_of(tool(both)), denied) is None
+    partly = Policy(default="allow", rules=(Rule(effect="deny", tool="both", paths=("x",)),))
+    assert offered(offer_of(tool(both)), partly) is not None
+
+
+@pytest.mark.parametrize("name", [definition.name for definition in known_definitions()])
+def test_no_agent_of_ours_may_approve_a_call_or_touch_the_state(name: str) -> None:
+    policy = load_definition(name).policy
+    for command in ("trysquare approve 1234", "python3 -m trysquare approve 1234", "echo yes | trysquare approve 1"):
+        assert effect(policy, "bash", command=command) == "deny"
+    assert effect(policy, "file", action="write", path=".trysquare/state.db", content="") == "deny"
+    assert effect(policy, "file", action="write", path="sub/.trysquare/x", content="") == "deny"
+
+
+@pytest.mark.parametrize("name", ["reviewer", "triager"])
+def test_agents_that_only_look_are_offered_no_action_that_changes_anything(name: str) -> None:
+    policy = load_definition(name).policy
+    assert not policy.may_offer("code_edit")
+    assert not policy.may_offer("bash")
+    for action in ("write", "replace", "append", "delete", "undo"):
+        assert not policy.may_offer("file", action)
+    for action in ("add", "commit", "push", "checkout", "create_branch"):
+        assert not policy.may_offer("git", action)
+
+
+_WORDS = st.sampled_from(
+    ["git", "push", "ls", ";", "&&", "|", "'", '"', "$(", ")", "`", "\\", "\n", "-rf", "x y", ">", "<<"]
+)
+
+
+@given(st.lists(_WORDS, max_size=8))
+def test_a_line_is_never_allowed_if_it_holds_a_program_that_is_not(words: list[str]) -> None:
+    line = " ".join(words)
+    policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("ls", "ls *")),))
+    if effect(policy, "bash", command=line) == "allow":
+        parts = split_command(line)
+        assert not parts.hides
+        assert all(command.split(" ")[0] == "ls" for command in parts.commands)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "fits"),
+    [
+        ("a.py", "*.py", True),
+        ("src/a.py", "*.py", False),
+        ("src/a.py", "**/*.py", True),
+        ("a.py", "**/*.py", True),
+        ("docs/a/b.md", "docs/**", True),
+        ("docs", "docs/**", True),
+        ("docs2/a", "docs/**", False),
+        ("a+b.py", "a+b.py", True),
+        ("aab.py", "a+b.py", False),
+        ("x" * 5_000, "**/" * 20 + "y", False),
+    ],
+)
+def test_patterns_of_paths(path: str, pattern: str, fits: bool) -> None:
+    assert path_matches(path, pattern) is fits
