@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Endpoint:
     async def _once(self, method: str, path: str, body: JsonObject | None) -> JsonObject | _Trouble:
         import httpx2
 
-        client = self._opened()
+        client = await self._opened()
         try:
             response = await client.request(method, self.base + path, json=body)
         except httpx2.TransportError as error:
@@ -116,11 +117,13 @@ class Endpoint:
             raise Refused(Refusal(status=response.status_code, message=_said(response)))
         return _object(response, self.base + path)
 
-    def _opened(self) -> httpx2.AsyncClient:
+    async def _opened(self) -> httpx2.AsyncClient:
         if self._client is None:
             import httpx2
 
-            self._client = httpx2.AsyncClient(headers=self._headers, timeout=self._timeout)
+            # Reading the certificates takes a while: not on the loop, and not where no TLS is spoken.
+            verify = await run_in_thread(httpx2.create_ssl_context) if self.base.startswith("https:") else False
+            self._client = httpx2.AsyncClient(headers=self._headers, timeout=self._timeout, verify=verify)
         return self._client
 
 
