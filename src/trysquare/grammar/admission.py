@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from trysquare.grammar.json_text import json_text
@@ -60,11 +61,11 @@ def sorted_text(value: Any) -> str:
 
 def whole(value: Any) -> Any:
     """A number without a fraction as an integer; anything else as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float) and isfinite(value) and value.is_integer() else value
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _in_range(shape: Integers | Numbers, value: float) -> bool:

@@ -104,10 +104,14 @@ class CallGrammar:
 
     def json_schema(self) -> JsonObject:
         """For servers that take a JSON schema."""
+        return schema_of(self.tree())
+
+    def tree(self) -> ShapeTree:
+        """The shapes of a whole answer."""
         trees = {name: self.tree_of(name) for name in self._calls.tools}
         call = any_of(_call_shape(name, tree) for name, tree in trees.items())
         root = Arrays(rest=call, fewest=1, most=self._calls.most_calls) if self._calls.parallel else call
-        return schema_of(ShapeTree(root=root, named=_joined(trees)))
+        return ShapeTree(root=root, named=_joined(trees))
 
     def walk(self) -> CallWalk:
         """A fresh start through the grammar, for a backend that fast-forwards."""

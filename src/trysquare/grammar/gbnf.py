@@ -6,8 +6,6 @@ from typing import cast
 
 from trysquare.core.types import JsonObject
 from trysquare.grammar.expressions import (
-    LAST_CODE_POINT,
-    SURROGATES,
     Chars,
     Choice,
     Expression,
@@ -19,7 +17,6 @@ from trysquare.grammar.expressions import (
     Text,
     children,
     in_sequence,
-    inverted,
     one_of,
     repeated,
 )
@@ -69,7 +66,7 @@ def _choice(options: tuple[Expression, ...]) -> str:
 def _written(expression: Expression) -> str:
     match expression:
         case Text(text):
-            return f'"{"".join(map(_in_text, text))}"'
+            return f'"{_quoted(text)}"'
         case Chars(ranges):
             return _class(ranges)
         case Sequence(parts):
@@ -111,12 +108,8 @@ def _blocks(part: Expression, fewest: int, most: int) -> Expression:
 
 
 def _class(ranges: Ranges) -> str:
-    # Surrogates are in no text, so leaving them out of what is not allowed makes it short.
-    negated = ranges[-1][1] == LAST_CODE_POINT
-    shown = inverted((*ranges, SURROGATES)) if negated else ranges
-    if not shown:
-        return "[^\\x00]" if ranges[0][0] else "[\\x00-\\U0010FFFF]"
-    return f"[{'^' if negated else ''}{''.join(map(_range, shown))}]"
+    # What is allowed is named, never what is not: llama.cpp reads bytes that are no UTF-8 as higher code points.
+    return f"[{''.join(map(_range, ranges))}]"
 
 
 def _range(ends: tuple[int, int]) -> str:
@@ -130,8 +123,9 @@ def _in_class(code: int) -> str:
     )
 
 
-def _in_text(char: str) -> str:
-    return f"\\{char}" if char in '"\\' else _code(ord(char))
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return escaped if escaped.isascii() and escaped.isprintable() else "".join(_code(ord(char)) for char in escaped)
 
 
 def _code(code: int) -> str:

@@ -81,6 +81,8 @@ class Intersecting:
 
     def _meet_plain(self, one: Shape, other: Shape) -> Shape:
         match one, other:
+            case (Constants(), Strings(shortest=0, longest=None, pattern=None)):
+                return constants_of(text for text in one.texts if text.startswith('"'))
             case (Constants(), _):
                 return constants_of(json_text(value) for value in one.values if admits(other, value, self._named))
             case (_, Constants()):

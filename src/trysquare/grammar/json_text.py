@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from trysquare.grammar.expressions import (
@@ -62,6 +63,7 @@ def written(said: Expression) -> Expression:
             raise ValueError("what a string says has no rules")
 
 
+@lru_cache(maxsize=1024)
 def written_characters(ranges: Ranges) -> Expression:
     """The JSON text of one character of the ranges."""
     escaped = [point for low, high in without(ranges, inverted(ESCAPED)) for point in range(low, high + 1)]

@@ -63,6 +63,8 @@ def _name(name: str, grammar: Grammar) -> str:
 
 
 def _terminal(expression: Expression) -> str:
+    if isinstance(expression, Choice) and all(isinstance(option, Text) for option in expression.options):
+        return " | ".join(json_text(option.text) for option in expression.options if isinstance(option, Text))
     return f"/{regex_text(expression, point=rust_point)}/"
 
 

@@ -94,11 +94,11 @@ def multiples_text(step: int) -> Expression | None:
 
 
 def number_text() -> Expression:
-    """The texts of all numbers, with an exponent or without."""
+    """The texts of all numbers, with an exponent or without. Longer exponents would make them infinite."""
     whole = one_of([Text("0"), in_sequence(NONZERO, any_digits(0))])
     fraction = in_sequence(Text("."), any_digits(1))
     sign = chars([(43, 43), (45, 45)])
-    exponent = in_sequence(chars([(69, 69), (101, 101)]), optional(sign), any_digits(1))
+    exponent = in_sequence(chars([(69, 69), (101, 101)]), optional(sign), any_digits(1, 2))
     return in_sequence(optional(Text("-")), whole, optional(fraction), optional(exponent))
 
 

@@ -35,14 +35,17 @@ EXACT_INTEGERS = 2**53
 
 def schema_of(tree: ShapeTree) -> JsonObject:
     """The tree as a schema; names become definitions."""
-    return _SchemaWriter().document(tree)
+    return SchemaWriter().document(tree)
 
 
-class _SchemaWriter:
+class SchemaWriter:
+    """Writes shapes, and collects the names that they refer to."""
+
     def __init__(self) -> None:
         self._keys: dict[str, str] = {}
 
     def document(self, tree: ShapeTree) -> JsonObject:
+        """A whole schema with its definitions."""
         schema = self.written(tree.root)
         definitions: JsonObject = {}
         waiting = list(self._keys)
@@ -63,6 +66,7 @@ class _SchemaWriter:
         return self._keys[name]
 
     def written(self, shape: Shape) -> JsonObject:
+        """The schema of one shape."""
         match shape:
             case Anything():
                 return {}
@@ -158,8 +162,9 @@ def _is_plain(shape: Shape) -> bool:
             return not any(re.search(r"(?<!\")[0-9](?:\.|e)", text) for text in texts)
         case Integers():
             return shape.step == 1 and all(abs(bound or 0) < EXACT_INTEGERS for bound in (shape.least, shape.most))
-        case Numbers():
-            return shape.least is None and shape.most is None
+        case Numbers() | Anything():
+            # llguidance lets exponents be of any length, and 1e999 is infinite.
+            return False
         case Strings():
             return shape.pattern is None
         case Arrays():
