@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
+from dbos import error as dbos_error
 from sqlalchemy.exc import SQLAlchemyError
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
@@ -100,9 +101,7 @@ class DbosEngine(DbosReader):
 
     async def close(self) -> None:
         """Stop what runs here, so that it can be taken up elsewhere, and take leave."""
-        for task in self._lives:
-            task.cancel()
-        await asyncio.gather(*self._lives, return_exceptions=True)
+        await self._end_lives(set(self._lives.values()))
         await anyio.to_thread.run_sync(self._heart.stop)
         try:
             await self.off_loop(DBOS.delete_queue, QUEUE + self.process)
@@ -112,6 +111,13 @@ class DbosEngine(DbosReader):
             # DBOS made its own threads those of the whole loop, and has just ended them.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
             await super().close()
+
+    async def _end_lives(self, jobs: set[str]) -> None:
+        """Stop what runs here of some jobs, and wait until it has stopped."""
+        tasks = [task for task, job in self._lives.items() if job in jobs]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _live(self, kind: str, argument: JsonObject) -> JsonObject:
         """One life of a job, from its first step on; what is recorded goes by at once."""
@@ -164,6 +170,11 @@ class DbosEngine(DbosReader):
             await anyio.sleep(WATCH)
         return found
 
+    async def cancel(self, job: str) -> None:
+        job = await self.full_id(job)
+        await super().cancel(job)
+        await self._end_lives({job})
+
     async def resume(self, job: str) -> None:
         found = await self.status(job)
         if found.state == "done":
@@ -178,6 +189,8 @@ class DbosEngine(DbosReader):
                 code=ErrorCode.JOB_NOT_RUNNING,
                 instruction=f"Watch it with: trysquare jobs show {found.job} --follow",
             )
+        # A life that was cancelled from elsewhere may not have noticed yet; two must not wait for the same answer.
+        await self._end_lives({found.job})
         await self.off_loop(self.records.revive, found.job)
         await self.off_loop(self._take_up, found.job)
 
@@ -214,6 +227,12 @@ class DbosEngine(DbosReader):
         if note is not None and note.cancelled:
             self._client.cancel_workflow(job)
 
+    def require_own(self, job: str) -> None:
+        """Stop whoever works on a job that another process has taken up meanwhile."""
+        rows = self._client.list_workflows(workflow_ids=[job], load_input=False)
+        if not any(row.status == "PENDING" and row.executor_id == self.process for row in rows):
+            raise dbos_error.DBOSWorkflowConflictIDError(job)
+
 
 class DbosRun:
     """What one life of a job sees of its engine."""
@@ -235,6 +254,7 @@ class DbosRun:
         return await DBOS.run_step_async({"name": name, "preemptible": True}, run)
 
     async def claim(self, name: str) -> bool:
+        await self._engine.off_loop(self._engine.require_own, self.job)
         return await self._engine.off_loop(self._engine.records.claim_step, self.job, name, self._life)
 
     async def ask(self, name: str, question: str, choices: Sequence[str]) -> str:
@@ -244,6 +264,7 @@ class DbosRun:
         while choice is None:
             # A person answers in another process, so there is nothing here that could wake this one.
             await anyio.sleep(WATCH)
+            await off_loop(self._engine.require_own, self.job)
             choice = await off_loop(records.take_answer, self.job, name, self._life)
         await off_loop(records.put_question, self.job, None)
         return choice
