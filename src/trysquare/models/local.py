@@ -64,15 +64,17 @@ class LocalModel:
                 raise TakenBack
             if request.constraint is None:
                 return self._free(prompt, request, gone)
-            if self._options.fast_forward:
-                return self._walked(prompt, request, request.constraint, gone)
-            return self._held(prompt, request, request.constraint, gone)
+            if self._options.hold == "grammar":
+                return self._held(prompt, request, request.constraint, gone)
+            return self._walked(prompt, request, request.constraint, gone)
 
     def _walked(
         self, prompt: list[int], request: ModelRequest, constraint: Constraint, gone: threading.Event
     ) -> ModelAnswer:
         tools = frozenset(tool.name for tool in request.tools)
-        decoder = Decoder(self._runtime, prompt, request.sampling, gone.is_set, tools)
+        decoder = Decoder(
+            self._runtime, prompt, request.sampling, gone.is_set, tools=tools, fast_forward=self._options.fast_forward
+        )
         decoded = decoder.follow(constraint.walk(), request.max_tokens)
         answer = ModelAnswer(
             text=decoded.text,
@@ -86,6 +88,7 @@ class LocalModel:
     def _held(
         self, prompt: list[int], request: ModelRequest, constraint: Constraint, gone: threading.Event
     ) -> ModelAnswer:
+        """Held by the whole grammar in the runtime, which samples also what is forced."""
         lark = constraint.lark(tokens=request.max_tokens)
         answer = self._generated(prompt, request, gone, {"grammar": _LLGUIDANCE + lark})
         return _with_calls(replace(answer, held="grammar"), request)
