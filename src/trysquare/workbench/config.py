@@ -20,5 +20,7 @@ class WorkbenchConfig:
     """How long a command or a test run may take where its call does not say."""
     processes: int = 512
     """Processes and threads that one command may have at a time."""
+    sandboxes: tuple[str, ...] = ("bubblewrap", "landlock")
+    """The ways to hold a command, the first that works here is taken; without one, no command runs."""
     passed: tuple[str, ...] = ()
     """Names of further variables of our environment that commands get."""

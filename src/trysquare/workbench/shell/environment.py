@@ -13,4 +13,4 @@ HOME = "/tmp/home"
 def clean_environment(own: Mapping[str, str] = os.environ, *, passed: Sequence[str] = ()) -> dict[str, str]:
     """The environment of a command."""
     kept = {name: own[name] for name in (*PASSED, *passed) if name in own}
-    return {"PATH": os.defpath, **kept, "TERM": "dumb", "NO_COLOR": "1", "CI": "1", "GIT_TERMINAL_PROMPT": "0"}
+    return {"PATH": os.defpath, **kept, "TERM": "dumb", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0"}

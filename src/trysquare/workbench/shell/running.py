@@ -11,6 +11,7 @@ import anyio.lowlevel
 from trysquare.processes.child import Child, Command
 from trysquare.processes.nursery import Nursery
 from trysquare.workbench.shell.bounded_output import BoundedOutput
+from trysquare.workbench.shell.census import outgrown
 from trysquare.workbench.shell.job import Ended
 
 MOST_OUTPUT = 64 * 1024 * 1024
@@ -28,14 +29,19 @@ class Ran:
     errors: BoundedOutput
 
 
-async def run_to_end(nursery: Nursery, command: Command, *, seconds: float, grace: float = 0.0) -> Ran:
-    """Run a command. When this returns, or is cancelled, nothing of it is left."""
+async def run_to_end(
+    nursery: Nursery, command: Command, *, seconds: float, grace: float = 0.0, most_processes: int | None = None
+) -> Ran:
+    """Run a command. When this returns, or is cancelled, nothing of it is left.
+
+    `most_processes` has its processes counted here, where nothing else limits them.
+    """
     child = nursery.start(command)
     output, errors = BoundedOutput(), BoundedOutput()
     ended: Ended = "by itself"
     try:
         with anyio.move_on_after(seconds) as clock:
-            ended = await _read_both(child, output, errors)
+            ended = await _read_both(child, output, errors, most_processes)
         if clock.cancelled_caught:
             ended = "deadline"
         status = child.exit_status() if ended == "by itself" else None
@@ -80,18 +86,30 @@ async def _write(descriptor: int, given: bytes) -> None:
             return
 
 
-async def _read_both(child: Child, output: BoundedOutput, errors: BoundedOutput) -> Ended:
+async def _read_both(child: Child, output: BoundedOutput, errors: BoundedOutput, most_processes: int | None) -> Ended:
     ended: Ended = "by itself"
+    reading = 2
 
     async def read(descriptor: int, kept: BoundedOutput) -> None:
-        nonlocal ended
-        if not await _read_to_end(descriptor, kept):
+        nonlocal ended, reading
+        whole = await _read_to_end(descriptor, kept)
+        reading -= 1
+        if not whole:
             ended = "output"
+        if not whole or reading == 0:
             group.cancel_scope.cancel()
+
+    async def count(most: int) -> None:
+        nonlocal ended
+        await outgrown(child.pid, most)
+        ended = "processes"
+        group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
         group.start_soon(read, child.stdout, output)
         group.start_soon(read, child.stderr, errors)
+        if most_processes is not None:
+            group.start_soon(count, most_processes)
     if ended == "by itself":
         await child.exited.wait()
     return ended

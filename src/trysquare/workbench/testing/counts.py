@@ -29,7 +29,7 @@ class Counts:
 
 _PYTEST_END = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+)(?: in [\d.]+s.*)=*$", re.MULTILINE)
 _PYTEST_NONE = re.compile(r"^=*\s*no tests ran", re.MULTILINE)
-_PYTEST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+_PYTEST_FAILURE = re.compile(r"^(?:FAILED|ERROR) ([^\[\n]+?(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
 
 
 def pytest_counts(output: str) -> Counts:
