@@ -28,6 +28,7 @@ COMMANDS = {
     "models": "list, install, check and remove small models for this machine",
     "jobs": "list, show, resume, cancel and replay the durable runs of agents",
     "run": "let an agent work on the project",
+    "grammar": "print, check and certify what the calls of a model are held to",
     "explain": "say why a test or program fails, after one recorded run",
     "approve": "answer a tool's question for consent, as the person in charge",
     "token": "create, list and revoke bearer tokens for HTTP",
