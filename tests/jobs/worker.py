@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sqlite3
 import sys
@@ -18,6 +19,7 @@ import anyio
 
 from trysquare.agent.job import agent_bodies
 from trysquare.agent.journal import Journal, Repeat
+from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
 from trysquare.jobs.dbos_engine import DbosEngine
 from trysquare.jobs.engine import Pulse, RunEngine
@@ -68,7 +70,7 @@ async def run_steps(argument: JsonObject, journal: Journal) -> JsonObject:
             if key:
                 dying.happen(name, key)
             dying.at(name, "within")
-            return {"number": number}
+            return {"number": number, "bulk": "x" * argument.get("bulk", 0)}
 
         if kind == 0:
             seen.append((await journal.step(name, work))["number"])
@@ -88,6 +90,15 @@ async def wait_for_question(engine: RunEngine, job: str) -> None:
         found = await engine.status(job)
 
 
+async def waited(engine: RunEngine, life: dict[str, Any]) -> None:
+    """Wait for the job's end, and write down the error with which that may fail."""
+    try:
+        await engine.wait(life["job"])
+    except ToolError as error:
+        told = f"{error.code} {error} {error.instruction}"
+        await anyio.Path(life["folder"], "error").write_text(told, encoding="utf-8")
+
+
 async def live(life: dict[str, Any]) -> None:
     """Start the job, or take it up, and wait for its end."""
     pulse = Pulse(**life.get("pulse", {}))
@@ -97,13 +108,16 @@ async def live(life: dict[str, Any]) -> None:
         if life["resume"]:
             await engine.resume(life["job"])
         else:
-            argument = {"folder": life["folder"], "steps": life["steps"]}
+            argument = {"folder": life["folder"], "steps": life["steps"], "bulk": life.get("bulk", 0)}
             await engine.start("agent", argument, title="a run", job=life["job"])
+        if "room" in life:
+            # Nothing in this process can make a file longer than this from now on: the disk is full.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (life["room"], resource.RLIM_INFINITY))
         with anyio.fail_after(60):
             if life.get("until") == "asks":
                 await wait_for_question(engine, life["job"])
             else:
-                await engine.wait(life["job"])
+                await waited(engine, life)
 
 
 def run_life(life: dict[str, Any]) -> int:

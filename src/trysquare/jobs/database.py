@@ -18,25 +18,36 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 SQLITE = "sqlite:///"
 BUSY_MILLISECONDS = 30_000
 CONNECT_SECONDS = 10
+_CHECKED_BYTES = 16 * 1024 * 1024
+"""Files up to this size are checked whole when they are opened; it takes some milliseconds."""
 _OPENING = 7_305_481_126
 """The advisory lock that one process holds on PostgreSQL while it makes tables; the number means nothing else."""
 
 
 def connect(url: str) -> sa.Engine:
-    """An engine on the address. Nothing is made yet, but a file that is no database is refused."""
+    """An engine on the address. Nothing is made yet, but a file that is no database, or a damaged one, is refused."""
     engine = _engine(url)
     try:
         with engine.connect() as connection:
-            connection.execute(sa.text(_FIRST_LOOK[engine.dialect.name]))
+            _look_first(connection, url)
     except SQLAlchemyError as error:
         engine.dispose()
-        raise ConfigurationError(
-            f"The jobs cannot be opened: {plain(error)}.", where=shown(url), hint=_hint(url)
-        ) from error
+        raise _cannot_open(url, plain(error)) from error
     return engine
 
 
-_FIRST_LOOK = {"sqlite": "PRAGMA quick_check(1)", "postgresql": "SELECT 1"}
+def _look_first(connection: sa.Connection, url: str) -> None:
+    if not url.startswith(SQLITE):
+        connection.execute(sa.text("SELECT 1"))
+        return
+    small = Path(url.removeprefix(SQLITE)).stat().st_size <= _CHECKED_BYTES
+    found = connection.execute(sa.text("PRAGMA quick_check(1)" if small else "PRAGMA schema_version")).scalar()
+    if small and found != "ok":
+        raise _cannot_open(url, f"it is damaged, {found}")
+
+
+def _cannot_open(url: str, why: str) -> ConfigurationError:
+    return ConfigurationError(f"The jobs cannot be opened: {why}.", where=shown(url), hint=_hint(url))
 
 
 def _engine(url: str) -> sa.Engine:
@@ -56,7 +67,7 @@ def _engine(url: str) -> sa.Engine:
             pool_pre_ping=True,
             connect_args={"connect_timeout": CONNECT_SECONDS},
         )
-    except (ArgumentError, ImportError) as error:
+    except (ArgumentError, ValueError, ImportError) as error:
         raise ConfigurationError(
             f"The address of the jobs cannot be used: {error}.",
             where=shown(url),
@@ -69,9 +80,7 @@ def _sqlite_engine(url: str) -> sa.Engine:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise ConfigurationError(
-            f"The jobs cannot be opened: {error.strerror or error}.", where=str(path), hint=_hint(url)
-        ) from error
+        raise _cannot_open(url, error.strerror or str(error)) from error
     engine = sa.create_engine(url)
     event.listen(engine, "connect", _prepare_sqlite)
     return engine
@@ -130,7 +139,7 @@ def shown(url: str) -> str:
         return url.removeprefix(SQLITE)
     try:
         return sa.make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         return "the address of the jobs"
 
 
