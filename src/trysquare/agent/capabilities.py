@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
+from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.shell.sandbox import available_way, no_sandbox
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Tries a capability: None where it is there, else a sentence that says what is missing."""
@@ -58,6 +60,7 @@ def local_probes(root: Path) -> dict[str, Probe]:
         "git": lambda: _git(root),
         "python": lambda: _program("python3"),
         "node": lambda: _program("node"),
+        "bash": lambda: _sandbox(WorkbenchConfig(root=root)),
         "debuggers": _debugpy,
     }
 
@@ -72,6 +75,11 @@ async def _git(root: Path) -> str | None:
 
 async def _program(name: str) -> str | None:
     return None if shutil.which(name) is not None else f"{name} is not installed"
+
+
+async def _sandbox(config: WorkbenchConfig) -> str | None:
+    way = await run_in_thread(lambda: available_way(config.sandboxes))
+    return None if way is not None else no_sandbox(config.sandboxes).message
 
 
 async def _debugpy() -> str | None:

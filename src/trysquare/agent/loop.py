@@ -26,7 +26,7 @@ from trysquare.agent.own_tools import (
     note_tool,
 )
 from trysquare.agent.parse import dropped_note, parse_calls
-from trysquare.agent.records import CallRecord, outcome_json, record_of
+from trysquare.agent.records import CallRecord, outcome_json, record_of, shown
 from trysquare.agent.run import AgentOutcome, AgentRun, Status
 from trysquare.agent.stuck import StuckWatch
 from trysquare.agent.toolbox import Toolbox, ToolboxSettings, View
@@ -309,7 +309,7 @@ class _Loop:
         return f"Only {left} steps are left. Bring the work to an end." if left in (1, 2, 3) else None
 
     async def _tell(self, number: int, records: Sequence[CallRecord]) -> None:
-        did = ", ".join(f"{record.call.name} {'ok' if record.success else 'failed'}" for record in records) or "no call"
+        did = ", ".join(map(shown, records)) or "no call"
         steps = self._run.definition.budget.steps
         await self._journal.tell(number, steps, did)
         await self._run.context.progress(number, steps, did)

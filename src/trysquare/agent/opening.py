@@ -13,6 +13,7 @@ from trysquare.agent.definition import AgentDefinition, load_definition
 from trysquare.agent.holding import held_calls
 from trysquare.agent.journal import Journal
 from trysquare.agent.loop import run_agent
+from trysquare.agent.narrowing import WorkspaceNarrowing
 from trysquare.agent.request import AgentRequest
 from trysquare.agent.run import AgentOutcome, AgentRun
 from trysquare.agent.workspace import working_copy
@@ -24,6 +25,8 @@ from trysquare.models.choosing import FORMS, open_model
 from trysquare.models.model import Model
 from trysquare.models.options import model_options
 from trysquare.settings.model import Settings
+from trysquare.workbench.content.capabilities import content_probes
+from trysquare.workbench.content.config import content_config
 from trysquare.wrappers.consented import Approvals
 
 AGENTS_FOLDER = "agents"
@@ -57,7 +60,7 @@ def configured_model(settings: Settings, spec: str | None) -> AbstractAsyncConte
 
 @asynccontextmanager
 async def opened_run(
-    request: AgentRequest, around: Surroundings, context: CallContext | None = None
+    request: AgentRequest, around: Surroundings, context: CallContext | None = None, *, job: str | None = None
 ) -> AsyncGenerator[AgentRun]:
     """The run that a request asks for. Its folder is the project, or a copy that is gone afterwards."""
     definition = request.applied(load_definition(request.agent, folder=around.agents_folder))
@@ -76,8 +79,9 @@ async def opened_run(
             root=root,
             context=_context(request, context),
             approvals=around.approvals,
-            probes=run_probes(root),
+            probes=run_probes(root, around.settings),
             constraint=held_calls,
+            narrow=WorkspaceNarrowing(root) if _is_local(request, around.settings) else None,
         )
 
 
@@ -88,9 +92,14 @@ def settings_for(settings: Settings, definition: AgentDefinition, root: Path) ->
     return settings.model_copy(update={**rooms, "project": root, "prefix": None})
 
 
-def run_probes(root: Path) -> dict[str, Probe]:
+def run_probes(root: Path, settings: Settings) -> dict[str, Probe]:
     """The probes of everything that a tool of ours may need."""
-    return local_probes(root)
+    return {**local_probes(root), **content_probes(content_config(settings.content))}
+
+
+def _is_local(request: AgentRequest, settings: Settings) -> bool:
+    """Whether the model runs here: thousands of file names are no schema for a server."""
+    return (request.model or settings.model or "").startswith("local:")
 
 
 def _context(request: AgentRequest, context: CallContext | None) -> CallContext:
@@ -98,13 +107,17 @@ def _context(request: AgentRequest, context: CallContext | None) -> CallContext:
     return own if request.principal is None else replace(own, principal=Principal(subject=request.principal))
 
 
-async def run_request(request: AgentRequest, around: Surroundings, journal: Journal | None = None) -> AgentOutcome:
-    """Run what a request asks for, to its end, without anybody who could be asked."""
-    async with opened_run(request, around) as run:
+async def run_request(
+    request: AgentRequest, around: Surroundings, journal: Journal, context: CallContext | None = None
+) -> AgentOutcome:
+    """Run what a request asks for, to its end. Without a context there is nobody who could be asked."""
+    async with opened_run(request, around, context, job=journal.job) as run:
         return await run_agent(run, journal)
 
 
-async def run_kept_request(kept: JsonObject, journal: Journal, around: Surroundings) -> JsonObject:
+async def run_kept_request(
+    kept: JsonObject, journal: Journal, around: Surroundings, context: CallContext | None = None
+) -> JsonObject:
     """The same for a job, which keeps its request as JSON."""
-    outcome = await run_request(AgentRequest.from_json(kept), around, journal)
+    outcome = await run_request(AgentRequest.from_json(kept), around, journal, context)
     return outcome.to_json()

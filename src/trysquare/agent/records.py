@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.core.result import Result
+from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
 from trysquare.models.messages import CallRequest, Message
 
@@ -86,3 +87,14 @@ def _approval(envelope: JsonObject) -> str | None:
     approval = envelope.get("approval")
     command = cast(JsonObject, approval).get("command") if isinstance(approval, dict) else None
     return command if isinstance(command, str) else None
+
+
+def shown(record: CallRecord) -> str:
+    """A call in a few words, for a person who watches: `file read shop.py: ok`."""
+    arguments = record.call.arguments
+    about = [arguments.get("action"), *(arguments.get(name) for name in _TELLING)]
+    words = [record.call.name, *(short(" ".join(word.split()), 60) for word in about if isinstance(word, str))]
+    return f"{' '.join(words)}: {'ok' if record.success else record.code or 'failed'}"
+
+
+_TELLING = ("path", "command", "pattern", "name", "target", "query", "module", "reason")

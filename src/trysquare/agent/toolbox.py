@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from trysquare.agent.bundles import Bundle, Fitting, fitted
 from trysquare.agent.capabilities import Capabilities, Probe, probed
@@ -25,10 +25,20 @@ from trysquare.models.model import Constraint, ToolOffer
 MOST_SHOWN = 12
 """Optional tools that a view shows; where there are more, those that fit the task are chosen by search."""
 
-Narrow: TypeAlias = Callable[[ToolOffer], ToolOffer]
-"""Makes the arguments of an offer narrower by what is known of the workspace."""
 MakeConstraint: TypeAlias = Callable[[Sequence[ToolOffer], bool], Constraint | None]
 """What answers are held to, for these offers and with or without parallel calls."""
+
+
+class Narrow(Protocol):
+    """Makes the arguments of an offer narrower by what is known of the workspace."""
+
+    def __call__(self, offer: ToolOffer) -> ToolOffer | None:
+        """The narrower offer; None where nothing of it is left."""
+        ...
+
+    def forget(self) -> None:
+        """What is known has changed."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +152,7 @@ class Toolbox:
     def refresh_facts(self) -> None:
         """What is known of the workspace changed: offers are narrowed anew."""
         if self._settings.narrow is not None:
-            self._offers.clear()
+            self._settings.narrow.forget()
             self._views.clear()
 
     def missing(self) -> Mapping[str, str]:
@@ -165,7 +175,7 @@ class Toolbox:
         required = [tool for tool in self._fitting.required if tool.name in self._usable]
         optional = [tool for tool in self._optional() if tool.name in self._shown]
         open_tools = (*required, *optional, *(tool for tool in own if tool.name not in closed))
-        offers = tuple(offer for tool in open_tools if (offer := self._offer(tool)) is not None)
+        offers = tuple(offer for tool in open_tools if (offer := self._narrowed(tool)) is not None)
         told = Told(
             instructions=self._settings.instructions,
             required=(*required, *own),
@@ -192,7 +202,10 @@ class Toolbox:
         offer: ToolOffer | None = offer_of(tool)
         if tool.metadata.room != "agent":
             offer = offered(offer, self._settings.policy)
-        if offer is not None and self._settings.narrow is not None:
-            offer = self._settings.narrow(offer)
         self._offers[tool.name] = (tool, offer)
         return offer
+
+    def _narrowed(self, tool: Tool) -> ToolOffer | None:
+        """The offer of a tool with what is known of the workspace in it."""
+        offer, narrow = self._offer(tool), self._settings.narrow
+        return offer if offer is None or narrow is None else narrow(offer)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 from typing import Any
 
 from trysquare.agent.definition import built_in_names, built_in_text, load_definition
-from trysquare.agent.loop import run_agent
-from trysquare.agent.opening import AGENTS_FOLDER, opened_run
+from trysquare.agent.job import KIND, agent_bodies
+from trysquare.agent.journal import Journal, Unjournalled
+from trysquare.agent.opening import AGENTS_FOLDER, run_kept_request, run_request
 from trysquare.agent.request import AgentRequest
-from trysquare.agent.run import AgentOutcome
-from trysquare.app import agent_surroundings
+from trysquare.app import agent_surroundings, jobs_address
+from trysquare.cli.jobs_progress import watch
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import count, print_json
 from trysquare.cli.terminal import TerminalCaller, say
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.core.shortening import short
+from trysquare.core.types import JsonObject
+from trysquare.jobs.engine import JobStatus
+from trysquare.jobs.opening import available, open_engine
 from trysquare.settings.load import Loaded
 
 
@@ -33,6 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cost", metavar="N", type=_positive(float), help="most it may cost, in the currency of the prices"
     )
+    parser.add_argument(
+        "--job", action=argparse.BooleanOptionalAction, default=True,
+        help="keep the run as a job that can be taken up again (default, where dbos is installed)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     parser.add_argument("--show", action="store_true", help="print the agent's definition, to be copied and changed")
     add_shared_options(parser)
@@ -57,9 +67,21 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.task:
         raise ConfigurationError("the task is missing.", where="TASK", hint="Say what it is to do, in quotation marks.")
     start_logging(loaded)
-    outcome = asyncio.run(_run(_request(arguments), loaded))
+    if not loaded.is_set("log_level"):
+        # A call that fails is told to the model, and shown as a step.
+        logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
+    request = _request(arguments)
+    durable = arguments.job and _can_keep()
+    outcome = asyncio.run(_run_as_job(request, loaded) if durable else _run_here(request, loaded))
     _print(outcome, as_json=arguments.json)
-    return 0 if outcome.finished else 1
+    return 0 if outcome["status"] == "finished" else 1
+
+
+def _can_keep() -> bool:
+    if available():
+        return True
+    say("This run is not kept as a job, since dbos is not installed: pip install 'trysquare[jobs]'")
+    return False
 
 
 def _show(name: str, loaded: Loaded) -> int:
@@ -83,26 +105,57 @@ def _request(arguments: argparse.Namespace) -> AgentRequest:
     )
 
 
-async def _run(request: AgentRequest, loaded: Loaded) -> AgentOutcome:
+class _QuietTerminal(TerminalCaller):
+    """The person at the terminal, who is asked here and sees the progress elsewhere."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        return None
+
+
+async def _run_here(request: AgentRequest, loaded: Loaded) -> JsonObject:
+    """Run the agent in this process alone."""
     context = CallContext(caller=TerminalCaller(), client="trysquare run")
     with agent_surroundings(loaded.settings, loaded.origins) as around:
-        async with opened_run(request, around, context) as opened:
-            say(f"{opened.definition.name} works in {opened.root} with {opened.model.name}")
-            return await run_agent(opened)
+        outcome = await run_request(request, around, Unjournalled(), context)
+    return outcome.to_json()
 
 
-def _print(outcome: AgentOutcome, *, as_json: bool) -> None:
-    if as_json:
-        print_json(outcome.to_json())
-        return
-    print(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
-    if outcome.modified_files:
-        print(f"changed: {', '.join(outcome.modified_files)}")
-    for name, reason in outcome.missing.items():
-        print(f"not available: {name} ({reason})")
-    for command in outcome.waiting:
-        print(f"waits for a person: {command}")
-    spent = outcome.spent
-    print(
-        f"{count(spent.steps, 'step')}, {count(outcome.calls, 'call')}, {spent.tokens:,} tokens, {spent.seconds:.1f} s"
+async def _run_as_job(request: AgentRequest, loaded: Loaded) -> JsonObject:
+    """Run the agent as a job, which can be taken up again if this process ends before it."""
+    context = CallContext(caller=_QuietTerminal(), client="trysquare run")
+    address = jobs_address(loaded.settings, loaded.origins, make=True)
+    with agent_surroundings(loaded.settings, loaded.origins) as around:
+
+        async def work(kept: JsonObject, journal: Journal) -> JsonObject:
+            return await run_kept_request(kept, journal, around, context)
+
+        async with open_engine(address, agent_bodies(work)) as engine:
+            job = await engine.start(KIND, request.to_json(), title=f"{request.agent}: {short(request.task)}")
+            say(f"Job {job}; if it is interrupted: trysquare jobs resume {job}")
+            return _outcome(await watch(engine, job))
+
+
+def _outcome(found: JobStatus) -> JsonObject:
+    if found.state == "done" and found.result is not None:
+        return found.result
+    ended = "was cancelled" if found.state == "cancelled" else f"has failed: {found.error}"
+    raise ToolError(
+        f"Job {found.job} {ended}",
+        code=ErrorCode.JOB_CANCELLED if found.state == "cancelled" else ErrorCode.TOOL_FAILED,
+        instruction=f"Take it up again with: trysquare jobs resume {found.job}",
     )
+
+
+def _print(outcome: JsonObject, *, as_json: bool) -> None:
+    if as_json:
+        print_json(outcome)
+        return
+    print(f"{outcome['status'].replace('_', ' ')}: {outcome['summary']}")
+    if outcome["modified_files"]:
+        print(f"changed: {', '.join(outcome['modified_files'])}")
+    for name, reason in outcome["missing"].items():
+        print(f"not available: {name} ({reason})")
+    for command in outcome["waiting"]:
+        print(f"waits for a person: {command}")
+    tokens = outcome["prompt_tokens"] + outcome["completion_tokens"]
+    print(f"{count(outcome['steps'], 'step')}, {count(outcome['calls'], 'call')}, {tokens:,} tokens")
