@@ -17,13 +17,14 @@ def closed(required: list[str] | None = None, **properties: Any) -> JsonObject:
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
+NULLABLE: JsonObject = {"type": ["string", "null"]}
 TOOLS: dict[str, JsonObject] = {
     "read": closed(path={"type": "string", "maxLength": 12}),
     "read_file": closed(["line"], line={"type": "integer", "minimum": 1, "maximum": 500}, mode={"enum": ["r", "rb"]}),
     "git": {
         "anyOf": [
             closed(["action"], action={"const": "status"}, short={"type": "boolean"}),
-            closed(["action", "count"], action={"const": "log"}, count={"type": "integer"}, ref={"type": ["string", "null"]}),
+            closed(["action", "count"], action={"const": "log"}, count={"type": "integer"}, ref=NULLABLE),
             closed(action={"const": "show"}, paths={"type": "array", "items": {"type": "string"}, "maxItems": 3}),
         ]
     },

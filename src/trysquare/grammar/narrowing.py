@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from trysquare.core.types import JsonObject
+from trysquare.grammar.refusals import Unsupported
 from trysquare.grammar.schema_reading import read_schema
-from trysquare.grammar.shapes import NOTHING
 
+NO_VALUE = "schema"
+"""What is refused where no value fits: not one of its keywords, but the schema as a whole."""
 KIND = "x-trysquare-kind"
 MOST_ALTERNATIVES = 20_000
 """Of more files than this none are listed; then any path inside the workspace may be written."""
@@ -53,8 +55,12 @@ def narrowed_tools(
 
 
 def can_be_written(schema: JsonObject) -> bool:
-    """Whether any value fits a schema."""
-    return read_schema(schema).root != NOTHING
+    """Whether any value fits a schema. One that no grammar can hold is none that nothing fits."""
+    try:
+        read_schema(schema)
+    except Unsupported as refusal:
+        return refusal.keyword != NO_VALUE
+    return True
 
 
 def _narrowed(schema: Any, facts: Facts) -> Any:
