@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +19,7 @@ from trysquare.agent.narrowing import WorkspaceNarrowing
 from trysquare.agent.request import AgentRequest
 from trysquare.agent.run import AgentOutcome, AgentRun
 from trysquare.agent.workspace import working_copy
+from trysquare.agent.writing.toolset import WRITING, writing_toolset
 from trysquare.core.context import CallContext, Principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
@@ -71,6 +74,11 @@ async def opened_run(
         # The model comes first: without one, nothing else is worth opening.
         model = await stack.enter_async_context(around.open_model(request.model))
         toolset = await stack.enter_async_context(around.open_toolset(settings_for(around.settings, definition, root)))
+        if WRITING in definition.bundles:
+            # A job finds its draft again; a run that is none begins a new one.
+            name = job or f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            toolset = writing_toolset(toolset, root=root, name=name, model=model, task=request.task)
+            stack.callback(toolset.close)
         yield AgentRun(
             definition=definition,
             task=request.task,

@@ -25,6 +25,8 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change, ChangingToolset, Toolset, Unsubscribe
 from trysquare.models.model import Model
 
+WRITING = "writing"
+"""The bundle by which a definition asks for these tools."""
 RESEARCH = frozenset({"rss_feed", "static_links", "calendar"})
 PUBLISH = "blog_notion"
 
