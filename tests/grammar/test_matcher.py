@@ -19,7 +19,7 @@ from trysquare.grammar.call_state import CallState
 from trysquare.grammar.engines.engine import HeldText
 from trysquare.grammar.filters import allowed_tokens, full_mask
 from trysquare.grammar.matcher import CallMatcher, take_all
-from trysquare.grammar.narrowing import can_be_written
+from trysquare.grammar.schema_reading import read_schema
 from trysquare.models.model import ToolOffer
 
 SETS = (
@@ -33,9 +33,10 @@ END = small_tokenizer().eos_token
 def can_be_held(schema: JsonObject) -> bool:
     """Whether a schema is one that no grammar refuses, and that something fits."""
     try:
-        return can_be_written(schema)
+        read_schema(schema)
     except ToolError:
         return False
+    return True
 
 
 def write(matcher: CallMatcher, text: str) -> None:

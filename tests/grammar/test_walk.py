@@ -15,6 +15,7 @@ from tests.grammar.tools_for_calls import TOOLS, check_answer, closed
 from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
+from trysquare.grammar.call_lark import call_lark
 from trysquare.grammar.call_set import CallSet
 from trysquare.grammar.filters import allowed_tokens, full_mask
 from trysquare.grammar.piece import Piece
@@ -53,6 +54,12 @@ def walked(calls: CallSet, random: Random, tokens_left: int) -> tuple[str, int]:
         tokens_left -= len(tokens)
         assert tokens_left >= 0
     return walk.text, tokens_left
+
+
+def take_forced(walk: CallWalk) -> None:
+    """Take what is forced, up to the next choice or the end."""
+    while (piece := walk.next(tokens_left=500)) is not None and piece.forced is not None:
+        walk.take(piece.forced)
 
 
 def pieces(calls: CallSet, *texts: str, tokens_left: int = 1000) -> list[str]:
@@ -135,7 +142,9 @@ def test_tools_and_properties_that_no_longer_fit_are_not_offered():
 
 
 def test_a_limit_into_which_no_call_fits_is_refused():
-    with pytest.raises(ToolError, match="No call fits into the 20 tokens that are left") as refused:
+    with pytest.raises(
+        ToolError, match="No call fits into the 11 tokens that are left; the shortest may need 15"
+    ) as refused:
         CallWalk(CallSet(tools=TOOLS)).next(tokens_left=20)
     assert refused.value.code is ErrorCode.GRAMMAR_REFUSED
 
@@ -147,17 +156,19 @@ def test_a_limit_into_which_no_call_fits_is_refused():
         (("read_", "9"), "does not fit the schema"),
         (("now", "}"), "no piece was asked for"),
         (("search", "a\x01"), "cannot stand in a string"),
-        (("read", 'aaaaaaaaaaaaaaaa"'), "longer than 12 characters"),
-        (("read", 'a"x'), "only"),
+        (('read"', 'aaaaaaaaaaaaaaaa"'), "longer than 12 characters"),
+        (('read"', 'a"x'), "only"),
     ],
 )
 def test_text_that_does_not_fit_its_piece_is_refused(chosen: tuple[str, ...], why: str):
     walk = CallWalk(CallSet(tools=TOOLS | {"read_file": closed(n={"type": "integer", "maximum": 5})}))
+    *fitting, wrong = chosen
+    for text in fitting:
+        take_forced(walk)
+        walk.take(text)
+    take_forced(walk)
     with pytest.raises(ToolError, match=why) as refused:
-        for text in chosen:
-            while (piece := walk.next(tokens_left=500)) is not None and piece.forced is not None:
-                walk.take(piece.forced)
-            walk.take(text)
+        walk.take(wrong)
     assert refused.value.code is ErrorCode.GRAMMAR_REFUSED
 
 
@@ -171,8 +182,6 @@ def test_whatever_is_sampled_for_the_pieces_is_a_valid_answer_within_its_tokens(
 
 @pytest.mark.parametrize("seed", range(size(10, 300)))
 def test_answers_for_generated_schemas_are_valid_and_one_grammar_of_all_tools_allows_them(seed: int):
-    from trysquare.grammar.call_lark import call_lark
-
     for number, case in enumerate(cases(seed, 6)):
         if not can_be_held(case.schema):
             continue

@@ -44,7 +44,7 @@ class Lengths:
 
     def least_after(self, properties: tuple[Property, ...]) -> int:
         """How many bytes the required ones of further properties take, each with its comma."""
-        return sum(1 + len(key_text(each).encode()) + self.least(each.shape) for each in properties if each.required)
+        return sum(self._entry(each) for each in properties if each.required)
 
     def _least(self, shape: Shape) -> int:
         match shape:
@@ -79,9 +79,17 @@ class Lengths:
         return 2 + sum(map(self.least, items)) + max(len(items) - 1, 0)
 
     def _object(self, shape: Objects) -> int:
-        required = sum(each.required for each in shape.properties)
-        further = max(shape.fewest - required, 0) * (4 + len(str(shape.fewest)) + self.least(shape.others))
-        return 2 + max(self.least_after(shape.properties) - 1, 0) + (further if shape.fewest > required else 0)
+        further = max(shape.fewest - sum(each.required for each in shape.properties), 0)
+        optional = [self._entry(each) for each in shape.properties if not each.required]
+        if shape.others != NOTHING:
+            # Names that are not listed must differ from one another, so they take a few characters.
+            optional += [len(',"xx":') + len(str(further)) + self.least(shape.others)] * further
+        added = sum(sorted(optional)[:further]) if len(optional) >= further else NEVER_ENDS
+        return 2 + max(self.least_after(shape.properties) + added - 1, 0)
+
+    def _entry(self, each: Property) -> int:
+        """How many bytes a property takes, with its comma."""
+        return 1 + len(key_text(each).encode()) + self.least(each.shape)
 
     def _of_name(self, name: str) -> int:
         if name in self._open:
