@@ -59,7 +59,7 @@ class Decoder:
         self._cancelled = cancelled
         self._tools = tools
         self._fast_forward = fast_forward
-        self._sampled = 0
+        self._given = 0
         self._pending = ""
         """Forced text that the model has not been given yet: the next piece, or the end, settles it."""
         self._weighed: dict[tuple[int, ...], list[Candidate]] = {}
@@ -83,7 +83,7 @@ class Decoder:
         self._settle()
         decoded.whole = piece is None
         decoded.tokens = len(self._tokens) - self._start
-        decoded.forced = decoded.tokens - self._sampled
+        decoded.forced = min(self._given, decoded.tokens)
         return decoded
 
     def _used(self) -> int:
@@ -99,7 +99,8 @@ class Decoder:
             for count in range(len(forced)):
                 self._check()
                 self._runtime.weigh(self._tokens + list(forced[:count]), [forced[count]])
-            self._sampled += len(forced)
+        else:
+            self._given += len(forced)
         self._tokens += forced
 
     def _check(self) -> None:
@@ -156,7 +157,6 @@ class Decoder:
     def _pick(self, mask: bytes) -> int:
         """The next token that the mask allows, by the model's probabilities."""
         few = listed(mask, _FEW)
-        self._sampled += 1
         candidates = self._weigh(self._tokens, few) if few is not None else self._look(mask)
         if not candidates:
             raise ToolError("No token of the model fits the grammar.", code=ErrorCode.GRAMMAR_REFUSED)

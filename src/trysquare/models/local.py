@@ -20,7 +20,7 @@ from trysquare.models.known import find_known
 from trysquare.models.model import Constraint, ModelAnswer, ModelRequest
 from trysquare.models.options import ModelOptions
 from trysquare.models.places import weights_file
-from trysquare.models.runtime import Runtime, load
+from trysquare.models.runtime import Runtime, give_back, load
 from trysquare.models.transcript import plain_turns
 
 _LLGUIDANCE = "%llguidance {}\n"
@@ -140,7 +140,11 @@ async def open_local(
     path, longest = _placed(name, env)
     tokens = options.context_tokens or longest
     runtime = await run_in_thread(lambda: load(path, context_tokens=tokens, threads=options.threads))
-    yield LocalModel(name, runtime, options)
+    try:
+        yield LocalModel(name, runtime, options)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await run_in_thread(lambda: give_back(runtime))
 
 
 def _placed(name: str, env: Mapping[str, str]) -> tuple[Path, int | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import math
 import os
 import secrets
@@ -12,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.models.gguf_header import read_gguf_header
+from trysquare.models.loopback import Loopback, checked
 from trysquare.models.transcript import Turn
 from trysquare.models.vocabulary import Vocabulary, build_tokenizer, read_vocabulary
 
@@ -47,30 +44,26 @@ class Runtime:
         self.path = path
         self.context_tokens = min(context_tokens or _DEFAULT_CONTEXT, int(trained))
         self.lock = threading.Lock()
+        self.holders = 0
         self.vocabulary: Vocabulary = read_vocabulary(header)
-        self._key = secrets.token_urlsafe(32)
-        self._server = xllamacpp.Server(_parameters(xllamacpp, path, self.context_tokens, threads, self._key))
-        self._address = urlsplit(str(self._server.listening_address))
-        self._connection: http.client.HTTPConnection | None = None
-        self._asking = threading.Lock()
-        self._taken_apart: dict[str, list[int]] = {}
+        key = secrets.token_urlsafe(32)
+        self._server: Any = xllamacpp.Server(_parameters(xllamacpp, path, self.context_tokens, threads, key))
+        self._loopback = Loopback(str(self._server.listening_address), key)
         self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
-        self.tokenizer = build_tokenizer(self.vocabulary, self.tokenize)
+        self.tokenizer = build_tokenizer(self.vocabulary, self._loopback.tokenize)
 
-    def tokenize(self, text: str, *, template: bool = False) -> list[int]:
-        """The tokens of a text; in a template's text the control tokens are understood."""
-        if not template and text in self._taken_apart:
-            return list(self._taken_apart[text])
-        body = {"content": text, "add_special": template, "parse_special": template}
-        tokens = cast(list[int], self._ask("/tokenize", body)["tokens"])
-        if not template and len(self._taken_apart) < 4_096:
-            self._taken_apart[text] = tokens
-        return list(tokens)
+    def close(self) -> None:
+        """Let the weights go."""
+        self._loopback.close()
+        self._server = None
+
+    def tokenize(self, text: str) -> list[int]:
+        """The tokens of a text."""
+        return self._loopback.tokenize(text)
 
     def write_prompt(self, turns: Sequence[Turn]) -> list[int]:
         """The tokens of a dialogue in the model's own template, up to where its answer begins."""
-        found = self._ask("/apply-template", {"messages": [self._defused(turn) for turn in turns]})
-        return self.tokenize(str(found["prompt"]), template=True)
+        return self._loopback.write_prompt([self._defused(turn) for turn in turns])
 
     def _defused(self, turn: Turn) -> Turn:
         """A turn whose text cannot end it or begin another: control tokens that stand in it are broken up."""
@@ -115,7 +108,7 @@ class Runtime:
 
     def complete(self, body: JsonObject) -> JsonObject:
         """A completion. What was read before is not read again."""
-        return _checked(cast(JsonObject, self._server.handle_completions({**_CACHED, **body})))
+        return checked(cast(JsonObject, self._server.handle_completions({**_CACHED, **body})))
 
     def stream(self, body: JsonObject, heard: Callable[[JsonObject], bool]) -> None:
         """A completion token by token, until it ends or `heard` says that it is enough."""
@@ -130,24 +123,7 @@ class Runtime:
 
         self._server.handle_completions({**_CACHED, **body, "stream": True}, hear)
         for refusal in refusals:
-            _checked(refusal)
-
-    def _ask(self, path: str, body: JsonObject) -> JsonObject:
-        """What the runtime offers only over HTTP, on a loopback port behind a key of its own."""
-        headers = {"content-type": "application/json", "authorization": f"Bearer {self._key}"}
-        with self._asking:
-            try:
-                return self._sent(path, body, headers)
-            except (http.client.HTTPException, ConnectionError):
-                # An idle connection was closed at the other end.
-                self._connection = None
-                return self._sent(path, body, headers)
-
-    def _sent(self, path: str, body: JsonObject, headers: dict[str, str]) -> JsonObject:
-        if self._connection is None:
-            self._connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port)
-        self._connection.request("POST", path, json.dumps(body), headers)
-        return _checked(json.loads(self._connection.getresponse().read()))
+            checked(refusal)
 
 
 _CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
@@ -156,19 +132,6 @@ _CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
 def _normed(shares: list[tuple[int, float]]) -> list[Candidate]:
     total = math.fsum(share for _, share in shares) or 1.0
     return [Candidate(token=token, probability=share / total) for token, share in shares]
-
-
-def _checked(found: Any) -> JsonObject:
-    error: Any = cast(JsonObject, found).get("error") if isinstance(found, dict) else {"message": str(found)}
-    if not error:
-        return cast(JsonObject, found)
-    said = cast(JsonObject, error)
-    full = said.get("type") == "exceed_context_size_error"
-    raise ToolError(
-        f"The local model refused the request: {said.get('message')}",
-        code=ErrorCode.MODEL_CONTEXT_FULL if full else ErrorCode.MODEL_REFUSED,
-        instruction="Compact the dialogue, or set a longer context." if full else None,
-    )
 
 
 def _parameters(xllamacpp: Any, path: Path, context_tokens: int, threads: int | None, key: str) -> Any:
@@ -203,12 +166,12 @@ def _import_xllamacpp() -> Any:
     return xllamacpp
 
 
-_loaded: WeakValueDictionary[tuple[int, int], Runtime] = WeakValueDictionary()
+_loaded: dict[tuple[int, int], Runtime] = {}
 _loading = threading.Lock()
 
 
 def load(path: Path, *, context_tokens: int | None, threads: int | None) -> Runtime:
-    """The runtime of a file: the one that is loaded, whatever its path, or else a new one."""
+    """The runtime of a file: the one that is loaded, whatever its path, or else a new one. Give it back in the end."""
     try:
         about = path.stat()
     except OSError as error:
@@ -217,11 +180,25 @@ def load(path: Path, *, context_tokens: int | None, threads: int | None) -> Runt
             code=ErrorCode.MODEL_NOT_INSTALLED,
             instruction="`trysquare models list` shows which models there are and how to install one.",
         ) from error
+    file = (about.st_dev, about.st_ino)
     with _loading:
-        found = _loaded.get((about.st_dev, about.st_ino))
-        if found is None:
-            found = _loaded[about.st_dev, about.st_ino] = Runtime(path, context_tokens=context_tokens, threads=threads)
-        return found
+        if file not in _loaded:
+            _loaded[file] = Runtime(path, context_tokens=context_tokens, threads=threads)
+        _loaded[file].holders += 1
+        return _loaded[file]
+
+
+def give_back(runtime: Runtime) -> None:
+    """Say that a runtime is not needed any more; the last to say so lets the weights go."""
+    with _loading:
+        runtime.holders -= 1
+        if runtime.holders:
+            return
+        for file, loaded in list(_loaded.items()):
+            if loaded is runtime:
+                del _loaded[file]
+    with runtime.lock:
+        runtime.close()
 
 
 def listed(mask: bytes, most: int) -> list[int] | None:
