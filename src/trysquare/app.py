@@ -290,10 +290,15 @@ async def workbench_tools(settings: Settings, origins: Origins) -> AsyncGenerato
     """The tools of every workspace, and those for content, which belong to none."""
     from trysquare.workbench.content.config import content_config
     from trysquare.workbench.content.tools import content_tools
+    from trysquare.workbench.logit.config import logit_config
+    from trysquare.workbench.logit.tool import logit_tool
     from trysquare.workbench.toolset import workbench_toolsets
 
     with closing(LazyDatabase(state_file(settings, origins))) as state:
-        further = content_tools(content_config(settings.content), state=state)
+        further = (
+            *content_tools(content_config(settings.content), state=state),
+            logit_tool(logit_config(settings.model, settings.models)),
+        )
         async with workbench_toolsets(settings.workbench, project=settings.project, further=further) as toolset:
             yield toolset
 
