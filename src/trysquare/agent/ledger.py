@@ -5,6 +5,9 @@ from __future__ import annotations
 from trysquare.agent.records import CallRecord
 from trysquare.core.types import JsonObject
 
+NARROWING = frozenset({"module", "package", "run", "script"})
+"""Arguments that choose some of the tests."""
+
 
 class Ledger:
     """The facts of a run that completion is judged by."""
@@ -15,6 +18,7 @@ class Ledger:
         self._passed_at = 0
         self._files: dict[str, None] = {}
         self._called: set[str] = set()
+        self._failing: set[frozenset[tuple[str, str]]] = set()
         self.test_call: tuple[str, JsonObject] | None = None
         """The tool and the arguments of the last tests that passed."""
 
@@ -31,11 +35,15 @@ class Ledger:
             self._note_tests(record)
 
     def _note_tests(self, record: CallRecord) -> None:
-        if record.passed:
-            self._passed_at = self._number
-            self.test_call = (record.call.name, record.call.arguments)
-        else:
+        which = frozenset((name, str(value)) for name, value in record.call.arguments.items() if name in NARROWING)
+        if not record.passed:
             self._passed_at = 0
+            self._failing.add(which)
+            return
+        self._passed_at = self._number
+        self.test_call = (record.call.name, record.call.arguments)
+        # Tests that failed have to pass themselves; only a run without a choice of tests speaks for all of them.
+        self._failing = {failed for failed in self._failing if which and failed != which}
 
     @property
     def modified_files(self) -> tuple[str, ...]:
@@ -44,8 +52,8 @@ class Ledger:
 
     @property
     def tests_passed(self) -> bool:
-        """Whether tests passed, and nothing was changed since."""
-        return self._passed_at > self._changed_at
+        """Whether tests passed, nothing was changed since, and none that failed before is left out."""
+        return self._passed_at > 0 and self._passed_at >= self._changed_at and not self._failing
 
     @property
     def has_called(self) -> bool:
