@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import shutil
-import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +11,7 @@ from typing import TypeAlias
 
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
-from trysquare.workbench.config import WorkbenchConfig
-from trysquare.workbench.shell.sandbox import available_way, no_sandbox
+from trysquare.workbench.capabilities import code_probes
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Tries a capability: None where it is there, else a sentence that says what is missing."""
@@ -56,30 +53,7 @@ async def _within(need: str, probe: Probe) -> str | None:
 
 def local_probes(root: Path) -> dict[str, Probe]:
     """The probes of what belongs to the machine itself and to the folder of the run."""
-    return {
-        "git": lambda: _git(root),
-        "python": lambda: _program("python3"),
-        "node": lambda: _program("node"),
-        "bash": lambda: _sandbox(WorkbenchConfig(root=root)),
-        "debuggers": _debugpy,
-    }
-
-
-async def _git(root: Path) -> str | None:
-    if shutil.which("git") is None:
-        return "git is not installed"
-    command = ("git", "-C", str(root), "rev-parse", "--git-dir")
-    code = await run_in_thread(lambda: subprocess.run(command, capture_output=True, timeout=_TIMEOUT).returncode)
-    return None if code == 0 else f"{root} is no git repository"
-
-
-async def _program(name: str) -> str | None:
-    return None if shutil.which(name) is not None else f"{name} is not installed"
-
-
-async def _sandbox(config: WorkbenchConfig) -> str | None:
-    way = await run_in_thread(lambda: available_way(config.sandboxes))
-    return None if way is not None else no_sandbox(config.sandboxes).message
+    return {**code_probes(root), "debuggers": _debugpy}
 
 
 async def _debugpy() -> str | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 from trysquare.grammar.narrowing import Facts, narrowed_tools
 from trysquare.models.model import ToolOffer
-from trysquare.workbench.tree import SKIPPED
+from trysquare.workbench.facts import workspace_branches, workspace_files
 
 MOST_FILES = 10_000
 _MOST_COUNTED = 20 * 1024 * 1024
 """Bytes that are read to count lines; of a larger workspace nobody knows how long its longest file is."""
-_GIT_SECONDS = 10
 
 
 class WorkspaceNarrowing:
@@ -38,33 +35,10 @@ class WorkspaceNarrowing:
 
 def workspace_facts(root: Path) -> Facts:
     """What a workspace holds. Of what is too much to list, nothing is said."""
-    files = _files(root)
+    files, branches = workspace_files(root, most=MOST_FILES + 1), workspace_branches(root) or None
     if len(files) > MOST_FILES:
-        return Facts(branches=_branches(root))
-    return Facts(files=files, branches=_branches(root), most_lines=_most_lines(root, files))
-
-
-def _files(root: Path) -> list[str]:
-    found: list[str] = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        prefix = os.path.relpath(folder, root)
-        found.extend(name if prefix == "." else f"{prefix}/{name}" for name in sorted(names))
-        if len(found) > MOST_FILES:
-            break
-    return [path for path in found if path.isprintable() and (root / path).is_file()]
-
-
-def _branches(root: Path) -> list[str] | None:
-    if not (root / ".git").exists():
-        return None
-    command = ("git", "-C", str(root), "for-each-ref", "--format=%(refname:short)", "refs/heads")
-    try:
-        told = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=True, text=True)
-    except (OSError, subprocess.SubprocessError):
-        # Without git nobody knows them; the tool itself says what is wrong with a name.
-        return None
-    return told.stdout.split() or None
+        return Facts(branches=branches)
+    return Facts(files=files, branches=branches, most_lines=_most_lines(root, files))
 
 
 def _most_lines(root: Path, files: list[str]) -> int | None:
