@@ -20,7 +20,7 @@ from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
-from trysquare.jobs.opening import jobs_file
+from trysquare.jobs.opening import available, jobs_file
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -331,8 +331,9 @@ async def agent_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
     """Every agent as a tool."""
     from trysquare.agent.toolset import agents_toolset
 
+    kept = partial(jobs_address, settings, origins, make=True) if available() else None
     with agent_surroundings(settings, origins) as around:
-        async with agents_toolset(around) as toolset:
+        async with agents_toolset(around, kept=kept) as toolset:
             yield toolset
 
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-STEPS = 20
+STEPS = 10
 
 
 class Nest:
-    """A process that forks one life after the other."""
+    """One life after the other, in a folder."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self._process = process
@@ -36,10 +36,21 @@ class Nest:
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
+class Hatchery:
+    """The process that forks lives; it takes seconds to start, so tests share it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def nest(self, folder: Path) -> Nest:
+        """Lives of one test, whose jobs and effects are in a folder."""
+        return Nest(self._process, folder)
+
+
 @contextmanager
-def open_nest(folder: Path) -> Generator[Nest]:
-    """A nest in a folder; its process ends with the block."""
+def open_hatchery() -> Generator[Hatchery]:
+    """A process that ends with the block."""
     command = [sys.executable, "-m", "tests.jobs.worker"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        # The end of its input is the end of the nest; to leave the block closes it and waits.
-        yield Nest(process, folder)
+        # The end of its input is the end of the process; to leave the block closes it and waits.
+        yield Hatchery(process)

@@ -7,17 +7,24 @@ import os
 import pickle
 import sqlite3
 import stat
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.nest import open_nest
+from tests.jobs.nest import STEPS, Hatchery, open_hatchery
 from tests.jobs.worker import step_name
 from trysquare.core.errors import ConfigurationError, NotFound
 from trysquare.core.types import JsonObject
 from trysquare.jobs import opening
 from trysquare.jobs.engine import JobRun
 from trysquare.jobs.opening import jobs_file, open_engine, open_reader
+
+
+@pytest.fixture(scope="module")
+def hatchery() -> Generator[Hatchery]:
+    with open_hatchery() as opened:
+        yield opened
 
 
 async def nothing(argument: JsonObject, run: JobRun) -> JsonObject:
@@ -76,23 +83,25 @@ async def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "jobs.db").stat().st_mode) == 0o600
 
 
-async def test_a_full_disk_stops_the_job_with_a_clear_error_and_it_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    with open_nest(tmp_path) as nest:
-        assert nest.live("job", bulk=200_000, kill=[step_name(2), "before"]) == -9
-        room = (tmp_path / "jobs.db-wal").stat().st_size + 300_000
-        assert nest.live("job", resume=True, room=room) in (0, 1)
-        told = (tmp_path / "error").read_text(encoding="utf-8")
-        assert told.startswith("STATE_UNAVAILABLE Job `job` has stopped, and that could not be recorded: ")
-        assert told.endswith("trysquare jobs resume job")
-        ran = len(nest.effects())
-        assert nest.live("job", resume=True, answers=_all_skipped()) == 0
-        async with open_reader(nest.url) as reader:
-            assert (await reader.status("job")).state == "done"
+async def test_a_full_disk_stops_the_job_with_a_clear_error_and_it_goes_on_when_there_is_room(
+    hatchery: Hatchery, tmp_path: Path
+) -> None:
+    nest = hatchery.nest(tmp_path)
+    assert nest.live("job", bulk=200_000, kill=[step_name(2), "before"]) == -9
+    room = (tmp_path / "jobs.db-wal").stat().st_size + 300_000
+    assert nest.live("job", resume=True, room=room) in (0, 1)
+    told = (tmp_path / "error").read_text(encoding="utf-8")
+    assert told.startswith("STATE_UNAVAILABLE Job `job` has stopped, and that could not be recorded: ")
+    assert told.endswith("trysquare jobs resume job")
+    ran = len(nest.effects())
+    assert nest.live("job", resume=True, answers=_all_skipped()) == 0
+    async with open_reader(nest.url) as reader:
+        assert (await reader.status("job")).state == "done"
     assert len(nest.effects()) > ran
 
 
 def _all_skipped() -> dict[str, str]:
-    return {step_name(number): "skip" for number in range(20) if step_name(number).endswith("unknown")}
+    return {step_name(number): "skip" for number in range(STEPS) if step_name(number).endswith("unknown")}
 
 
 class Running:

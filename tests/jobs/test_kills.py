@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.nest import STEPS, Nest, open_nest
+from tests.jobs.nest import STEPS, Hatchery, Nest, open_hatchery
 from tests.jobs.worker import step_name
 from tests.support import size
 from trysquare.jobs.opening import open_reader
 
 POINTS = ("within", "before", "after")
-JOBS = size(1, 10)
+JOBS = size(2, 20)
+"""Each is killed once in every step."""
+
+
+@pytest.fixture(scope="module")
+def hatchery() -> Generator[Hatchery]:
+    with open_hatchery() as opened:
+        yield opened
 
 
 def _kills(job: int) -> list[tuple[str, str]]:
@@ -33,14 +41,14 @@ def _run_through(nest: Nest, job: str, kills: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("number", range(JOBS))
 async def test_a_job_that_is_killed_in_every_step_goes_on_each_time_and_repeats_nothing_that_was_recorded(
-    number: int, tmp_path: Path
+    number: int, hatchery: Hatchery, tmp_path: Path
 ) -> None:
     kills = _kills(number)
-    with open_nest(tmp_path) as nest:
-        _run_through(nest, "job", kills)
-        async with open_reader(nest.url) as reader:
-            ended = await reader.status("job")
-            recorded = [each.name for each in await reader.steps("job")]
+    nest = hatchery.nest(tmp_path)
+    _run_through(nest, "job", kills)
+    async with open_reader(nest.url) as reader:
+        ended = await reader.status("job")
+        recorded = [each.name for each in await reader.steps("job")]
     assert ended.state == "done"
     assert recorded == [step_name(number) for number in range(STEPS)]
 
@@ -52,11 +60,13 @@ async def test_a_job_that_is_killed_in_every_step_goes_on_each_time_and_repeats_
         assert ran[name] == (0 if never else 2 if again else 1), (name, point)
 
 
-async def test_the_effect_of_a_call_with_a_key_happens_once_although_it_was_sent_twice(tmp_path: Path) -> None:
+async def test_the_effect_of_a_call_with_a_key_happens_once_although_it_was_sent_twice(
+    hatchery: Hatchery, tmp_path: Path
+) -> None:
     name = step_name(2)
-    with open_nest(tmp_path) as nest:
-        assert nest.live("job", steps=4, kill=[name, "within"]) == -9
-        assert nest.live("job", steps=4, resume=True) == 0
+    nest = hatchery.nest(tmp_path)
+    assert nest.live("job", steps=4, kill=[name, "within"]) == -9
+    assert nest.live("job", steps=4, resume=True) == 0
     assert nest.effects().count(f"ran {name}") == 2
     with sqlite3.connect(tmp_path / "ledger.db") as ledger:
         happened = ledger.execute("SELECT key FROM happened WHERE name = ?", (name,)).fetchall()
@@ -64,43 +74,45 @@ async def test_the_effect_of_a_call_with_a_key_happens_once_although_it_was_sent
 
 
 async def test_a_call_without_a_key_that_was_in_flight_asks_and_is_sent_again_only_if_a_person_says_so(
+    hatchery: Hatchery,
     tmp_path: Path,
 ) -> None:
     name = step_name(3)
-    with open_nest(tmp_path) as nest:
-        assert nest.live("job", steps=4, kill=[name, "within"]) == -9
-        assert nest.live("job", steps=4, resume=True, until="asks") == 0
-        async with open_reader(nest.url) as reader:
-            found = await reader.status("job")
-            assert found.state == "interrupted"
-            assert found.question is not None
-            assert found.question.name == name
-            assert "sent_unknown" in found.question.text
-            assert found.question.choices == ("again", "skip")
-        assert nest.effects().count(f"ran {name}") == 1
+    nest = hatchery.nest(tmp_path)
+    assert nest.live("job", steps=4, kill=[name, "within"]) == -9
+    assert nest.live("job", steps=4, resume=True, until="asks") == 0
+    async with open_reader(nest.url) as reader:
+        found = await reader.status("job")
+        assert found.state == "interrupted"
+        assert found.question is not None
+        assert found.question.name == name
+        assert "sent_unknown" in found.question.text
+        assert found.question.choices == ("again", "skip")
+    assert nest.effects().count(f"ran {name}") == 1
 
-        assert nest.live("job", steps=4, resume=True, answers={name: "again"}) == 0
+    assert nest.live("job", steps=4, resume=True, answers={name: "again"}) == 0
     assert nest.effects().count(f"ran {name}") == 2
 
 
-async def test_an_answer_to_send_again_counts_for_one_sending_only(tmp_path: Path) -> None:
+async def test_an_answer_to_send_again_counts_for_one_sending_only(hatchery: Hatchery, tmp_path: Path) -> None:
     name = step_name(3)
-    with open_nest(tmp_path) as nest:
-        assert nest.live("job", steps=4, kill=[name, "within"]) == -9
-        assert nest.live("job", steps=4, resume=True, answers={name: "again"}, kill=[name, "within"]) == -9
-        assert nest.live("job", steps=4, resume=True, until="asks") == 0
-        assert nest.effects().count(f"ran {name}") == 2
+    nest = hatchery.nest(tmp_path)
+    assert nest.live("job", steps=4, kill=[name, "within"]) == -9
+    assert nest.live("job", steps=4, resume=True, answers={name: "again"}, kill=[name, "within"]) == -9
+    assert nest.live("job", steps=4, resume=True, until="asks") == 0
+    assert nest.effects().count(f"ran {name}") == 2
 
 
 async def test_what_the_model_is_told_of_a_call_that_was_not_sent_again_says_that_nobody_knows(
+    hatchery: Hatchery,
     tmp_path: Path,
 ) -> None:
     name = step_name(3)
-    with open_nest(tmp_path) as nest:
-        assert nest.live("job", steps=4, kill=[name, "before"]) == -9
-        assert nest.live("job", steps=4, resume=True, answers={name: "skip"}) == 0
-        async with open_reader(nest.url) as reader:
-            result = (await reader.status("job")).result
+    nest = hatchery.nest(tmp_path)
+    assert nest.live("job", steps=4, kill=[name, "before"]) == -9
+    assert nest.live("job", steps=4, resume=True, answers={name: "skip"}) == 0
+    async with open_reader(nest.url) as reader:
+        result = (await reader.status("job")).result
     assert result is not None
     assert result["seen"][:3] == [0, 1, 2]
     assert result["seen"][3].startswith(f"sent_unknown: `{name}` was sent before the process ended")

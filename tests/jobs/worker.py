@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import signal
-import sqlite3
 import sys
 import traceback
 from pathlib import Path
@@ -17,6 +15,8 @@ from typing import Any
 
 import anyio
 
+from tests.jobs.agent_run import run_recorded
+from tests.jobs.dying import Dying
 from trysquare.agent.job import agent_bodies
 from trysquare.agent.journal import Journal, Repeat
 from trysquare.core.errors import ToolError
@@ -34,42 +34,17 @@ def step_name(number: int) -> str:
     return f"answer {number}" if kind == 0 else f"call {number} {REPEATS[kind - 1]}"
 
 
-class Dying:
-    """What a life does in its steps: it writes down every effect, and kills itself where it is told to."""
-
-    def __init__(self, folder: Path, kill: list[str] | None) -> None:
-        self._folder = folder
-        self._kill = kill
-
-    def at(self, name: str, point: str) -> None:
-        if self._kill == [name, point]:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def write(self, what: str, name: str) -> None:
-        with (self._folder / "effects").open("a", encoding="utf-8") as file:
-            file.write(f"{what} {name}\n")
-
-    def happen(self, name: str, key: str) -> None:
-        """An effect of a tool that takes keys: it happens once for each key."""
-        ledger = sqlite3.connect(self._folder / "ledger.db", isolation_level=None)
-        ledger.execute("CREATE TABLE IF NOT EXISTS happened (key TEXT PRIMARY KEY, name TEXT)")
-        ledger.execute("INSERT OR IGNORE INTO happened VALUES (?, ?)", (key, name))
-        ledger.close()
-
-
 async def run_steps(argument: JsonObject, journal: Journal) -> JsonObject:
     """A run like an agent's: an answer, then a call of each kind, and so on."""
-    dying = Dying(Path(argument["folder"]), json.loads(os.environ.get("KILL", "null")))
+    dying = Dying(Path(argument["folder"]))
+    if argument["agent"]:
+        return await run_recorded(journal, dying)
     seen: list[Any] = []
     for number in range(argument["steps"]):
         kind, name = number % 4, step_name(number)
 
         async def work(key: str = "", name: str = name, number: int = number) -> JsonObject:
-            dying.at(name, "before")
-            dying.write("ran", name)
-            if key:
-                dying.happen(name, key)
-            dying.at(name, "within")
+            dying.do(name, key)
             return {"number": number, "bulk": "x" * argument.get("bulk", 0)}
 
         if kind == 0:
@@ -109,6 +84,7 @@ async def live(life: dict[str, Any]) -> None:
             await engine.resume(life["job"])
         else:
             argument = {"folder": life["folder"], "steps": life["steps"], "bulk": life.get("bulk", 0)}
+            argument["agent"] = life.get("agent", False)
             await engine.start("agent", argument, title="a run", job=life["job"])
         if "room" in life:
             # Nothing in this process can make a file longer than this from now on: the disk is full.

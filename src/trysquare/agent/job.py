@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from trysquare.agent.journal import CallOutcome, Journal, Repeat
+from trysquare.core.call import contained
+from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.jobs.engine import JobBody, JobRun
 
@@ -21,9 +23,20 @@ def agent_bodies(run: RunAgent) -> dict[str, JobBody]:
     """The kind of job that an agent's run is, for the engine."""
 
     async def body(argument: JsonObject, job_run: JobRun) -> JsonObject:
-        return await run(argument, JobJournal(job_run))
+        return await contained(f"Job {job_run.job}", _run_clearly(run, argument, JobJournal(job_run)))
 
     return {KIND: body}
+
+
+async def _run_clearly(run: RunAgent, argument: JsonObject, journal: Journal) -> JsonObject:
+    try:
+        return await run(argument, journal)
+    except ConfigurationError as error:
+        raise ToolError(
+            str(error),
+            code=ErrorCode.CONFIG_INVALID,
+            instruction="It is a setting that has to be mended; the job can be taken up again then.",
+        ) from error
 
 
 class JobJournal:
@@ -37,7 +50,7 @@ class JobJournal:
         return self._run.job
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-        return await self._run.step(name, run)
+        return await self._run.step(name, lambda: contained(f"Step `{name}` of job {self.job}", run()))
 
     async def call(self, name: str, repeat: Repeat, run: Callable[[str], Awaitable[JsonObject]]) -> CallOutcome:
         async def work() -> JsonObject:
@@ -45,7 +58,7 @@ class JobJournal:
                 return {"sent_unknown": _words(name)}
             return {"value": await run(f"{self._run.job}/{name}")}
 
-        recorded = await self._run.step(name, work)
+        recorded = await self.step(name, work)
         return CallOutcome(value=recorded.get("value"), unknown=recorded.get("sent_unknown"))
 
     async def tell(self, done: int, total: int | None, message: str) -> None:

@@ -56,6 +56,13 @@ async def _answer(jobs: JobReader, job: str, question: JobQuestion) -> None:
         await jobs.signal(job, question.name, choice)
 
 
+class QuietTerminal(TerminalCaller):
+    """The person at the terminal, who is asked there and sees the progress of a job elsewhere."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        return None
+
+
 class _Line:
     """The line that shows a job, rewritten in place where the stream is a terminal."""
 

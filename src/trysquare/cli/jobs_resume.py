@@ -10,10 +10,11 @@ from trysquare.agent.job import agent_bodies
 from trysquare.agent.journal import Journal
 from trysquare.agent.opening import run_kept_request
 from trysquare.app import agent_surroundings, jobs_address
-from trysquare.cli.jobs_progress import watch
+from trysquare.cli.jobs_progress import QuietTerminal, watch
 from trysquare.cli.options import load
 from trysquare.cli.output import count
 from trysquare.cli.terminal import say
+from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.jobs.engine import JobReader, JobStatus, RunEngine
@@ -24,11 +25,12 @@ from trysquare.settings.load import Loaded
 @asynccontextmanager
 async def agent_engine(loaded: Loaded) -> AsyncGenerator[RunEngine]:
     """An engine that runs agents as they are configured."""
+    context = CallContext(caller=QuietTerminal(), client="trysquare")
     address = jobs_address(loaded.settings, loaded.origins, make=True)
     with agent_surroundings(loaded.settings, loaded.origins) as around:
 
         async def run(kept: JsonObject, journal: Journal) -> JsonObject:
-            return await run_kept_request(kept, journal, around)
+            return await run_kept_request(kept, journal, around, context)
 
         async with open_engine(address, agent_bodies(run)) as engine:
             yield engine

@@ -9,12 +9,13 @@ import sys
 from typing import Any
 
 from trysquare.agent.definition import built_in_names, built_in_text, load_definition
-from trysquare.agent.job import KIND, agent_bodies
-from trysquare.agent.journal import Journal, Unjournalled
-from trysquare.agent.opening import AGENTS_FOLDER, run_kept_request, run_request
+from trysquare.agent.job import KIND
+from trysquare.agent.journal import Unjournalled
+from trysquare.agent.opening import AGENTS_FOLDER, run_request
 from trysquare.agent.request import AgentRequest
-from trysquare.app import agent_surroundings, jobs_address
+from trysquare.app import agent_surroundings
 from trysquare.cli.jobs_progress import watch
+from trysquare.cli.jobs_resume import agent_engine
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import count, print_json
@@ -24,7 +25,7 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
 from trysquare.jobs.engine import JobStatus
-from trysquare.jobs.opening import available, open_engine
+from trysquare.jobs.opening import available
 from trysquare.settings.load import Loaded
 
 
@@ -105,13 +106,6 @@ def _request(arguments: argparse.Namespace) -> AgentRequest:
     )
 
 
-class _QuietTerminal(TerminalCaller):
-    """The person at the terminal, who is asked here and sees the progress elsewhere."""
-
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        return None
-
-
 async def _run_here(request: AgentRequest, loaded: Loaded) -> JsonObject:
     """Run the agent in this process alone."""
     context = CallContext(caller=TerminalCaller(), client="trysquare run")
@@ -122,17 +116,10 @@ async def _run_here(request: AgentRequest, loaded: Loaded) -> JsonObject:
 
 async def _run_as_job(request: AgentRequest, loaded: Loaded) -> JsonObject:
     """Run the agent as a job, which can be taken up again if this process ends before it."""
-    context = CallContext(caller=_QuietTerminal(), client="trysquare run")
-    address = jobs_address(loaded.settings, loaded.origins, make=True)
-    with agent_surroundings(loaded.settings, loaded.origins) as around:
-
-        async def work(kept: JsonObject, journal: Journal) -> JsonObject:
-            return await run_kept_request(kept, journal, around, context)
-
-        async with open_engine(address, agent_bodies(work)) as engine:
-            job = await engine.start(KIND, request.to_json(), title=f"{request.agent}: {short(request.task)}")
-            say(f"Job {job}; if it is interrupted: trysquare jobs resume {job}")
-            return _outcome(await watch(engine, job))
+    async with agent_engine(loaded) as engine:
+        job = await engine.start(KIND, request.to_json(), title=f"{request.agent}: {short(request.task)}")
+        say(f"Job {job}; if it is interrupted: trysquare jobs resume {job}")
+        return _outcome(await watch(engine, job))
 
 
 def _outcome(found: JobStatus) -> JsonObject:

@@ -32,13 +32,17 @@ async def open_engine(
     One that is adopting also takes up, all the while, the jobs of processes that have died.
     """
     _require_package()
+    import anyio
+
     from trysquare.jobs.dbos_engine import DbosEngine
 
     engine = await DbosEngine.launched(url, bodies, adopting=adopting, pulse=pulse or Pulse())
     try:
         yield engine
     finally:
-        await engine.close()
+        # What runs here has to be stopped in order, also where the block was left because somebody cancelled it.
+        with anyio.CancelScope(shield=True):
+            await engine.close()
 
 
 @asynccontextmanager
