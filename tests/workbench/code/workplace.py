@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import AsyncGenerator
@@ -59,7 +60,7 @@ class Workplace:
 @asynccontextmanager
 async def workplace(root: Path, **options: Any) -> AsyncGenerator[Workplace]:
     """A workspace in a folder, with its tools."""
-    root.mkdir(parents=True, exist_ok=True)
+    os.makedirs(root, exist_ok=True)
     async with workbench_toolset(WorkbenchConfig(root=root, **options)) as toolset:
         yield Workplace(toolset=toolset, root=root)
 

@@ -154,6 +154,7 @@ def _ripgrep_arguments(query: Query) -> list[str]:
     case = ["--ignore-case"] if query.ignore_case else []
     return [
         "--no-config", "--files-with-matches", "--null", "--no-messages", "--hidden", "--no-ignore", "--text", "--crlf",
+        "--max-filesize", str(LARGEST_FILE),
         *case, *skipped, "-e", query.pattern, "--", f"./{query.below}",
     ]  # fmt: skip
 
