@@ -11,6 +11,7 @@ from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.debug import debug_tables, debug_targets
 from benchmarks.discovery import discovery_tables, discovery_targets
 from benchmarks.gateway import gateway_tables, gateway_targets
+from benchmarks.grammar import grammar_tables, grammar_targets
 from benchmarks.guide import guide_tables, guide_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
@@ -82,6 +83,7 @@ def tables(results: Results) -> Iterator[Table]:
     yield from gateway_tables(results.gateway)
     yield from torture_tables(results.torture)
     yield from debug_tables(results.debug)
+    yield from grammar_tables(results.grammar)
 
 
 def _cold_table(results: Results) -> Table:
@@ -149,6 +151,7 @@ def targets(results: Results) -> Iterator[Target]:
     yield from gateway_targets(results.gateway)
     yield from torture_targets(results.torture)
     yield from debug_targets(results.debug)
+    yield from grammar_targets(results.grammar)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

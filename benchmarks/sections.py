@@ -13,6 +13,7 @@ from benchmarks.bots import BotResults, measure_bots
 from benchmarks.debug import DebugResults, measure_debug
 from benchmarks.discovery import DiscoveryResults, measure_discovery
 from benchmarks.gateway import GatewayResults, measure_gateways
+from benchmarks.grammar import GrammarResults, measure_grammar
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
 from benchmarks.measures import Cold, Load
@@ -63,6 +64,7 @@ class Results:
     gateway: GatewayResults = field(default_factory=GatewayResults)
     torture: TortureResults = field(default_factory=TortureResults)
     debug: DebugResults = field(default_factory=DebugResults)
+    grammar: GrammarResults = field(default_factory=GrammarResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -162,6 +164,10 @@ def _debug(plan: Plan, peers: Sequence[str], results: Results, project: Path) ->
     measure_debug(results.debug, quick=plan == Plan.quick())
 
 
+def _grammar(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_grammar(results.grammar, quick=plan == Plan.quick())
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -175,4 +181,5 @@ SECTIONS: dict[str, Section] = {
     "gateway": _gateway,
     "torture": _torture,
     "debug": _debug,
+    "grammar": _grammar,
 }
