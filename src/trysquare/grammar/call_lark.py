@@ -12,8 +12,8 @@ from trysquare.grammar.lark import lark_rules
 
 def names_lark(names: Iterable[str], before: str) -> str:
     """Any of the names as a call begins with it, up to the opening brace of the arguments."""
-    known = " | ".join(literal(written(name)) for name in names)
-    return f"start: {literal(before + BEFORE_NAME)} NAME {literal(AFTER_NAME + '{')}\nNAME: {known}\n"
+    known = json.dumps({"enum": list(names)}, ensure_ascii=False)
+    return f"start: {literal(before + BEFORE_NAME[:-1])} name {literal(AFTER_NAME[1:] + '{')}\nname: %json {known}\n"
 
 
 def call_lark(name: str, schema: JsonObject, before: str, endings: Iterable[str]) -> str:

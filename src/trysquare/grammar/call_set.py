@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,8 @@ BEFORE_NAME = '{"name":"'
 AFTER_NAME = '","args":'
 """Written compactly: where whitespace is free, a model can fill its whole answer with spaces."""
 MOST_CALLS = 8
+_PLAIN = re.compile(r"[A-Za-z0-9_.\-]*")
+"""A name without anything that JSON writes in another way, as nearly all names of tools are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,4 +73,4 @@ class CallSet:
 
 def written(name: str) -> str:
     """A name as it stands between its quotes in JSON."""
-    return json.dumps(name, ensure_ascii=False)[1:-1]
+    return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)[1:-1]
