@@ -202,7 +202,7 @@ class _CheckedConnections(httpcore2.AsyncNetworkBackend):
             # One address that is not public is enough: which one a later look gives is the name's owner's choice.
             if reason := why_not_public(address):
                 raise ToolError(
-                    f"`{host[:100]}` is {address}: {reason}.",
+                    f"`{host[:100]}` leads to {address}, which is {reason}.",
                     code=ErrorCode.FETCH_NOT_ALLOWED,
                     instruction=_ONLY_PUBLIC,
                 )

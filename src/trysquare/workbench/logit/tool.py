@@ -15,7 +15,7 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
 from trysquare.models.model import ToolOffer
-from trysquare.models.sampling import PRESETS, find_preset
+from trysquare.models.sampling import PRESETS, Preset, find_preset
 from trysquare.workbench.answers import answered, failed
 from trysquare.workbench.logit.config import LogitConfig
 from trysquare.workbench.logit.constraints import HeldToGrammar, HeldToSchema
@@ -216,8 +216,12 @@ def _wanted_for_trial(args: CheckConfiguration) -> Wanted:
 
 
 def _presets() -> Result[Any]:
-    lines = [f"- {preset.name}: {preset.about} {preset.sampling}" for preset in PRESETS.values()]
-    return answered("\n".join(lines), data={"presets": list(PRESETS)})
+    return answered("\n".join(map(_preset_line, PRESETS.values())), data={"presets": list(PRESETS)})
+
+
+def _preset_line(preset: Preset) -> str:
+    how = preset.sampling
+    return f"- {preset.name} (temperature {how.temperature}, top_k {how.top_k}, top_p {how.top_p}): {preset.about}"
 
 
 async def _vocabulary(config: LogitConfig, args: AnalyzeVocabulary) -> Result[Any]:
