@@ -70,8 +70,8 @@ async def test_a_search_is_narrowed_by_folder_glob_and_number(place: Workplace, 
 
 
 PIECES = [
-    "start", "s", ".", "a+", r"\w+", r"\d", "^", "$", "(", ")", "|", "[a-z]", "[^a]", "x*", r"\b", "{2}", "?", " ", "def",
-    "(?i)", "(?=a)", "é", r"\.", "{", r"\s", "(?:",
+    "start", "s", ".", "a+", r"\w+", r"\d", "^", "$", "(", ")", "|", "[a-z]", "[^a]", "x*", r"\b", "{2}", "?", " ",
+    "def", "(?i)", "(?=a)", "é", r"\.", "{", r"\s", "(?:",
 ]  # fmt: skip
 
 
