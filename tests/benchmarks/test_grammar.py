@@ -1,4 +1,4 @@
-"""Grammars are measured beside the engines, and every call that is followed has to be allowed. No test asserts a time."""
+"""Grammars are measured beside the engines; every call that is followed has to be allowed. No test asserts a time."""
 
 from __future__ import annotations
 
