@@ -20,7 +20,7 @@ from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
-from trysquare.jobs.opening import available, jobs_file
+from trysquare.jobs.opening import JobsAddress, available, jobs_file
 from trysquare.serve.options import SHORTEST_KEY, ServeOptions
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
@@ -31,6 +31,7 @@ from trysquare.store.database import Database, open_database
 from trysquare.store.handles import LazyHandles
 from trysquare.store.lazy import LazyDatabase, LazyStates
 from trysquare.store.location import FOLDER, prepare_folder, project_state, user_state
+from trysquare.store.project_id import known_id, made_id
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 if TYPE_CHECKING:
@@ -156,14 +157,15 @@ def state_file(settings: Settings, origins: Origins) -> Path:
     return user_state()
 
 
-def jobs_address(settings: Settings, origins: Origins, *, make: bool = False) -> str:
+def jobs_address(settings: Settings, origins: Origins, *, make: bool = False) -> JobsAddress:
     """Where jobs are kept: in the settings' database, else in a file beside the state, whose folder may be made."""
     if settings.database is not None:
-        return settings.database.get_secret_value()
+        own = settings.project_id or (made_id(settings.project) if make else known_id(settings.project))
+        return JobsAddress(url=settings.database.get_secret_value(), project=own or "-")
     folder = state_file(settings, origins).parent
     if make:
         prepare_folder(folder)
-    return jobs_file(folder)
+    return JobsAddress(url=jobs_file(folder))
 
 
 def state_keys(settings: Settings) -> tuple[bytes, ...]:

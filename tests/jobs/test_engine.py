@@ -239,3 +239,14 @@ async def test_nothing_is_written_to_standard_output(url: str, capfd: pytest.Cap
     async with open_engine(url, {"count": Counting()}) as engine:
         await engine.wait(await engine.start("count", {"name": ""}, title=""))
     assert capfd.readouterr() == ("", "")
+
+
+async def test_projects_that_share_a_database_do_not_see_each_others_jobs(url: str) -> None:
+    async with open_engine(url, {"count": Counting()}, project="one") as engine:
+        await engine.wait(await engine.start("count", {"name": ""}, title="", job="mine"))
+    async with open_reader(url, project="two") as other:
+        assert list(await other.list()) == []
+        with pytest.raises(NotFound, match="no job `mine`"):
+            await other.cancel("mine")
+    async with open_reader(url, project="one") as same:
+        assert [each.job for each in await same.list()] == ["mine"]

@@ -19,11 +19,13 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.toolset import FixedToolset, Toolset
 from trysquare.core.types import JsonObject
 from trysquare.jobs.engine import RunEngine
-from trysquare.jobs.opening import open_engine
+from trysquare.jobs.opening import JobsAddress, open_engine
 
 
 @asynccontextmanager
-async def agents_toolset(around: Surroundings, *, kept: Callable[[], str] | None = None) -> AsyncGenerator[Toolset]:
+async def agents_toolset(
+    around: Surroundings, *, kept: Callable[[], JobsAddress] | None = None
+) -> AsyncGenerator[Toolset]:
     """The agents of Trysquare and of the project, as tools. Runs that have not ended are stopped with the block.
 
     `kept` says where runs are kept as jobs, which are taken up again after a stop; without it they end with the block.
@@ -36,11 +38,12 @@ async def agents_toolset(around: Surroundings, *, kept: Callable[[], str] | None
 
 
 @asynccontextmanager
-async def _engine(around: Surroundings, kept: Callable[[], str]) -> AsyncGenerator[RunEngine]:
+async def _engine(around: Surroundings, kept: Callable[[], JobsAddress]) -> AsyncGenerator[RunEngine]:
     async def run(request: JsonObject, journal: Journal) -> JsonObject:
         return await run_kept_request(request, journal, around)
 
-    async with open_engine(kept(), agent_bodies(run), adopting=True) as engine:
+    address = kept()
+    async with open_engine(address.url, agent_bodies(run), project=address.project, adopting=True) as engine:
         yield engine
 
 

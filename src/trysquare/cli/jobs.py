@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from trysquare.cli.jobs_resume import resume
 from trysquare.cli.jobs_steps import print_replay, step_line
 from trysquare.cli.options import add_place_options, load
 from trysquare.cli.output import print_json, print_table, styled
-from trysquare.jobs.engine import JobStatus, StepRecord
+from trysquare.jobs.engine import JobReader, JobStatus, StepRecord
 from trysquare.jobs.opening import open_reader
 
 
@@ -47,13 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     return anyio.run(actions[arguments.action], arguments)
 
 
-def _address(arguments: argparse.Namespace) -> str:
+@asynccontextmanager
+async def _opened(arguments: argparse.Namespace) -> AsyncGenerator[JobReader]:
     loaded = load(arguments)
-    return jobs_address(loaded.settings, loaded.origins)
+    address = jobs_address(loaded.settings, loaded.origins)
+    async with open_reader(address.url, project=address.project) as jobs:
+        yield jobs
 
 
 async def _list(arguments: argparse.Namespace) -> int:
-    async with open_reader(_address(arguments)) as jobs:
+    async with _opened(arguments) as jobs:
         found = await jobs.list(limit=max(1, arguments.limit))
     if arguments.json:
         print_json([as_json(each) for each in found])
@@ -75,7 +79,7 @@ def shown_time(seconds: float) -> str:
 
 
 async def _show(arguments: argparse.Namespace) -> int:
-    async with open_reader(_address(arguments)) as jobs:
+    async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         if arguments.follow:
             found = await watch(jobs, found.job)
@@ -113,7 +117,7 @@ def _print_end(found: JobStatus) -> None:
 
 
 async def _cancel(arguments: argparse.Namespace) -> int:
-    async with open_reader(_address(arguments)) as jobs:
+    async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         await jobs.cancel(found.job)
     print(f"Job {found.job} is cancelled. What it did stays; `trysquare jobs resume {found.job}` takes it up again.")
@@ -121,7 +125,7 @@ async def _cancel(arguments: argparse.Namespace) -> int:
 
 
 async def _replay(arguments: argparse.Namespace) -> int:
-    async with open_reader(_address(arguments)) as jobs:
+    async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         steps = await jobs.steps(found.job)
     if arguments.json:

@@ -32,14 +32,15 @@ async def agent_engine(loaded: Loaded) -> AsyncGenerator[RunEngine]:
         async def run(kept: JsonObject, journal: Journal) -> JsonObject:
             return await run_kept_request(kept, journal, around, context)
 
-        async with open_engine(address, agent_bodies(run)) as engine:
+        async with open_engine(address.url, agent_bodies(run), project=address.project) as engine:
             yield engine
 
 
 async def resume(arguments: argparse.Namespace) -> int:
     """Answer what the job asks, if asked to, and take it up unless another process has it."""
     loaded = load(arguments)
-    async with open_reader(jobs_address(loaded.settings, loaded.origins)) as jobs:
+    address = jobs_address(loaded.settings, loaded.origins)
+    async with open_reader(address.url, project=address.project) as jobs:
         found = await jobs.status(arguments.job)
         if arguments.answer is not None:
             await _answer(jobs, found, arguments.answer)

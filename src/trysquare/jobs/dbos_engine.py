@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.jobs.database import clear_errors, connect, one_opener, plain
-from trysquare.jobs.dbos_reader import APPLICATION, QUEUE, WORKFLOW, DbosReader, hear_dbos, holder_of, refuse_pickle
+from trysquare.jobs.dbos_reader import APPLICATION, QUEUE, DbosReader, hear_dbos, holder_of, refuse_pickle
 from trysquare.jobs.engine import FINAL, JobBody, JobQuestion, JobStatus, Pulse, Work
 from trysquare.jobs.heartbeat import Heartbeat, has_ended, process_name
 
@@ -43,9 +43,16 @@ class DbosEngine(DbosReader):
     """Runs jobs in this process."""
 
     def __init__(
-        self, url: str, engine: sa.Engine, bodies: Mapping[str, JobBody], *, adopting: bool, pulse: Pulse
+        self,
+        url: str,
+        engine: sa.Engine,
+        bodies: Mapping[str, JobBody],
+        *,
+        project: str,
+        adopting: bool,
+        pulse: Pulse,
     ) -> None:
-        super().__init__(url, engine)
+        super().__init__(url, engine, project)
         self.process = process_name()
         self._bodies = bodies
         self._lives: dict[asyncio.Task[Any], str] = {}
@@ -54,13 +61,15 @@ class DbosEngine(DbosReader):
         self._workflow = self._registered()
 
     @staticmethod
-    async def launched(url: str, bodies: Mapping[str, JobBody], *, adopting: bool, pulse: Pulse) -> DbosEngine:
+    async def launched(
+        url: str, bodies: Mapping[str, JobBody], *, project: str, adopting: bool, pulse: Pulse
+    ) -> DbosEngine:
         """An engine that is ready to start jobs."""
         _refuse_second()
         refuse_pickle()
         hear_dbos()
         engine = await anyio.to_thread.run_sync(connect, url)
-        made = DbosEngine(url, engine, bodies, adopting=adopting, pulse=pulse)
+        made = DbosEngine(url, engine, bodies, project=project, adopting=adopting, pulse=pulse)
         try:
             await made.off_loop(made._prepare)
             # On the thread of the event loop: DBOS runs bodies on the loop that it sees here.
@@ -97,7 +106,7 @@ class DbosEngine(DbosReader):
         async def live(kind: str, argument: JsonObject) -> JsonObject:
             return await self._live(kind, argument)
 
-        return DBOS.workflow(name=WORKFLOW, max_recovery_attempts=LIVES)(live)
+        return DBOS.workflow(name=self.workflow, max_recovery_attempts=LIVES)(live)
 
     async def close(self) -> None:
         """Stop what runs here, so that it can be taken up elsewhere, and take leave."""
@@ -217,7 +226,7 @@ class DbosEngine(DbosReader):
     def _orphans(self) -> dict[str, str]:
         """The jobs that a process holds, or has queued for itself, which is not among the living."""
         alive = self.records.alive()
-        held = self._client.list_workflows(name=WORKFLOW, status=["PENDING", "ENQUEUED"], load_input=False)
+        held = self._client.list_workflows(name=self.workflow, status=["PENDING", "ENQUEUED"], load_input=False)
         holders = {each.workflow_id: holder_of(each) for each in held}
         return {job: holder for job, holder in holders.items() if holder is not None and holder not in alive}
 

@@ -23,6 +23,7 @@ from trysquare.jobs.records import Note, Records
 
 APPLICATION = "trysquare"
 WORKFLOW = "job"
+"""The name under which DBOS knows our jobs, with that of their project: others in the database stay unseen."""
 QUEUE = "trysquare:"
 """Before a process's name: the queue from which it takes the jobs that it takes up."""
 
@@ -33,8 +34,9 @@ T = TypeVar("T")
 class DbosReader:
     """Looks at jobs and speaks to them."""
 
-    def __init__(self, url: str, engine: sa.Engine) -> None:
+    def __init__(self, url: str, engine: sa.Engine, project: str) -> None:
         self.url = url
+        self.workflow = f"{WORKFLOW}:{project}" if project else WORKFLOW
         self.records = Records(engine)
         self._engine = engine
         self._client = DBOSClient(
@@ -62,7 +64,7 @@ class DbosReader:
         def latest() -> list[JobStatus]:
             if not self.records.have_tables():
                 return []
-            return self._described(self._client.list_workflows(name=WORKFLOW, limit=limit, sort_desc=True))
+            return self._described(self._client.list_workflows(name=self.workflow, limit=limit, sort_desc=True))
 
         return await self.off_loop(latest)
 
@@ -109,7 +111,7 @@ class DbosReader:
         if not job or not await self.off_loop(self.records.have_tables):
             raise _no_job(job, self.url)
         found = await self.off_loop(
-            self._client.list_workflows, name=WORKFLOW, workflow_id_prefix=job, limit=3, load_input=False
+            self._client.list_workflows, name=self.workflow, workflow_id_prefix=job, limit=3, load_input=False
         )
         ids = [each.workflow_id for each in found]
         if job in ids:
@@ -133,11 +135,11 @@ class DbosReader:
         return [_describe(row, notes.get(row.workflow_id), alive) for row in rows]
 
 
-async def opened_reader(url: str) -> DbosReader:
+async def opened_reader(url: str, project: str) -> DbosReader:
     """A reader on a database in which jobs were started before."""
     refuse_pickle()
     hear_dbos()
-    return DbosReader(url, await anyio.to_thread.run_sync(connect, url))
+    return DbosReader(url, await anyio.to_thread.run_sync(connect, url), project)
 
 
 def _describe(row: WorkflowStatus, note: Note | None, alive: frozenset[str]) -> JobStatus:

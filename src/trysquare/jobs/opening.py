@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
@@ -18,6 +19,14 @@ def available() -> bool:
     return importlib.util.find_spec("dbos") is not None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobsAddress:
+    """Where jobs are kept, and of which project they are, where several share a database."""
+
+    url: str
+    project: str = ""
+
+
 def jobs_file(folder: Path) -> str:
     """The address of the jobs in a folder of state."""
     return f"sqlite:///{folder.resolve() / FILE}"
@@ -25,9 +34,9 @@ def jobs_file(folder: Path) -> str:
 
 @asynccontextmanager
 async def open_engine(
-    url: str, bodies: Mapping[str, JobBody], *, adopting: bool = False, pulse: Pulse | None = None
+    url: str, bodies: Mapping[str, JobBody], *, project: str = "", adopting: bool = False, pulse: Pulse | None = None
 ) -> AsyncGenerator[RunEngine]:
-    """An engine that runs jobs of the given kinds. A process has one at a time.
+    """An engine that runs jobs of the given kinds. A process has one at a time, and sees those of one project.
 
     One that is adopting also takes up, all the while, the jobs of processes that have died.
     """
@@ -36,7 +45,7 @@ async def open_engine(
 
     from trysquare.jobs.dbos_engine import DbosEngine
 
-    engine = await DbosEngine.launched(url, bodies, adopting=adopting, pulse=pulse or Pulse())
+    engine = await DbosEngine.launched(url, bodies, project=project, adopting=adopting, pulse=pulse or Pulse())
     try:
         yield engine
     finally:
@@ -46,7 +55,7 @@ async def open_engine(
 
 
 @asynccontextmanager
-async def open_reader(url: str) -> AsyncGenerator[JobReader]:
+async def open_reader(url: str, *, project: str = "") -> AsyncGenerator[JobReader]:
     """A look at jobs that runs none of them. An address where no job was ever started has none."""
     _require_package()
     from trysquare.jobs.dbos_reader import opened_reader
@@ -55,7 +64,7 @@ async def open_reader(url: str) -> AsyncGenerator[JobReader]:
     if _is_missing(url):
         yield NoJobs(url)
         return
-    reader = await opened_reader(url)
+    reader = await opened_reader(url, project)
     try:
         yield reader
     finally:
