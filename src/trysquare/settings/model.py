@@ -184,7 +184,8 @@ class Settings(Section):
     profile: ProfileList = Field(default=(), description="What is listed: [ROOM=]full, levels, gateway or search")
     project: Path = Field(default=Path("."), description="Folder of the project: importable, and home of its state")
     database: SecretStr | None = Field(
-        default=None, description="PostgreSQL URL that keeps the bots' runs and the agents' jobs; by default files in the project"
+        default=None,
+        description="PostgreSQL URL that keeps the bots' runs and the agents' jobs; by default files in the project",
     )
     project_id: str | None = Field(
         default=None,
