@@ -68,7 +68,7 @@ _PATTERNS = (
     _pattern(
         "destructive_commands",
         "deleting everything",
-        r"\brm\s+(?:-{1,2}[a-zA-Z-]{1,30}\s+){1,5}(?:/|/\*|~|~/|\$HOME/?)(?=\s|$|[;&|])",
+        r"\brm\s+(?:-{1,2}[a-zA-Z-]{1,30}\s+){1,5}(?:/|/\*|~|~/|\$HOME/?)(?=\s|$|[;&|`'\")])",
     ),
     _pattern(
         "destructive_commands",
