@@ -1,4 +1,4 @@
-"""Generated schemas: random ones of every kind that tools have, each with instances that fit it and some that do not."""
+"""Generated schemas of every kind that tools have, each with instances that fit it and some that do not."""
 
 from __future__ import annotations
 
@@ -252,12 +252,18 @@ class _InstanceMaker:
         low = schema.get("minimum", schema.get("exclusiveMinimum", -1))
         high = schema.get("maximum", schema.get("exclusiveMaximum", low + 200))
         step = schema.get("multipleOf", 1)
-        return self._random.choice((low, low + 1, high, high - 1, self._random.randint(min(low, high), high))) // step * step
+        return (
+            self._random.choice((low, low + 1, high, high - 1, self._random.randint(min(low, high), high)))
+            // step
+            * step
+        )
 
     def _number(self, schema: JsonObject, depth: int) -> float:
         low = schema.get("minimum", schema.get("exclusiveMinimum", -3))
         high = schema.get("maximum", schema.get("exclusiveMaximum", low + 20))
-        return self._random.choice((low, high, round((low + high) / 2, 6), 1e-7, 2.5e20, self._random.uniform(low, high)))
+        return self._random.choice(
+            (low, high, round((low + high) / 2, 6), 1e-7, 2.5e20, self._random.uniform(low, high))
+        )
 
     def _array(self, schema: JsonObject, depth: int) -> list[Any]:
         first = [self.make(inner, depth + 1) for inner in schema.get("prefixItems", [])]

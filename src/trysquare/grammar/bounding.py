@@ -58,6 +58,7 @@ class _Bounding:
         self._most: dict[str, float] = {}
         self._rules: dict[str, Expression] = {}
         self._leaves: set[str] = set()
+        self._measures: dict[int, tuple[float, float]] = {}
         self._recursive = _recursive_rules(grammar)
         self._find_fewest()
 
@@ -114,10 +115,18 @@ class _Bounding:
             self._most[name] = self.most(self._grammar.rules[name])
         return self._most[name]
 
+    def _measured(self, expression: Expression) -> tuple[float, float]:
+        """The fewest and the most bytes, measured once; parts of the grammar live as long as it does."""
+        known = self._measures.get(id(expression))
+        if known is None:
+            known = self._measures[id(expression)] = (self.fewest(expression), self.most(expression))
+        return known
+
     def _limited(self, expression: Expression, room: float) -> Expression:
-        if self.fewest(expression) > room:
+        fewest, most = self._measured(expression)
+        if fewest > room:
             return NEVER
-        if self.most(expression) <= room:
+        if most <= room:
             self._keep(expression)
             return expression
         match expression:
@@ -160,21 +169,21 @@ class _Bounding:
         return Rule(copy)
 
     def _limited_sequence(self, parts: Sequence[Expression], room: float) -> Expression:
-        shares = [self.fewest(part) for part in parts]
+        shares = [self._measured(part)[0] for part in parts]
         left = room - sum(shares)
         for index, part in enumerate(parts):
-            wish = self.fewest(part.part) if isinstance(part, Repeat) and not part.fewest else 0
+            wish = self._measured(part.part)[0] if isinstance(part, Repeat) and not part.fewest else 0
             if wish <= left:
                 shares[index] += wish
                 left -= wish
-        shares = _spread(shares, [self.most(part) for part in parts], left)
+        shares = _spread(shares, [self._measured(part)[1] for part in parts], left)
         return in_sequence(*(self._limited(part, share) for part, share in zip(parts, shares, strict=True)))
 
     def _limited_repeat(self, part: Expression, fewest: int, most: int | None, room: float) -> Expression:
         tiers = _by_size(part)
         if tiers:
             return one_of(_tiers(tiers, fewest, most, room))
-        each = self.most(part)
+        each = self._measured(part)[1]
         if each <= room / max(fewest, 1):
             return repeated(part, fewest, _least(most, room // each))
         count = self._count(part, fewest, most, room)
@@ -182,7 +191,7 @@ class _Bounding:
 
     def _count(self, part: Expression, fewest: int, most: int | None, room: float) -> int:
         """How many items there may be where one alone could take all the room."""
-        needed = max(1, self.fewest(part))
+        needed = max(1, self._measured(part)[0])
         wished = min(MOST_ITEMS, room // max(4 * needed, ROOM_OF_AN_ITEM))
         return max(fewest, _least(most, max(min(wished, room // needed), 1 if needed <= room else 0)))
 

@@ -137,9 +137,10 @@ class _Certifying:
     def sample(self, model: RandomModel, count: int) -> None:
         """Sample texts, bounded and free in turn."""
         short = self._bounded()
+        bounded_lark = None if short is None else HEADER + lark_text(short)
         for number in range(count):
-            if short is not None and number % 2:
-                self._count(model.write(HEADER + lark_text(short), most_tokens=ROOM, patient=True), bounded=True)
+            if bounded_lark is not None and number % 2:
+                self._count(model.write(bounded_lark, most_tokens=ROOM, patient=True), bounded=True)
             else:
                 lark = self._own if number % 4 else self._plain
                 self._count(model.write(lark, most_tokens=MOST_TOKENS), bounded=False)

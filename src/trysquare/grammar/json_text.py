@@ -1,7 +1,7 @@
 """JSON text: how values are written, in the one compact form that every grammar of ours allows.
 
 A character is written as itself, except for the quote, the backslash, control characters and U+007F, which are
-escaped, in the short form where there is one. So every string has one text, up to the case of hexadecimal digits.
+escaped. Control characters may be written in their short form or with their number, as llguidance allows it too.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def written_characters(ranges: Ranges) -> Expression:
     """The JSON text of one character of the ranges."""
     escaped = [point for low, high in without(ranges, inverted(ESCAPED)) for point in range(low, high + 1)]
     short = _letters(SHORT_ESCAPES[point] for point in escaped if point in SHORT_ESCAPES)
-    long = [point for point in escaped if point not in SHORT_ESCAPES]
+    long = [point for point in escaped if point not in (34, 92)]
     return one_of(
         option
         for option in (

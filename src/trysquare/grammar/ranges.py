@@ -72,11 +72,12 @@ def _same_length(low: str, high: str) -> list[Expression]:
         return [in_sequence(digit_between(int(low[0]), int(high[0])), any_digits(count, count))]
     if low[0] == high[0]:
         return [in_sequence(Text(low[0]), one_of(_same_length(low[1:], high[1:])))]
-    between = in_sequence(digit_between(int(low[0]) + 1, int(high[0]) - 1), any_digits(count, count))
+    from_start, to_end = low[1:] == "0" * count, high[1:] == "9" * count
+    first, last = int(low[0]) + (not from_start), int(high[0]) - (not to_end)
     ways = [
-        in_sequence(Text(low[0]), one_of(_same_length(low[1:], "9" * count))),
-        between,
-        in_sequence(Text(high[0]), one_of(_same_length("0" * count, high[1:]))),
+        NEVER if from_start else in_sequence(Text(low[0]), one_of(_same_length(low[1:], "9" * count))),
+        in_sequence(digit_between(first, last), any_digits(count, count)),
+        NEVER if to_end else in_sequence(Text(high[0]), one_of(_same_length("0" * count, high[1:]))),
     ]
     return [way for way in ways if way != NEVER]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from trysquare.core.types import JsonObject
 from trysquare.grammar.expressions import Expression
+from trysquare.grammar.json_text import json_text
 from trysquare.grammar.regex_text import regex_text
 from trysquare.grammar.shapes import (
     NOTHING,
@@ -26,7 +27,6 @@ from trysquare.grammar.shapes import (
     ShapeTree,
     Strings,
     Union,
-    options_of,
 )
 
 EXACT_INTEGERS = 2**53
@@ -159,21 +159,26 @@ def is_plain(tree: ShapeTree) -> bool:
 def _is_plain(shape: Shape) -> bool:
     match shape:
         case Constants(texts=texts):
-            return not any(re.search(r"(?<!\")[0-9](?:\.|e)", text) for text in texts)
+            # It knows further ways to write escapes, and writes fractions in a way of its own.
+            return not any("\\" in text or re.search(r"(?<!\")[0-9](?:\.|e)", text) for text in texts)
         case Integers():
             return shape.step == 1 and all(abs(bound or 0) < EXACT_INTEGERS for bound in (shape.least, shape.most))
         case Numbers() | Anything():
-            # llguidance lets exponents be of any length, and 1e999 is infinite.
+            # It lets exponents be of any length, and 1e999 is infinite.
             return False
         case Strings():
             return shape.pattern is None
         case Arrays():
             return all(map(_is_plain, (*shape.first, shape.rest)))
         case Objects():
-            return not shape.fewest and shape.most is None and shape.names is None and _properties_are_plain(shape)
-        case _:
-            return all(map(_is_plain, options_of(shape))) if isinstance(shape, Union) else True
+            return _is_plain_object(shape)
+        case Union(options=options):
+            return all(map(_is_plain, options))
+        case Named():
+            return True
 
 
-def _properties_are_plain(shape: Objects) -> bool:
-    return all(_is_plain(entry.shape) for entry in shape.properties) and _is_plain(shape.others)
+def _is_plain_object(shape: Objects) -> bool:
+    # Under names that are not listed it allows listed ones, written with escapes.
+    closed = shape.others == NOTHING and not shape.fewest and shape.most is None
+    return closed and all("\\" not in json_text(entry.name) and _is_plain(entry.shape) for entry in shape.properties)

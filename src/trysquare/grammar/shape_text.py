@@ -17,6 +17,7 @@ from trysquare.grammar.expressions import (
     one_of,
     optional,
     repeated,
+    rules_named,
 )
 from trysquare.grammar.json_text import EVERY_CHARACTER, json_text, other_than, written_string
 from trysquare.grammar.object_text import ObjectText
@@ -68,8 +69,19 @@ class ShapeWriter:
 
     def grammar(self, root: Expression, *, name: str = "root") -> Grammar:
         """The rules that have been needed, with the root in front of them."""
-        rules = {name: root, **{known: rule for known, rule in self._rules.items() if known != name}}
-        return Grammar(rules=rules, root=name, leaves=frozenset(self._leaves))
+        needed = self._needed(rules_named(root))
+        rules = {name: root, **{known: rule for known, rule in self._rules.items() if known in needed}}
+        return Grammar(rules=rules, root=name, leaves=frozenset(self._leaves & needed))
+
+    def _needed(self, names: frozenset[str]) -> set[str]:
+        """These rules with all that they refer to."""
+        found: set[str] = set()
+        waiting = set(names)
+        while waiting:
+            name = waiting.pop()
+            found.add(name)
+            waiting |= rules_named(self._rules[name]) - found
+        return found
 
     def text_of(self, shape: Shape, hint: str) -> Expression:
         """The texts of a shape; `hint` is what its rule would be called."""

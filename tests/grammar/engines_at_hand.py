@@ -1,0 +1,44 @@
+"""Engines at hand: llguidance with one token a byte, and llama.cpp with random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.models.tiny_gguf import write_tiny_gguf
+from tests.support import missing_component
+from trysquare.grammar.certifying import accepts
+from trysquare.grammar.engines.llguidance import LlguidanceEngine, llguidance_engine
+from trysquare.grammar.gbnf import gbnf_text
+from trysquare.grammar.gbnf_reading import read_gbnf
+from trysquare.grammar.lark import lark_text, own_grammar, shape_rules
+from trysquare.grammar.shape_text import grammar_of
+from trysquare.grammar.shapes import ShapeTree
+from trysquare.grammar.text_matching import TextMatcher
+from trysquare.models.runtime import Runtime
+
+
+@cache
+def byte_engine() -> LlguidanceEngine:
+    """llguidance for a vocabulary of bytes."""
+    from llguidance import LLTokenizer
+
+    return llguidance_engine(LLTokenizer("byte"))
+
+
+def random_llama_cpp(folder: Path) -> Runtime:
+    """llama.cpp with weights that mean nothing."""
+    if not (find_spec("gguf") and find_spec("xllamacpp")):
+        missing_component("gguf and xllamacpp", "pip install gguf xllamacpp")
+    return Runtime(write_tiny_gguf(folder / "tiny.gguf"), context_tokens=2_048, threads=1)
+
+
+def everyone(tree: ShapeTree) -> list[Callable[[str], bool]]:
+    """Whether a text fits, by our GBNF, by our own Lark rules, and by what llguidance makes of the schema."""
+    matcher = TextMatcher(read_gbnf(gbnf_text(grammar_of(tree))))
+    own = "%llguidance {}\n" + lark_text(own_grammar(tree, root="start"))
+    plain = "%llguidance {}\n" + shape_rules(tree.root, tree.named, root="start")
+    engine = byte_engine()
+    return [matcher.accepts, lambda text: accepts(engine, own, text), lambda text: accepts(engine, plain, text)]
