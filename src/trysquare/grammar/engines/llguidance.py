@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.grammar.engines.engine import HeldText
+from trysquare.grammar.engines.kept import Kept
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
     from trysquare.grammar.engines.engine import Mask
-
-_KEPT_GRAMMARS = 1024
 
 
 def llguidance_engine(tokenizer: LLTokenizer) -> LlguidanceEngine:
@@ -70,7 +68,7 @@ class LlguidanceEngine:
 
     def __init__(self, tokenizer: LLTokenizer) -> None:
         self._tokenizer = tokenizer
-        self._compiled = lru_cache(maxsize=_KEPT_GRAMMARS)(self._compile)
+        self._kept = Kept(self._compile)
 
     @property
     def vocabulary_size(self) -> int:
@@ -84,7 +82,7 @@ class LlguidanceEngine:
 
     def start(self, lark: str) -> HeldText:
         """A fresh text under a grammar."""
-        return LlguidanceText(self._compiled(lark).deep_copy())
+        return LlguidanceText(self._kept.of(lark).deep_copy())
 
     def bytes_of(self, tokens: Sequence[int]) -> bytes:
         """What tokens write."""
