@@ -45,6 +45,10 @@ class Spent:
         """The same and one step more."""
         return replace(self, steps=self.steps + 1, seconds=self.seconds + seconds, usage=self.usage + usage)
 
+    def used(self, usage: Usage) -> Spent:
+        """The same and what a tool asked of a model, which is no step of its own."""
+        return replace(self, usage=self.usage + usage)
+
     def took(self, seconds: float) -> Spent:
         """The same and some time more."""
         return replace(self, seconds=self.seconds + seconds)

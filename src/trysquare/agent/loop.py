@@ -229,6 +229,8 @@ class _Loop:
     def _note(self, record: CallRecord) -> None:
         self._calls += 1
         self._ledger.note(record)
+        if record.usage is not None:
+            self._spent = self._spent.used(record.usage)
         if record.approval is not None:
             self._waiting[record.approval] = None
         if record.modified_files:

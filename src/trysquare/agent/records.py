@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from trysquare.core.result import Result
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
-from trysquare.models.messages import CallRequest, Message
+from trysquare.models.messages import CallRequest, Message, Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,12 +27,16 @@ class CallRecord:
     """Names under which the tool keeps something: sessions, cursors, jobs."""
     approval: str | None = None
     """The command with which a person can let the call run, where it waits for one."""
+    usage: Usage | None = None
+    """What a model was paid for inside of the call."""
 
     def message(self) -> Message:
         """The record as the turn of the dialogue that answers the call."""
         return Message(role="tool", text=self.text, answers=self.call.id, failed=not self.success)
 
 
+USAGE = "trysquare/usage"
+"""The key of a result's `meta` under which a tool that asked a model tells what it used."""
 HANDLE_FIELDS = ("session_id", "handle", "cursor", "job", "run", "project")
 
 
@@ -48,6 +52,7 @@ def outcome_json(result: Result[Any], *, limit: int) -> JsonObject:
         "passed": envelope.get("passed") if isinstance(envelope.get("passed"), bool) else None,
         "handles": list(_handles(envelope)),
         "approval": _approval(envelope),
+        "usage": told.meta.get(USAGE),
     }
 
 
@@ -62,6 +67,7 @@ def record_of(call: CallRequest, outcome: JsonObject) -> CallRecord:
         passed=outcome.get("passed"),
         handles=tuple(outcome.get("handles") or ()),
         approval=outcome.get("approval"),
+        usage=_usage(outcome.get("usage")),
     )
 
 
@@ -81,6 +87,15 @@ def _handles(envelope: JsonObject) -> list[str]:
     parts = [envelope, cast(JsonObject, value)] if isinstance(value, dict) else [envelope]
     named = [(key, part.get(key)) for part in parts for key in HANDLE_FIELDS]
     return [f"{key} {given}" for key, given in named if isinstance(given, str) and 0 < len(given) <= 200]
+
+
+def usage_meta(usage: Usage) -> JsonObject:
+    """The `meta` of a result whose tool asked a model."""
+    return {USAGE: asdict(usage)}
+
+
+def _usage(kept: JsonObject | None) -> Usage | None:
+    return None if kept is None else Usage(**kept)
 
 
 def _approval(envelope: JsonObject) -> str | None:

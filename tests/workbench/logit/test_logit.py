@@ -216,3 +216,11 @@ async def test_what_cannot_be_held_to_is_refused_before_a_model_is_asked(
     assert not result.success
     assert said in (result.error or "")
     assert model.requests == []
+
+
+@pytest.mark.parametrize(("preset", "removed"), [("safe_chat", True), ("creative", False)])
+async def test_the_preset_with_a_safety_filter_takes_out_what_the_filter_covers(preset: str, removed: bool) -> None:
+    _, config = saying(ModelAnswer(text="Then run: rm -rf / and be done."))
+    result = await generate(config, "generate", prompt="How?", preset=preset)
+    assert ("rm -rf" not in result.fields["output"]) == removed
+    assert (result.warnings == ("The safety filter removed deleting everything.",)) == removed

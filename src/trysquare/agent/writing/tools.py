@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 
+from trysquare.agent.records import usage_meta
 from trysquare.agent.writing.analysis import LONG_KINDS, Analysis, Kind, Network, PieceKind, require_asked
 from trysquare.agent.writing.draft import Draft, Note, Outline, Section, SectionId
 from trysquare.agent.writing.expanding import expanded
@@ -252,7 +253,8 @@ def section_tool(desk: Desk) -> Tool:
         outline, notes = desk.draft.needed_outline(), desk.draft.notes()
         answer = await expanded(desk.model, desk.analysis(), outline, planned, notes, words=args.words)
         warnings = ("The text was cut at its length: read its end.",) if answer.stop == "length" else ()
-        return await run_in_thread(lambda: _kept(desk, args.section, answer.text, warnings))
+        kept = await run_in_thread(lambda: _kept(desk, args.section, answer.text, warnings))
+        return replace(kept, meta=usage_meta(answer.usage))
 
     return tool(
         section,

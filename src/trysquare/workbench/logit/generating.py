@@ -16,6 +16,7 @@ from trysquare.core.types import JsonObject
 from trysquare.grammar.call_grammar import CallGrammar
 from trysquare.models.messages import Message
 from trysquare.models.model import Constraint, Model, ModelAnswer, ModelRequest, ToolOffer
+from trysquare.models.safety import SafetyFilter
 from trysquare.models.sampling import Preset
 
 _CALL = 'Answer with one call of a tool, as {"name": "…", "args": {…}}. The tools:'
@@ -29,6 +30,8 @@ class Generated:
     value: Any = None
     """The JSON value, where one was asked for and came."""
     problem: str | None = None
+    removed: tuple[str, ...] = ()
+    """What the safety filter took out of the text."""
 
     @property
     def report(self) -> JsonObject:
@@ -66,7 +69,9 @@ class Wanted:
         answer = await model.answer(request)
         if self.tools:
             return _judged_call(answer, self.tools)
-        return Generated(answer=answer) if self.schema is None else _judged_value(answer, self.schema)
+        if self.schema is not None:
+            return _judged_value(answer, self.schema)
+        return _filtered(answer) if self.preset.filtered else Generated(answer=answer)
 
     def _messages(self, prompt: str) -> tuple[Message, ...]:
         said = Message(role="user", text=prompt)
@@ -89,6 +94,13 @@ def check_schema(schema: JsonObject) -> None:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise InvalidArguments(f"`json_schema` is no JSON schema: {error.message[:200]}.") from None
+
+
+def _filtered(answer: ModelAnswer) -> Generated:
+    """The text without what the safety filter covers, and no more than that."""
+    safety = SafetyFilter()
+    removed = tuple(dict.fromkeys(found.what for found in safety.find(answer.text)))
+    return Generated(answer=replace(answer, text=safety.redact(answer.text)), removed=removed)
 
 
 def _judged_value(answer: ModelAnswer, schema: JsonObject) -> Generated:

@@ -182,7 +182,8 @@ def _told(generated: Generated) -> Result[Any]:
         )
     data = generated.report if generated.value is None else {**generated.report, "value": generated.value}
     cut = ("The text was cut at max_tokens.",) if generated.answer.stop == "length" else ()
-    return answered(text, data=data, warnings=cut)
+    removed = tuple(f"The safety filter removed {what}." for what in generated.removed)
+    return answered(text, data=data, warnings=(*cut, *removed))
 
 
 async def _tried(config: LogitConfig, args: CheckConfiguration, context: CallContext) -> Result[Any]:
