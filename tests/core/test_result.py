@@ -205,3 +205,9 @@ odd_leaves = st.floats() | st.binary(max_size=8) | st.text(st.characters(), max_
 def test_whatever_comes_out_is_json_that_can_be_sent(value: Any) -> None:
     text = Result.ok(value).to_json_str()
     json.loads(text.encode(), parse_constant=pytest.fail)
+
+
+def test_output_for_reading_stays_as_it_was_written() -> None:
+    result = Result.ok(message="Done.", fields={"output": 'one\n\t"two"\n', "modified_files": ["a.py"]})
+    assert result.to_text() == 'Done.\none\n\t"two"\n{"modified_files":["a.py"]}'
+    assert Result.ok(fields={"output": {"a": 1}}).to_text() == '{"output":{"a":1}}'

@@ -156,15 +156,11 @@ def _envelope(result: Result[Any]) -> JsonObject:
 
 def render_text(envelope: JsonObject) -> str:
     """Render an envelope as text: the answer first, then what to do about it."""
-    lines: list[str] = []
-    if "error" in envelope:
-        lines.append(_error_line(envelope["error"], envelope.get("error_type")))
-    if message := envelope.get("message"):
-        lines.append(message)
-    if "value" in envelope:
-        value = envelope["value"]
-        lines.append(value if isinstance(value, str) else dump_json(value))
+    lines = _answer_lines(envelope)
     rest = {name: part for name, part in envelope.items() if name not in _RENDERED}
+    if isinstance(rest.get("output"), str):
+        # What a room wrote for reading stays as it was written: in JSON every line break would be an escape.
+        lines.extend(filter(None, [rest.pop("output").removesuffix("\n")]))
     if rest:
         lines.append(dump_json(rest))
     lines.extend(f"Warning: {warning}" for warning in envelope.get("warnings", ()))
@@ -173,6 +169,18 @@ def render_text(envelope: JsonObject) -> str:
     if following := envelope.get("next"):
         lines.append(f"Next: {dump_json(following)}")
     return "\n".join(lines) or "Done."
+
+
+def _answer_lines(envelope: JsonObject) -> list[str]:
+    lines: list[str] = []
+    if "error" in envelope:
+        lines.append(_error_line(envelope["error"], envelope.get("error_type")))
+    if message := envelope.get("message"):
+        lines.append(message)
+    if "value" in envelope:
+        value = envelope["value"]
+        lines.append(value if isinstance(value, str) else dump_json(value))
+    return lines
 
 
 _RENDERED = frozenset({"success", "error", "error_type", "message", "value", "warnings", "instruction", "next"})
