@@ -87,7 +87,7 @@ class _Line:
         if self._live and self._last:
             self._stream.write("\n")
             self._stream.flush()
-        self._last = ""
+            self._last = ""
 
 
 def _coloured(text: str, state: JobState, stream: TextIO) -> str:
