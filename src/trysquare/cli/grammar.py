@@ -40,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--certify", action="store_true", help="sample from random weights and have every text checked")
     parser.add_argument("--samples", type=int, default=1_000, metavar="N", help="how many (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="which random weights (default: 0)")
-    parser.add_argument("--weights", type=Path, metavar="GGUF", help="with --certify: let llama.cpp write texts as well")
+    parser.add_argument(
+        "--weights", type=Path, metavar="GGUF", help="with --certify: let llama.cpp write texts as well"
+    )
     add_shared_options(parser)
 
 

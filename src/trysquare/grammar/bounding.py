@@ -192,7 +192,7 @@ class _Bounding:
     def _count(self, part: Expression, fewest: int, most: int | None, room: float) -> int:
         """How many items there may be where one alone could take all the room."""
         needed = max(1, self._measured(part)[0])
-        wished = min(MOST_ITEMS, room // max(4 * needed, ROOM_OF_AN_ITEM))
+        wished = min(MOST_ITEMS, room // max(2 * needed, ROOM_OF_AN_ITEM))
         return max(fewest, _least(most, max(min(wished, room // needed), 1 if needed <= room else 0)))
 
 

@@ -67,7 +67,7 @@ def written(said: Expression) -> Expression:
 def written_characters(ranges: Ranges) -> Expression:
     """The JSON text of one character of the ranges."""
     escaped = [point for low, high in without(ranges, inverted(ESCAPED)) for point in range(low, high + 1)]
-    short = _letters(SHORT_ESCAPES[point] for point in escaped if point in SHORT_ESCAPES)
+    short = chars((ord(SHORT_ESCAPES[point]), ord(SHORT_ESCAPES[point])) for point in escaped if point in SHORT_ESCAPES)
     long = [point for point in escaped if point not in (34, 92)]
     return one_of(
         option
@@ -82,18 +82,19 @@ def written_characters(ranges: Ranges) -> Expression:
 
 def _hexadecimal(points: Iterable[int]) -> Expression:
     """The last two digits of code points, in either case; digits with the same ones behind them are put together."""
-    behind: dict[str, list[str]] = {}
+    behind: dict[str, str] = {}
     for point in points:
         first, second = f"{point:02x}"
-        behind.setdefault(first, []).append(second)
-    return one_of(
-        in_sequence(Text(first), _letters(case for second in seconds for case in (second, second.upper())))
-        for first, seconds in behind.items()
-    )
+        behind[first] = behind.get(first, "") + second
+    before: dict[str, str] = {}
+    for first, seconds in behind.items():
+        before[seconds] = before.get(seconds, "") + first
+    return one_of(in_sequence(_letters(firsts), _letters(seconds)) for seconds, firsts in before.items())
 
 
 def _letters(letters: Iterable[str]) -> Expression:
-    return chars((ord(letter), ord(letter)) for letter in letters)
+    """One of these hexadecimal digits, in either case."""
+    return chars((ord(case), ord(case)) for letter in letters for case in {letter, letter.upper()})
 
 
 def other_than(names: Iterable[str]) -> Expression:
