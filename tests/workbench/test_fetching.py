@@ -10,7 +10,8 @@ import pytest
 
 from tests.workbench.content.web_server import Answered, Asked, web_server
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.workbench.fetching import FetchConfig, Fetcher, FetchLimits
+from trysquare.workbench.fetch_config import FetchConfig, FetchLimits
+from trysquare.workbench.fetching import Fetcher
 
 
 def hello(asked: Asked) -> Answered:

@@ -13,7 +13,7 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 from urllib.parse import urljoin
 
@@ -24,6 +24,7 @@ import httpx2
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.workbench.addresses import Address, parse_address, why_not_public
+from trysquare.workbench.fetch_config import FetchConfig
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """From a host and a port to its addresses."""
@@ -44,29 +45,6 @@ _ONLY_PUBLIC = (
     "Only public addresses are fetched. Use another address; a person can allow this host with the setting "
     "`content.allow_hosts`."
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FetchLimits:
-    """How much a fetch may take."""
-
-    bytes: int = 5_000_000
-    seconds: float = 30.0
-    redirects: int = 5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FetchConfig:
-    """What may be fetched, and how much of it."""
-
-    allow_hosts: frozenset[str] = frozenset()
-    """Hosts, as `name` or `name:port`, that may have a private address: an intranet's, or a test's."""
-    limits: FetchLimits = field(default_factory=FetchLimits)
-
-    def allows(self, host: str, port: int) -> bool:
-        """Whether a host was allowed by name."""
-        name = host.lower().strip("[]")
-        return name in self.allow_hosts or f"{name}:{port}" in self.allow_hosts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

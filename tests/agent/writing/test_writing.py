@@ -33,7 +33,7 @@ from trysquare.testing import ScriptedCaller, accept, make_context
 from trysquare.workbench.content.capabilities import content_probes
 from trysquare.workbench.content.config import ContentConfig, LinkConfig, NotionConfig
 from trysquare.workbench.content.tools import content_tools
-from trysquare.workbench.fetching import FetchConfig
+from trysquare.workbench.fetch_config import FetchConfig
 from trysquare.wrappers.consented import consented
 
 FINISH = call("finish", summary="Written.")

@@ -15,7 +15,7 @@ from trysquare.core.toolset import FixedToolset
 from trysquare.testing import call
 from trysquare.workbench.content.config import ContentConfig
 from trysquare.workbench.content.rss_feed import rss_feed_tool
-from trysquare.workbench.fetching import FetchConfig, FetchLimits
+from trysquare.workbench.fetch_config import FetchConfig, FetchLimits
 
 
 async def read(config: ContentConfig, **arguments: Any) -> Result[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -17,9 +17,10 @@ from trysquare.core.types import JsonObject
 from trysquare.store.lazy import Transactions
 from trysquare.workbench.answers import answered
 from trysquare.workbench.content.config import NotionConfig
-from trysquare.workbench.content.keyed import once
-from trysquare.workbench.content.notion import Notion, Shape, tag_names
 from trysquare.workbench.content.notion_blocks import Block, markdown_blocks, text_blocks
+
+if TYPE_CHECKING:
+    from trysquare.workbench.content.notion import Shape
 
 NAME = "blog_notion"
 MAX_DRAFT = 400_000
@@ -48,10 +49,14 @@ class BlogNotion(ToolArguments):
 
 def blog_notion_tool(config: NotionConfig, *, state: Transactions) -> Tool:
     """The tool that publishes; `state` remembers the request keys."""
-    notion = Notion(config)
 
     async def blog_notion(args: BlogNotion, context: CallContext) -> Result[Any]:
         """Publish a text as a page in Notion."""
+        # What speaks HTTP takes long to import, so it is when somebody first wants it.
+        from trysquare.workbench.content.keyed import once
+        from trysquare.workbench.content.notion import Notion, tag_names
+
+        notion = Notion(config)
         given = args.model_dump(exclude={"request_key"})
 
         async def publish() -> JsonObject:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,8 +16,10 @@ from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
 from trysquare.workbench.answers import answered
 from trysquare.workbench.content.config import CalendarConfig
-from trysquare.workbench.content.google_calendar import GoogleCalendar
 from trysquare.workbench.content.outside import one_line, quoted
+
+if TYPE_CHECKING:
+    from trysquare.workbench.content.google_calendar import GoogleCalendar
 
 CHANGING = frozenset({"create_event", "update_event", "delete_event"})
 
@@ -94,13 +97,19 @@ Arguments = ListEvents | GetEvent | CreateEvent | UpdateEvent | DeleteEvent | Ch
 
 def calendar_tool(config: CalendarConfig) -> Tool:
     """The tool over the calendars of one account."""
-    google = GoogleCalendar(config)
+
+    @functools.cache
+    def google() -> GoogleCalendar:
+        # What speaks HTTP takes long to import, so it is when somebody first wants it; then it keeps its tokens.
+        from trysquare.workbench.content.google_calendar import GoogleCalendar
+
+        return GoogleCalendar(config)
 
     async def calendar(
         args: ListEvents | GetEvent | CreateEvent | UpdateEvent | DeleteEvent | CheckAvailability,
     ) -> Result[Any]:
         """Look into a Google calendar, or change it."""
-        return await _done(google, args)
+        return await _done(google(), args)
 
     return tool(
         calendar,

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from trysquare.core.errors import ToolError
 from trysquare.workbench.content.config import CalendarConfig, ContentConfig, NotionConfig
-from trysquare.workbench.content.google_calendar import GoogleCalendar
-from trysquare.workbench.content.notion import Notion
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Tries a capability: None where it is there, else a sentence that says what is missing."""
@@ -43,6 +41,8 @@ def _has_way(address: str, family: socket.AddressFamily) -> bool:
 async def _google_calendar(config: CalendarConfig) -> str | None:
     if not config.is_set:
         return "Google Calendar is not configured (content.google_token)"
+    from trysquare.workbench.content.google_calendar import GoogleCalendar
+
     google = GoogleCalendar(config)
     try:
         await google.list(google.calendar(None), query={"maxResults": 1})
@@ -54,6 +54,8 @@ async def _google_calendar(config: CalendarConfig) -> str | None:
 async def _notion(config: NotionConfig) -> str | None:
     if not config.is_set:
         return "Notion is not configured (content.notion_token, and content.notion_page or content.notion_data_source)"
+    from trysquare.workbench.content.notion import Notion
+
     try:
         await Notion(config).check()
     except ToolError as error:

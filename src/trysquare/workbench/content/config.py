@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import SecretStr
 
 from trysquare.settings.model import ContentSettings
-from trysquare.workbench.fetching import FetchConfig, FetchLimits
+from trysquare.workbench.fetch_config import FetchConfig, FetchLimits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

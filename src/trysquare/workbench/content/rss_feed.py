@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,9 @@ from trysquare.workbench.answers import answered
 from trysquare.workbench.content.config import ContentConfig
 from trysquare.workbench.content.feed import Entry, Feed, NoFeed, parse_feed
 from trysquare.workbench.content.outside import quoted
-from trysquare.workbench.fetching import Fetched, Fetcher
+
+if TYPE_CHECKING:
+    from trysquare.workbench.fetching import Fetched, Fetcher
 
 _ACCEPT = "application/rss+xml, application/atom+xml, application/rdf+xml, application/xml;q=0.9, */*;q=0.1"
 Limit = Annotated[int, Field(ge=1, le=50, description="Entries of each feed")]
@@ -36,12 +38,15 @@ class ConfiguredFeeds(ToolArguments):
     limit: Limit = 5
 
 
-def rss_feed_tool(config: ContentConfig, *, fetcher: Fetcher | None = None) -> Tool:
+def rss_feed_tool(config: ContentConfig) -> Tool:
     """The tool that reads feeds."""
-    reading = fetcher or Fetcher(config.fetch)
 
     async def rss_feed(args: FetchFeed | ConfiguredFeeds) -> Result[Any]:
         """Read the newest entries of RSS and Atom feeds."""
+        # What speaks HTTP takes long to import, so it is when somebody first wants it.
+        from trysquare.workbench.fetching import Fetcher
+
+        reading = Fetcher(config.fetch)
         if isinstance(args, FetchFeed):
             return _told(*await _read(reading, args.url), limit=args.limit)
         return await _configured(reading, config, args.limit)

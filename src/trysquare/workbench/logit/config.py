@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.models.choosing import open_model
 from trysquare.models.model import Model
 from trysquare.models.options import model_options
 from trysquare.settings.model import ModelsSettings
@@ -40,4 +39,11 @@ class LogitConfig:
 
 def logit_config(spec: str | None, options: ModelsSettings) -> LogitConfig:
     """The model of the settings, opened when a call needs it."""
-    return LogitConfig(spec=spec, open_model=lambda name: open_model(name, model_options(**options.model_dump())))
+
+    def opened(name: str) -> AbstractAsyncContextManager[Model]:
+        # The backends take long to import, so they are when somebody first wants one.
+        from trysquare.models.choosing import open_model
+
+        return open_model(name, model_options(**options.model_dump()))
+
+    return LogitConfig(spec=spec, open_model=opened)
