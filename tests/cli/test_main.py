@@ -64,28 +64,12 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
     assert ran.err == f"trysquare {words[0]}: {said} (see trysquare {words[0]} --help)\n"
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "room"),
-    [
-        ("--workbench", "folder", "workbench"),
-        ("--debug", None, "debug"),
-        ("--agents", None, "agents"),
-    ],
-)
 @pytest.mark.parametrize("command", ["serve", "list", "check"])
-def test_a_room_that_does_not_exist_yet_says_so_in_one_line(
-    run: Run, command: str, option: str, value: str | None, room: str
-) -> None:
-    ran = run(command, option, *([value] if value else []))
+def test_a_workspace_that_is_not_there_is_told_in_one_line(run: Run, project: Path, command: str) -> None:
+    ran = run(command, "--workbench", "nowhere")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"trysquare: {option}: the {room} room is not part of this version.\n"
-
-
-def test_a_room_in_the_file_is_named_with_its_line(run: Run, project: Path) -> None:
-    (project / "trysquare.toml").write_text('\nworkbench = "x"\n', encoding="utf-8")
-    ran = run("list")
-    place = f"{project}/trysquare.toml:2"
-    assert ran.err == f"trysquare: {place}: workbench: the workbench room is not part of this version.\n"
+    place = project / "nowhere"
+    assert ran.err == f"trysquare: {place}: the workspace cannot be opened: No such file or directory. Name a folder.\n"
 
 
 def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:
