@@ -3,7 +3,7 @@
 set -eu
 common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade --quiet"
 .venv/bin/python -m pip install --quiet uv
-.venv/bin/uv pip compile pyproject.toml --group build --extra guide --extra gateway --extra debug $common -o constraints/runtime.txt
+.venv/bin/uv pip compile pyproject.toml --group build --extra guide --extra gateway --extra debug --extra local --extra jobs --extra code $common -o constraints/runtime.txt
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
 .venv/bin/uv pip compile --group node $common -o constraints/node.txt
 echo elysia-ai==0.2.8 | .venv/bin/uv pip compile - $common -o constraints/elysia.txt
