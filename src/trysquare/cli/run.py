@@ -11,7 +11,7 @@ from typing import Any
 from trysquare.agent.definition import built_in_names, built_in_text, load_definition
 from trysquare.agent.job import KIND
 from trysquare.agent.journal import Unjournalled
-from trysquare.agent.opening import AGENTS_FOLDER, run_request
+from trysquare.agent.opening import AGENTS_FOLDER, configured_model, run_request
 from trysquare.agent.request import AgentRequest
 from trysquare.app import agent_surroundings
 from trysquare.cli.jobs_progress import watch
@@ -72,6 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
         # A call that fails is told to the model, and shown as a step.
         logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     request = _request(arguments)
+    # What is wrong with the request is said before a job is made of it.
+    load_definition(request.agent, folder=loaded.settings.project / AGENTS_FOLDER)
+    configured_model(loaded.settings, request.model)
     durable = arguments.job and _can_keep()
     outcome = asyncio.run(_run_as_job(request, loaded) if durable else _run_here(request, loaded))
     _print(outcome, as_json=arguments.json)
