@@ -98,3 +98,12 @@ def test_the_way_to_complete_an_answer_leaves_the_matcher_as_it_is():
     assert before + b"".join(map(matcher.bytes_of, closing)) == b'{"name":"search","args":{"query":"half a wo"}}'
     assert matcher.text == before
     assert closing_tokens(matcher, 0) is None
+
+
+@pytest.mark.parametrize("pattern", [r"\.py$", "^[A-Z]{2,4}-[0-9]+$", "ab", r'^"[^"]*"$', "^(foo|bar)(/baz)?$"])
+def test_a_string_with_a_pattern_is_brought_to_its_end(pattern: str):
+    calls = CallSet(tools={"note": closed(text={"type": "string", "pattern": pattern})})
+    for most in (60, 300):
+        written = write_answer(CallMatcher(calls, small_engine()), talkative, likeliest, most_tokens=most)
+        assert len(written.tokens) <= most
+        check_answer(written.text, calls)

@@ -18,6 +18,7 @@ from trysquare.grammar.call_set import CallSet
 from trysquare.grammar.call_state import CallState
 from trysquare.grammar.engines.engine import HeldText
 from trysquare.grammar.filters import allowed_tokens, full_mask
+from trysquare.grammar.generation import closing_tokens
 from trysquare.grammar.matcher import CallMatcher, take_all
 from trysquare.grammar.schema_reading import read_schema
 from trysquare.models.model import ToolOffer
@@ -44,11 +45,13 @@ def write(matcher: CallMatcher, text: str) -> None:
     take_all(matcher, list(text.encode()))
 
 
-def write_randomly(matcher: CallMatcher, random: Random, *, most: int = 3000) -> None:
-    """Choose among what is allowed until the text ends; what closes a value is chosen more often."""
+def write_randomly(matcher: CallMatcher, random: Random, *, most: int = 400) -> None:
+    """Choose among what is allowed until the text ends; after so many tokens, go straight to the end."""
     closing = [token for token in range(small_tokenizer().vocab_size) if matcher.bytes_of(token)[:1] in b'"}]']
     while not matcher.has_ended:
-        assert len(matcher.tokens) < most
+        if len(matcher.tokens) > most and (way := closing_tokens(matcher, most)):
+            take_all(matcher, [*way, END])
+            return
         if random.random() < 0.2:
             matcher.fast_forward()
         allowed = allowed_by(matcher)

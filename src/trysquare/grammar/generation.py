@@ -10,7 +10,7 @@ import numpy
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.filters import Filter, FilterChain, HeldToCalls, allowed_tokens, full_mask
-from trysquare.grammar.matcher import CallMatcher
+from trysquare.grammar.matcher import CallMatcher, take_all
 from trysquare.grammar.tool_odds import Ask
 
 if TYPE_CHECKING:
@@ -73,26 +73,35 @@ def _close(matcher: CallMatcher, chain: FilterChain, most_tokens: int) -> int:
 
 def closing_tokens(matcher: CallMatcher, most: int) -> list[int] | None:
     """A short way to complete the answer; None where none of so many tokens is found. The matcher stays as it is."""
-    taken: list[int] = []
-    while not matcher.is_complete and len(taken) <= most:
-        for token in matcher.forced() or [_closing_token(matcher)]:
-            matcher.take(token)
-            taken.append(token)
+    before = len(matcher.tokens)
+    while not matcher.is_complete and len(matcher.tokens) - before <= most:
+        take_all(matcher, matcher.forced() or _towards_the_end(matcher))
+    taken = list(matcher.tokens[before:])
     completed = matcher.is_complete and len(taken) <= most
     matcher.take_back(len(taken))
     return taken if completed else None
 
 
-def _closing_token(matcher: CallMatcher) -> int:
+def _towards_the_end(matcher: CallMatcher) -> list[int]:
     size = matcher.vocabulary_size
     mask = full_mask(size)
     matcher.fill(mask)
     allowed = allowed_tokens(mask, size)
-    for token in matcher.tokens_writing(_CLOSING_BYTES):
-        if allowed[token]:
-            return token
-    candidates = numpy.flatnonzero(allowed)[:_WATCHED].tolist()
-    return min(candidates, key=lambda token: (len(matcher.bytes_of(token)), token))
+    closing = [token for token in matcher.tokens_writing(_CLOSING_BYTES) if allowed[token]]
+    if closing and matcher.bytes_of(closing[0]) == _CLOSING_BYTES[0]:
+        return closing[:1]
+    candidates = closing or numpy.flatnonzero(allowed)[:_WATCHED].tolist()
+    return _out_of_pattern(matcher) or [min(candidates, key=lambda token: len(matcher.bytes_of(token)))]
+
+
+def _out_of_pattern(matcher: CallMatcher) -> list[int]:
+    """The rest of a text that fits a pattern of the present tool, where that closes the string; else nothing."""
+    for text in matcher.examples():
+        for start in range(len(text)):
+            tokens = matcher.tokens_of(text[start:] + '"')
+            if matcher.would_take(tokens):
+                return tokens
+    return []
 
 
 def likeliest(logits: Logits) -> int:

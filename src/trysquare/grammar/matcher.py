@@ -17,6 +17,7 @@ from trysquare.grammar.call_lark import call_lark, names_lark
 from trysquare.grammar.call_set import AFTER_NAME, BEFORE_NAME, CallSet
 from trysquare.grammar.call_state import CallState, call_length, state_of, string_end
 from trysquare.grammar.engines.engine import Engine, HeldText
+from trysquare.grammar.pattern_examples import pattern_examples
 
 if TYPE_CHECKING:
     from trysquare.grammar.engines.engine import Mask
@@ -94,6 +95,23 @@ class CallMatcher:
         """The tokens that write one of these texts by themselves, in their order."""
         found = map(self._engine.tokens_of, texts)
         return [tokens[0] for tokens in found if len(tokens) == 1]
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Tokens that write a text."""
+        return self._engine.tokens_of(text.encode())
+
+    def would_take(self, tokens: Sequence[int]) -> bool:
+        """Whether tokens may come next, one after another. Nothing changes."""
+        try:
+            take_all(self, tokens)
+        except ToolError:
+            return False
+        self.take_back(len(tokens))
+        return True
+
+    def examples(self) -> tuple[str, ...]:
+        """Short texts for the patterns of the present tool's arguments, as they stand in JSON."""
+        return () if self.tool is None else pattern_examples(self._calls.tree(self.tool))
 
     def names_after(self, piece: bytes) -> tuple[str, ...]:
         """The tools that the present call may still name once this has been written too."""
