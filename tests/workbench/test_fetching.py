@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import ssl
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpcore2
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.workbench.content.web_server import Answered, Asked, web_server
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.workbench import fetching
 from trysquare.workbench.fetch_config import FetchConfig, FetchLimits
 from trysquare.workbench.fetching import Fetcher
 
@@ -64,7 +71,8 @@ async def test_metadata_and_private_addresses_are_refused_before_a_connection(ur
     [
         "file:///etc/passwd", "FILE:///etc/passwd", "ftp://example.org/", "gopher://x", "/etc/passwd", "",
         "http:///etc/passwd", "http://me:secret@example.org/", "jar:http://x!/", "http://exa mple.org/",
-        "http://example.org:99999/", "http://\x00/",
+        "http://example.org:99999/", "http://\x00/", "http://example.org/\r\nX-Evil: 1", "http://a@b@127.0.0.1/",
+        "http://example.org\\@127.0.0.1/", "http:127.0.0.1",
     ],
 )  # fmt: skip
 async def test_only_plain_web_addresses_are_taken(url: str) -> None:
@@ -173,3 +181,47 @@ async def test_a_status_that_is_no_success_is_told(status: int) -> None:
     async with web_server(lambda asked: Answered(status=status)) as server:
         refused = await refusal(Fetcher(FetchConfig(allow_hosts=frozenset({server.host}))), server.url)
         assert f"status {status}" in refused.message
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """A certificate that signs itself, and a server's side that shows it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    shown, secret = folder / "shown.pem", folder / "secret.pem"
+    shown.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    secret.write_bytes(key.private_bytes(*form))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(shown, secret)
+    return shown, context
+
+
+@pytest.mark.parametrize(("asked", "trusted", "reads"), [
+    ("intranet.example", True, True), ("other.example", True, False), ("intranet.example", False, False)
+])  # fmt: skip
+async def test_the_certificate_must_be_for_the_name_although_the_address_was_chosen_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, trusted: bool, reads: bool
+) -> None:
+    shown, context = certificate(tmp_path, "intranet.example")
+    trust = ssl.create_default_context(cafile=shown) if trusted else ssl.create_default_context()
+    monkeypatch.setattr(fetching, "_authorities", lambda: trust)
+
+    async def here(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    async with web_server(hello, tls=context) as server:
+        fetcher = Fetcher(FetchConfig(allow_hosts=frozenset({asked})), resolve=here)
+        url = f"https://{asked}:{server.port}/"
+        if reads:
+            assert (await fetcher.fetch(url)).body == b"hello"
+        else:
+            assert "certificate verify failed" in (await refusal(fetcher, url)).message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class WebServer:
 
 
 @asynccontextmanager
-async def web_server(answer: Answer) -> AsyncGenerator[WebServer]:
+async def web_server(answer: Answer, *, tls: ssl.SSLContext | None = None) -> AsyncGenerator[WebServer]:
     """Serve until the end of the block."""
     running = WebServer(port=0)
 
@@ -85,7 +86,7 @@ async def web_server(answer: Answer) -> AsyncGenerator[WebServer]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     running.port = server.sockets[0].getsockname()[1]
     async with server:
         yield running
