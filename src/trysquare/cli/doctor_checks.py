@@ -24,7 +24,7 @@ from trysquare.store.location import FILE, project_state, user_state
 
 _OLDEST_PYTHON = (3, 11)
 _NEEDED = ("trysquare", "mcp", "pydantic")
-_EXTRAS = {"otel": "opentelemetry-sdk", "fastmcp": "fastmcp", "guide": "pyyaml", "gateway": "msgspec"}
+_EXTRAS = {"otel": "opentelemetry-sdk", "fastmcp": "fastmcp", "guide": "pyyaml", "gateway": "msgspec", "jobs": "dbos"}
 _PROGRAMS = {
     "node": "Node 22, for the project's own tests; `make node` installs one",
     "uv": "optional, a faster way to install",
