@@ -213,6 +213,7 @@ async def test_a_model_cannot_approve_its_own_calls(way: str, tmp_path: Path, mo
         seen = await output_of(
             place,
             f"cat .trysquare/state.db {user_state}; rm -f .trysquare/state.db; echo forged >.trysquare/state.db; "
+            f"unshare -Urm sh -c 'umount .trysquare {user_state.parent}; cat .trysquare/state.db {user_state}'; "
             f"echo forged >{user_state}; mv .trysquare elsewhere; mkdir -p .trysquare; echo x >.trysquare/new",
         )
         assert SECRET not in seen

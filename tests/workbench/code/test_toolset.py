@@ -22,7 +22,7 @@ async def test_the_tools_and_what_they_cost(tmp_path: Path) -> None:
     async with workplace(tmp_path) as place:
         tools = place.toolset.tools()
     assert {tool.name: definition_tokens(tool) for tool in tools} == snapshot(
-        {"file": 292, "code_edit": 349, "search": 396, "navigate": 305, "git": 390, "bash": 175, "test": 291}
+        {"file": 292, "code_edit": 349, "search": 396, "navigate": 305, "git": 390, "bash": 175, "test": 306}
     )
     assert {tool.name: (tool.metadata.category, tool.metadata.needs) for tool in tools} == snapshot(
         {

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import missing_component
 from trysquare.core.call import call_tool
 from trysquare.core.context import CallContext, Principal
 from trysquare.core.toolset import Toolset
 from trysquare.workbench.config import WorkbenchConfig
+from trysquare.workbench.shell.landlock_program import missing as missing_landlock
 from trysquare.workbench.shell.sandbox import available_way
 from trysquare.workbench.toolset import workbench_toolset
 
@@ -67,6 +70,8 @@ async def workplace(root: Path, **options: Any) -> AsyncGenerator[Workplace]:
 
 def need_sandbox(*ways: str) -> None:
     """End the test where commands cannot be held this way."""
+    if ways == ("landlock",) and (reason := missing_landlock()) is not None:
+        pytest.skip(reason)
     if available_way(ways or ("bubblewrap", "landlock")) is None:
         missing_component(f"a sandbox ({', '.join(ways) or 'any'})", "install the Debian package bubblewrap")
 

@@ -47,7 +47,6 @@ def bash_tool(bench: Bench) -> Tool:
         avoid_when="a tool of its own does it: file, search, git and test say more and cost less",
         limits="No network; only the workspace is written, .git not; everything ends with the call",
         read_only=False,
-        destructive=True,
         open_world=False,
         result_limit=None,
         examples=(Example(arguments={"command": "make build"}, explanation="One command."),),

@@ -80,7 +80,8 @@ def code_edit_tool(bench: Bench) -> Tool:
         avoid_when="you can quote the old text: file replace needs no line numbers",
         limits="Read the lines first; a file that changed since is left alone",
         read_only=False,
-        destructive=True,
+        # Whatever it changes, undo brings back.
+        destructive=False,
         open_world=False,
         result_limit=None,
         meta={"trysquare/read_only_actions": ("get_lines",)},

@@ -88,7 +88,8 @@ def file_tool(bench: Bench) -> Tool:
         avoid_when="you know the line numbers: code_edit takes less text",
         limits="Text up to 8 MB; links, .git and .trysquare are not touched; undo takes back these tools' changes",
         read_only=False,
-        destructive=True,
+        # Whatever it changes, undo brings back.
+        destructive=False,
         open_world=False,
         result_limit=None,
         meta={"trysquare/read_only_actions": ("read",)},

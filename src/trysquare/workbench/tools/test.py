@@ -30,7 +30,10 @@ class TestArguments(ToolArguments):
     # Not a class of tests, whatever its name looks like.
     __test__ = False
 
-    type: Annotated[Literal["go", "npm", "python"], Field(description="Kind of project")]
+    type: Annotated[
+        Literal["go", "npm", "python"],
+        Field(description="How tests run: go test, an npm script, or pytest (unittest without it)"),
+    ]
     package: Annotated[str | None, Field(description="Go package, such as ./...", max_length=300)] = None
     module: Annotated[str | None, Field(description="Python file, folder or test id", max_length=300)] = None
     script: Annotated[str | None, Field(description="npm script; test by default", max_length=100)] = None
