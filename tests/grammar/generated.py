@@ -164,7 +164,12 @@ class _Maker:
         return schema
 
     def _intersection(self, depth: int) -> JsonObject:
-        if self._random.random() < 0.5:
+        kind = self._random.randrange(6)
+        if kind == 0:
+            return {"allOf": [self._string(), {"maxLength": self._random.randrange(2, 12)}, {"minLength": 1}]}
+        if kind == 1:
+            return {"allOf": [{"type": "integer", "multipleOf": 4}, {"minimum": -4, "maximum": 25}]}
+        if kind < 4:
             return {"allOf": [self._integer(), {"minimum": self._random.randrange(-5, 5)}]}
         return {"allOf": [self._object(depth), {"required": [self._random.choice(WORDS)]}]}
 

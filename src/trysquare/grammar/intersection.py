@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from math import lcm
-from typing import Any, TypeVar
+from math import inf, lcm
+from typing import Any
 
 from trysquare.grammar.admission import admits
-from trysquare.grammar.expressions import Expression, length_of
+from trysquare.grammar.expressions import NEVER, Expression
 from trysquare.grammar.json_text import json_text
+from trysquare.grammar.lengths import of_length
+from trysquare.grammar.ranges import multiples_text
 from trysquare.grammar.regex_text import says
 from trysquare.grammar.shapes import (
     NOTHING,
@@ -31,7 +33,7 @@ from trysquare.grammar.shapes import (
     constants_of,
 )
 
-Bound = TypeVar("Bound", int, Fraction)
+MOST_MULTIPLES = 1_000
 
 
 class Undecided(Exception):
@@ -182,11 +184,17 @@ def numbers_between(least: Fraction | None, most: Fraction | None, *, above: boo
 def integers_between(
     least: Fraction | None, most: Fraction | None, *, above: bool, below: bool, step: int = 1
 ) -> Shape:
-    """The whole numbers of a range; nothing where it is empty."""
+    """The whole numbers of a range; nothing where it is empty. Multiples in a range are constants, if they are few."""
     low = None if least is None else -(-least // 1) + (1 if above and least.denominator == 1 else 0)
     high = None if most is None else most // 1 - (1 if below and most.denominator == 1 else 0)
-    if low is not None and high is not None and -(-low // step) * step > high:
-        return NOTHING
+    if low is not None and high is not None:
+        found = range(-(-low // step) * step, high + 1, step)
+        if not found:
+            return NOTHING
+        if step != 1 and len(found) <= MOST_MULTIPLES:
+            return constants_of(map(str, found))
+    if step != 1 and ((low, high) != (None, None) or multiples_text(step) is None):
+        raise Undecided(f"multiples of {step} that are neither few nor told by their last digits")
     return Integers(least=low, most=high, step=step)
 
 
@@ -199,17 +207,15 @@ def _meet_strings(one: Strings, other: Strings) -> Shape:
 
 
 def string_of(pattern: Expression | None, shortest: int, longest: int | None) -> Shape:
-    """Strings with these bounds; bounds that the pattern keeps by itself are left out."""
+    """Strings with these bounds. Those of a pattern become a part of it."""
     if longest is not None and longest < shortest:
         return NOTHING
     if pattern is None:
         return Strings(shortest=shortest, longest=longest)
-    least, most = length_of(pattern)
-    if (longest is not None and least > longest) or (most is not None and most < shortest):
-        return NOTHING
-    if shortest > least or (longest is not None and (most is None or most > longest)):
-        return Strings(shortest=shortest, longest=longest, pattern=pattern)
-    return Strings(pattern=pattern)
+    said = of_length(pattern, shortest, inf if longest is None else longest)
+    if said is None:
+        raise Undecided("the pattern and the lengths of a string")
+    return NOTHING if said == NEVER else Strings(pattern=said)
 
 
 def array_of(first: Iterable[Shape], rest: Shape, fewest: int, most: int | None) -> Shape:

@@ -8,15 +8,13 @@ from typing import Any
 
 from trysquare.core.types import JsonObject
 from trysquare.grammar.formats import PATTERNS, STORED, WHOLE
-from trysquare.grammar.intersection import integers_between, meet_numbers, numbers_between, string_of
+from trysquare.grammar.intersection import Undecided, integers_between, meet_numbers, numbers_between, string_of
 from trysquare.grammar.json_text import json_text
 from trysquare.grammar.patterns import PatternRefused, read_pattern
-from trysquare.grammar.ranges import multiples_text, split_number
+from trysquare.grammar.ranges import split_number
 from trysquare.grammar.refusals import Unsupported, at
-from trysquare.grammar.shapes import Integers, Numbers, Shape, Strings, constants_of
+from trysquare.grammar.shapes import Integers, Numbers, Shape
 
-MOST_MULTIPLES = 1_000
-LONGEST_PATTERN = 64
 NUMBER_FORMATS = STORED | WHOLE.keys()
 
 
@@ -26,8 +24,10 @@ def read_numbers(schema: JsonObject, pointer: str, *, whole: bool) -> Shape:
     most, below = _bound(schema, pointer, "maximum", "exclusiveMaximum")
     step = _step(schema, pointer, whole=whole)
     if whole or step is not None:
-        found = integers_between(least, most, above=above, below=below, step=step or 1)
-        return _counted(_in_format(found, schema), pointer)
+        try:
+            return _in_format(integers_between(least, most, above=above, below=below, step=step or 1), schema)
+        except Undecided as error:
+            raise Unsupported("multipleOf", at(pointer, "multipleOf"), f"it asks for {error}") from error
     _check_digits(least, at(pointer, "minimum"))
     _check_digits(most, at(pointer, "maximum"))
     return _in_format(numbers_between(least, most, above=above, below=below), schema)
@@ -39,19 +39,6 @@ def _in_format(shape: Shape, schema: JsonObject) -> Shape:
         return shape
     least, most = WHOLE[name]
     return meet_numbers(shape, Integers(least=least, most=most)) if isinstance(shape, Integers) else shape
-
-
-def _counted(shape: Shape, pointer: str) -> Shape:
-    """Multiples as constants where they are few; the grammar knows only those that their last digits tell."""
-    if not isinstance(shape, Integers) or shape.step == 1:
-        return shape
-    if shape.least is not None and shape.most is not None:
-        found = range(-(-shape.least // shape.step) * shape.step, shape.most + 1, shape.step)
-        if len(found) <= MOST_MULTIPLES:
-            return constants_of(map(str, found))
-    if (shape.least, shape.most) != (None, None) or multiples_text(shape.step) is None:
-        raise Unsupported("multipleOf", at(pointer, "multipleOf"), "its multiples are neither few nor told by digits")
-    return shape
 
 
 def exact_number(value: Any, pointer: str) -> Fraction:
@@ -107,13 +94,11 @@ def read_strings(schema: JsonObject, pointer: str) -> Shape:
     if text is None:
         return string_of(None, shortest, longest)
     try:
-        said = read_pattern(text)
+        return string_of(read_pattern(text), shortest, longest)
     except PatternRefused as error:
         raise Unsupported(keyword, at(pointer, keyword), f"{error} cannot be read in {json_text(text)}") from error
-    found = string_of(said, shortest, longest)
-    if isinstance(found, Strings) and (found.shortest or found.longest is not None):
-        raise Unsupported(keyword, at(pointer, keyword), "its lengths and those that are asked for differ")
-    return found
+    except Undecided as error:
+        raise Unsupported(keyword, at(pointer, keyword), f"{error} together make too many cases") from error
 
 
 def _format_pattern(schema: JsonObject, pointer: str) -> str | None:
