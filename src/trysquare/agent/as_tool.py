@@ -135,7 +135,7 @@ def _told(definition: AgentDefinition, view: RunView, context: CallContext) -> R
     if view.error is not None:
         return Result.failure(view.error, code=view.code or ErrorCode.TOOL_FAILED, fields=_fields(view))
     if view.ended:
-        return Result[Any].ok(message=_ending(view), fields=_fields(view))
+        return _ended(view)
     return Result[Any].ok(
         message=f"Step {view.done} of {view.total or '?'}: {view.message}",
         instruction="Call wait with this job until it has ended.",
@@ -144,10 +144,15 @@ def _told(definition: AgentDefinition, view: RunView, context: CallContext) -> R
     )
 
 
-def _ending(view: RunView) -> str:
+def _ended(view: RunView) -> Result[Any]:
+    """What came of a run: a failure where it did not finish its work."""
     if view.outcome is None:
-        return f"The run is {view.state}."
-    return f"{view.outcome['status']}: {view.outcome['summary']}"
+        return Result[Any].ok(message=f"The run is {view.state}.", fields=_fields(view))
+    status, told = view.outcome["status"], f"{view.outcome['status']}: {view.outcome['summary']}"
+    if status == "finished":
+        return Result[Any].ok(message=told, fields=_fields(view))
+    code = ErrorCode.BUDGET_EXHAUSTED if status == "out_of_budget" else ErrorCode.TOOL_FAILED
+    return Result.failure(told, code=code, fields=_fields(view))
 
 
 def _fields(view: RunView) -> JsonObject:
