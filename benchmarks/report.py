@@ -13,6 +13,7 @@ from benchmarks.discovery import discovery_tables, discovery_targets
 from benchmarks.gateway import gateway_tables, gateway_targets
 from benchmarks.grammar import grammar_tables, grammar_targets
 from benchmarks.guide import guide_tables, guide_targets
+from benchmarks.local_calls import local_tables, local_targets
 from benchmarks.peers.known import FASTMCP, LOWLEVEL, MCPSERVER, PEERS, TITLES, TRYSQUARE, versions
 from benchmarks.sections import Cell, Plan, Results
 from benchmarks.tables import Table, Target
@@ -83,6 +84,7 @@ def tables(results: Results) -> Iterator[Table]:
     yield from gateway_tables(results.gateway)
     yield from torture_tables(results.torture)
     yield from debug_tables(results.debug)
+    yield from local_tables(results.local)
     yield from grammar_tables(results.grammar)
 
 
@@ -151,6 +153,7 @@ def targets(results: Results) -> Iterator[Target]:
     yield from gateway_targets(results.gateway)
     yield from torture_targets(results.torture)
     yield from debug_targets(results.debug)
+    yield from local_targets(results.local)
     yield from grammar_targets(results.grammar)
 
 

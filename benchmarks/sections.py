@@ -16,6 +16,7 @@ from benchmarks.gateway import GatewayResults, measure_gateways
 from benchmarks.grammar import GrammarResults, measure_grammar
 from benchmarks.guide import GuideResults, measure_guide
 from benchmarks.http_client import http_load
+from benchmarks.local_calls import LocalResults, measure_local
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import ROOT, TRYSQUARE, TYPESCRIPT, start_of
 from benchmarks.stdio_client import cold_start, stdio_load
@@ -64,6 +65,7 @@ class Results:
     gateway: GatewayResults = field(default_factory=GatewayResults)
     torture: TortureResults = field(default_factory=TortureResults)
     debug: DebugResults = field(default_factory=DebugResults)
+    local: LocalResults = field(default_factory=LocalResults)
     grammar: GrammarResults = field(default_factory=GrammarResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
@@ -168,6 +170,10 @@ def _grammar(plan: Plan, peers: Sequence[str], results: Results, project: Path) 
     measure_grammar(results.grammar, quick=plan == Plan.quick())
 
 
+def _local(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_local(results.local, requests=3 if plan == Plan.quick() else 20)
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -181,5 +187,6 @@ SECTIONS: dict[str, Section] = {
     "gateway": _gateway,
     "torture": _torture,
     "debug": _debug,
+    "local": _local,
     "grammar": _grammar,
 }
