@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,8 +70,9 @@ class Note:
 class Records:
     """The tables, on the same database as the steps. Every method is one transaction."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, *, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
+        self._clock = clock
         self._insert: Any = sqlite.insert if engine.dialect.name == "sqlite" else postgresql.insert
 
     def make_tables(self) -> None:
@@ -129,7 +130,7 @@ class Records:
         """Note a new job; one that is known stays as it is."""
         row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False}
         with self._engine.begin() as connection:
-            connection.execute(self._insert(_NOTES).values(**row, updated=time.time()).on_conflict_do_nothing())
+            connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())
 
     def tell(self, job: str, done: int, total: int | None, message: str) -> None:
         """Note how far a job is."""
@@ -156,7 +157,7 @@ class Records:
 
     def _note(self, job: str, **values: Any) -> None:
         with self._engine.begin() as connection:
-            connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=time.time()))
+            connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=self._clock()))
 
     def notes(self, jobs: Iterable[str]) -> Mapping[str, Note]:
         """What is noted of some jobs."""
@@ -199,7 +200,7 @@ class Records:
         # The clocks of several machines differ; that of their database is one.
         if self._engine.dialect.name == "postgresql":
             return sa.extract("epoch", sa.func.clock_timestamp())
-        return sa.literal(time.time())
+        return sa.literal(self._clock())
 
 
 def _read_note(row: Any) -> Note:
