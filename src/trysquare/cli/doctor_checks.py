@@ -24,11 +24,20 @@ from trysquare.store.location import FILE, project_state, user_state
 
 _OLDEST_PYTHON = (3, 11)
 _NEEDED = ("trysquare", "mcp", "pydantic")
-_EXTRAS = {"otel": "opentelemetry-sdk", "fastmcp": "fastmcp", "guide": "pyyaml", "gateway": "msgspec", "jobs": "dbos"}
+_EXTRAS = {
+    "otel": "opentelemetry-sdk",
+    "fastmcp": "fastmcp",
+    "guide": "pyyaml",
+    "gateway": "msgspec",
+    "jobs": "dbos",
+    "code": "tree-sitter-python",
+}
 _PROGRAMS = {
     "node": "Node 22, for the project's own tests; `make node` installs one",
     "uv": "optional, a faster way to install",
     "git": "for working on a project",
+    "bwrap": "the workbench's sandbox for commands; the Debian package bubblewrap",
+    "rg": "optional, faster searches of the workbench; the Debian package ripgrep",
 }
 
 
