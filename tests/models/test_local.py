@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from tests.models.constraints import ListedWalk, OneCall, Piece
+from tests.models.tiny_gguf import write_tiny_gguf
 from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.call_grammar import CallGrammar
@@ -64,6 +65,17 @@ async def test_every_call_is_valid_whatever_the_weights(tiny: Path, hold: Hold) 
             [call] = answer.calls
             jsonschema.validate(call.arguments, SCHEMAS[call.name])
             assert (answer.stop, answer.held) == ("calls", "grammar")
+
+
+async def test_calls_are_valid_with_a_vocabulary_of_sentence_pieces_too(tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path / "pieces.gguf", pieces=True)
+    async with open_model(f"local:{path}", options()) as model:
+        for seed in range(size(5, 100)):
+            answer = await model.answer(asking(f"{seed}", sampling=Sampling(temperature=1.0, seed=seed)))
+            [call] = answer.calls
+            jsonschema.validate(call.arguments, SCHEMAS[call.name])
+            assert json.loads(answer.text) == {"name": call.name, "args": call.arguments}
+        assert model.count('{"name":"') <= 4
 
 
 async def test_fast_forward_changes_no_answer(tiny: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 WIDTH, HEADS, LAYERS, INNER, CONTEXT = 32, 2, 1, 64, 2048
 MERGES = (
@@ -28,12 +29,19 @@ def vocabulary() -> list[str]:
     return [*byte_letters(), *(merge.replace(" ", "") for merge in MERGES), *CONTROL]
 
 
-def write_tiny_gguf(path: Path, *, seed: int = 0) -> Path:
-    """Write the file; another seed makes other weights."""
+def sentence_pieces() -> list[str]:
+    """A vocabulary of the other kind: bytes by their numbers, and pieces in which `\u2581` stands for a space."""
+    letters = [chr(code).replace(" ", "\u2581") for code in range(32, 127)]
+    pieces = [merge.replace(" ", "").replace("\u0120", "\u2581") for merge in MERGES]
+    return ["<unk>", *CONTROL, *(f"<0x{byte:02X}>" for byte in range(256)), *letters, *pieces]
+
+
+def write_tiny_gguf(path: Path, *, seed: int = 0, pieces: bool = False) -> Path:
+    """Write the file; another seed makes other weights, and `pieces` a vocabulary as SentencePiece has it."""
     import gguf
     import numpy
 
-    tokens = vocabulary()
+    tokens = sentence_pieces() if pieces else vocabulary()
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
@@ -44,12 +52,8 @@ def write_tiny_gguf(path: Path, *, seed: int = 0) -> Path:
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("default")
     writer.add_token_list(tokens)
-    writer.add_token_types([1] * (len(tokens) - len(CONTROL)) + [3] * len(CONTROL))
-    writer.add_token_merges(list(MERGES))
-    writer.add_eos_token_id(len(tokens) - 1)
+    (_add_pieces if pieces else _add_byte_level)(writer, tokens)
     writer.add_chat_template(TEMPLATE)
     source = numpy.random.default_rng(seed)
     for name, shape in _tensors(len(tokens)).items():
@@ -60,6 +64,23 @@ def write_tiny_gguf(path: Path, *, seed: int = 0) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def _add_byte_level(writer: Any, tokens: list[str]) -> None:
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_types([1] * (len(tokens) - len(CONTROL)) + [3] * len(CONTROL))
+    writer.add_token_merges(list(MERGES))
+    writer.add_eos_token_id(len(tokens) - 1)
+
+
+def _add_pieces(writer: Any, tokens: list[str]) -> None:
+    writer.add_tokenizer_model("llama")
+    writer.add_token_types([2, 3, 3, *([6] * 256), *([1] * (len(tokens) - 259))])
+    writer.add_token_scores([float(-number) for number in range(len(tokens))])
+    writer.add_unk_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
 
 
 def _tensors(size: int) -> dict[str, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.models.transcript import Turn
+from trysquare.models.vocabulary import Vocabulary
 
 _REMEMBERED = 4_096
 
@@ -22,7 +23,8 @@ class Loopback:
     It knows nothing of the runtime itself: llguidance keeps it, and would keep the weights with it.
     """
 
-    def __init__(self, address: str, key: str) -> None:
+    def __init__(self, address: str, key: str, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._address = urlsplit(address)
         self._headers = {"content-type": "application/json", "authorization": f"Bearer {key}"}
         self._connection: http.client.HTTPConnection | None = None
@@ -34,7 +36,7 @@ class Loopback:
         if text not in self._taken_apart:
             if len(self._taken_apart) >= _REMEMBERED:
                 self._taken_apart.clear()
-            self._taken_apart[text] = self._tokens(text, template=False)
+            self._taken_apart[text] = self._vocabulary.exact(text, self._tokens(text, template=False))
         return list(self._taken_apart[text])
 
     def write_prompt(self, turns: Sequence[Turn]) -> list[int]:

@@ -48,7 +48,7 @@ class Runtime:
         self.vocabulary: Vocabulary = read_vocabulary(header)
         key = secrets.token_urlsafe(32)
         self._server: Any = xllamacpp.Server(_parameters(xllamacpp, path, self.context_tokens, threads, key))
-        self._loopback = Loopback(str(self._server.listening_address), key)
+        self._loopback = Loopback(str(self._server.listening_address), key, self.vocabulary)
         self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
         self.tokenizer = build_tokenizer(self.vocabulary, self._loopback.tokenize)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -16,7 +16,7 @@ _CONTROL, _BYTE = 3, 6
 _SPACE = "\u2581"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """The tokens of a model."""
 
@@ -31,6 +31,34 @@ class Vocabulary:
         """How control tokens are written in a template, longest first."""
         texts = {self.tokens[token].decode("utf-8", errors="replace") for token in self.control}
         return tuple(sorted((text for text in texts if len(text) > 1), key=len, reverse=True))
+
+    def exact(self, text: str, tokens: list[int]) -> list[int]:
+        """The tokens that a runtime makes of a text, without the space that some put before it."""
+        wanted = text.encode("utf-8", errors="replace")
+        written = b"".join(self.tokens[token] for token in tokens)
+        if written == wanted:
+            return tokens
+        if written == b" " + wanted:
+            return [*self.cut(self.tokens[tokens[0]][1:]), *tokens[1:]]
+        return self.cut(wanted)
+
+    def cut(self, text: bytes) -> list[int]:
+        """A text in the longest tokens that there are, from its beginning on."""
+        found: list[int] = []
+        while text:
+            size = next(size for size in range(min(self._longest, len(text)), 0, -1) if text[:size] in self._numbers)
+            found.append(self._numbers[text[:size]])
+            text = text[size:]
+        return found
+
+    @cached_property
+    def _numbers(self) -> Mapping[bytes, int]:
+        control = set(self.control)
+        return {text: number for number, text in enumerate(self.tokens) if text and number not in control}
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._numbers))
 
 
 def read_vocabulary(header: Mapping[str, Any]) -> Vocabulary:
