@@ -79,7 +79,7 @@ def test_what_the_schema_forces_is_not_asked_for():
     assert shown == snapshot(
         [
             '{"name":"',
-            """<gi of ['read"', 'read_file"', 'git"', 'search"', 'now"']>""",
+            "<gi of ['read\"', 'read_file\"', 'git\"', 'search\"', 'bash\"', 'now\"']>",
             't","args":{"action":"',
             """<l of ['status"', 'log","count":', 'show","paths":[']>""",
             'og","count":',
@@ -96,7 +96,7 @@ def test_a_value_may_come_with_the_beginning_of_what_follows_it():
     assert shown == snapshot(
         [
             '{"name":"',
-            """<s of ['read"', 'read_file"', 'git"', 'search"', 'now"']>""",
+            "<s of ['read\"', 'read_file\"', 'git\"', 'search\"', 'bash\"', 'now\"']>",
             'earch","args":{"query":"',
             '<x"," of its grammar>',
             """<r of ['ratio":', 'where":']>""",
@@ -112,6 +112,21 @@ def test_a_string_that_is_cut_is_closed_and_a_cut_escape_completed():
     assert pieces(calls, "half a")[-2:] == ["<half a of its grammar>", '"}}']
     for cut, mended in {"a\\": '\\"}}', "a\\u": '0020"}}', "a\\u00": '20"}}', "a\\u001": '0"}}'}.items():
         assert pieces(calls, cut)[-1] == mended
+
+
+def test_a_string_that_must_have_characters_gets_them_also_where_hardly_any_fit():
+    calls = CallSet(tools={"bash": closed(command={"type": "string", "minLength": 3})})
+    walk = CallWalk(calls)
+    least = len('{"name":"bash","args":{"command":"abc"}}')
+    for left in range(least, least + 40):
+        text, _ = walked(calls, Random(left), left)
+        [call] = check_answer(text, calls)
+        assert len(call["args"]["command"]) >= 3
+    with pytest.raises(ToolError, match="No call fits"):
+        walked(calls, Random(1), 20)
+    take_forced(walk)
+    with pytest.raises(ToolError, match="shorter than 3 characters"):
+        walk.take('ab"')
 
 
 def test_several_calls_are_walked_until_the_model_closes_the_array_or_the_most_are_written():

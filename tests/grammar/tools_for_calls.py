@@ -34,6 +34,7 @@ TOOLS: dict[str, JsonObject] = {
         ratio={"type": "number"},
         where={"type": "array", "items": closed(folder={"type": "string"}, depth={"type": "integer"}), "maxItems": 2},
     ),
+    "bash": closed(["command"], command={"type": "string", "minLength": 3}, why={"type": "string", "minLength": 1}),
     "now": closed(),
 }  # fmt: skip
 

@@ -17,6 +17,9 @@ _QUOTE = literal('"')
 _SHARE = 4
 _LONGEST_NUMBER = 24
 """Bytes. A model that may go on writing digits sometimes does, and no number of a call needs more."""
+_LONGEST_CHARACTER = 6
+"""The most bytes that a character of a string takes: those of an escape."""
+_ONE_BYTE = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E))
 _MENDING = 6
 """How many bytes close a string that was cut: an escape's five missing ones, and the quote."""
 
@@ -48,17 +51,27 @@ def choice_piece(options: Iterable[Option], begun: int, tokens_left: int) -> Pie
     return Piece(lark=f"start: {ways}\n{''.join(terminals)}", choices=choices, most_tokens=1)
 
 
-def can_be_closed(wanted: Inside, tokens_left: int) -> bool:
-    """Whether a string may have an inside, so that it can still be closed wherever it is cut."""
-    return tokens_left - wanted.rest - _MENDING > 0
+def must_be_empty(wanted: Inside, tokens_left: int) -> bool:
+    """Whether a string can only be closed at once, because it could not be mended if it was cut."""
+    return not wanted.shortest and tokens_left - wanted.rest - _MENDING < 1
 
 
 def inside_piece(wanted: Inside, tokens_left: int) -> Piece:
     """The inside of a string with its quote."""
     following, kept = _following(wanted, tokens_left)
-    text = regex_text(repeated(written(Chars(EVERY_CHARACTER)), 0, wanted.longest), point=rust_point)
+    most = tokens_left - kept - _MENDING
+    if most < _LONGEST_CHARACTER * wanted.shortest:
+        return _tight_piece(wanted, tokens_left - wanted.rest - 1)
+    text = repeated(written(Chars(EVERY_CHARACTER)), wanted.shortest, wanted.longest)
     end = _optional(option.look for option in following)
-    return Piece(lark=f"start: TEXT {_QUOTE}{end}\nTEXT: /{text}/\n", most_tokens=tokens_left - kept - _MENDING)
+    return Piece(lark=f"start: TEXT {_QUOTE}{end}\nTEXT: /{regex_text(text, point=rust_point)}/\n", most_tokens=most)
+
+
+def _tight_piece(wanted: Inside, room: int) -> Piece:
+    """Where a string must have some characters and hardly more fit: plain ones, of which a token has one at least."""
+    longest = room if wanted.longest is None else min(room, wanted.longest)
+    text = repeated(Chars(_ONE_BYTE), wanted.shortest, longest)
+    return Piece(lark=f"start: TEXT {_QUOTE}\nTEXT: /{regex_text(text, point=rust_point)}/\n")
 
 
 def free_piece(wanted: Free, named: Mapping[str, Shape], tokens_left: int) -> Piece:

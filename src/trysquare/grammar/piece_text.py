@@ -22,23 +22,26 @@ class TextRefused(Exception):
     """Text that does not fit its piece."""
 
 
-def inside_end(text: str, longest: int | None) -> tuple[int, str]:
+def inside_end(text: str, shortest: int, longest: int | None) -> tuple[int, str]:
     """Where the text behind a string's closing quote begins, and what closes the string if the text was cut before."""
     inside = _INSIDE.match(text)
     end = inside.end() if inside else 0
     if text[end : end + 1] == '"':
-        _check_inside(text[:end], longest)
+        _check_inside(text[:end], shortest, longest)
         return end + 1, ""
     cut = text[end:]
     if cut and not _CUT_ESCAPE.match(cut):
         raise TextRefused("this cannot stand in a string")
     mended = _MENDED[len(cut) - 1] if cut else ""
-    _check_inside(text + mended, longest)
+    _check_inside(text + mended, shortest, longest)
     return len(text), mended + '"'
 
 
-def _check_inside(inside: str, longest: int | None) -> None:
-    if longest is not None and len(json.loads(f'"{inside}"')) > longest:
+def _check_inside(inside: str, shortest: int, longest: int | None) -> None:
+    length = len(json.loads(f'"{inside}"'))
+    if length < shortest:
+        raise TextRefused(f"the string is shorter than {shortest} characters")
+    if longest is not None and length > longest:
         raise TextRefused(f"the string is longer than {longest} characters")
 
 

@@ -35,9 +35,9 @@ class ValueWriter:
                 yield from self._constant(shape, after, rest)
             case Union() if self._can_choose(shape):
                 yield from self._alternatives(shape, after, rest)
-            case Strings(shortest=0, pattern=None):
+            case Strings(shortest=shortest, longest=longest, pattern=None):
                 yield Forced(text='"')
-                yield Inside(longest=shape.longest, after=tails(after), rest=rest)
+                yield Inside(shortest=shortest, longest=longest, after=tails(after), rest=rest)
             case Objects() if is_closed(shape):
                 yield from self._object(shape, after, rest)
             case Arrays() if self._can_walk(shape):

@@ -8,7 +8,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.answer_writing import AnswerWriter
 from trysquare.grammar.call_set import CallSet
 from trysquare.grammar.least import common_beginning
-from trysquare.grammar.piece import Piece, can_be_closed, choice_piece, free_piece, inside_piece
+from trysquare.grammar.piece import Piece, choice_piece, free_piece, inside_piece, must_be_empty
 from trysquare.grammar.piece_text import TextRefused, free_end, inside_end
 from trysquare.grammar.wanted import Choice, Forced, Free, Inside, Option, Wanted
 
@@ -65,7 +65,7 @@ class CallWalk:
             case Choice():
                 self._ahead += text
             case Inside() as wanted:
-                end, self._owed = inside_end(text, wanted.longest)
+                end, self._owed = inside_end(text, wanted.shortest, wanted.longest)
                 self._ahead = text[end:]
                 self._go_on()
             case Free() as wanted:
@@ -89,7 +89,7 @@ class CallWalk:
                     self._go_on()
                 case Choice() as choice if (number := self._decided(choice, left)) is not None:
                     self._go_on(number)
-                case Inside() as wanted if left is not None and not can_be_closed(wanted, left):
+                case Inside() as wanted if left is not None and must_be_empty(wanted, left):
                     self._owed += '"'
                     self._go_on()
                 case _:
@@ -136,14 +136,18 @@ class CallWalk:
         match wanted:
             case Choice():
                 return choice_piece(self._open_options(wanted, tokens_left), len(self._ahead), tokens_left)
-            case Inside():
+            case Inside(shortest=shortest, rest=rest):
+                self._check_room(shortest + 1 + rest, tokens_left)
                 return inside_piece(wanted, tokens_left)
             case Free(shape=shape, rest=rest):
-                if (need := self._writer.least(shape) + rest) > tokens_left:
-                    raise self._too_long(need, tokens_left)
+                self._check_room(self._writer.least(shape) + rest, tokens_left)
                 return free_piece(wanted, self._writer.named, tokens_left)
             case Forced():
                 raise AssertionError("what is forced was gathered before")
+
+    def _check_room(self, need: int, tokens_left: int) -> None:
+        if need > tokens_left:
+            raise self._too_long(need, tokens_left)
 
     def _refused(self, text: str, why: str) -> ToolError:
         return ToolError(

@@ -45,6 +45,7 @@ class Choice:
 class Inside:
     """The inside of a string without a pattern, and its closing quote."""
 
+    shortest: int
     longest: int | None
     after: tuple[Option, ...]
     rest: int
