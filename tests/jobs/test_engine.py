@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
+from trysquare.jobs.dbos_engine import LIVES
 from trysquare.jobs.engine import JobRun, RunEngine
 from trysquare.jobs.opening import jobs_file, open_engine, open_reader
 
@@ -250,3 +252,33 @@ async def test_projects_that_share_a_database_do_not_see_each_others_jobs(url: s
             await other.cancel("mine")
     async with open_reader(url, project="one") as same:
         assert [each.job for each in await same.list()] == ["mine"]
+
+
+async def test_a_job_that_ends_its_process_every_time_is_left_to_a_person(url: str) -> None:
+    async def endless() -> JsonObject:
+        await anyio.sleep_forever()
+        return {}
+
+    async def body(argument: JsonObject, run: JobRun) -> JsonObject:
+        return await run.step("never", endless)
+
+    async with open_engine(url, {"x": body}) as engine:
+        await engine.start("x", {}, title="", job="job")
+    for _ in range(LIVES):
+        async with open_engine(url, {"x": body}) as engine:
+            assert list(await engine.adopt()) == ["job"]
+            await state_is(engine, "job", "running")
+    async with open_engine(url, {"x": body}) as engine:
+        assert list(await engine.adopt()) == []
+        left = await engine.status("job")
+    assert left.state == "failed"
+    assert left.error == "It was taken up 5 times, and its process ended each time without a step."
+
+
+async def test_a_job_in_a_file_reaches_for_no_network(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda *given: reached.append(given))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: reached.append(given))
+    async with open_engine(url, {"count": Counting()}, adopting=True) as engine:
+        await engine.wait(await engine.start("count", {"name": ""}, title=""))
+    assert reached == []

@@ -33,8 +33,8 @@ logger = logging.getLogger("trysquare.jobs")
 
 JOURNAL_VERSION = "1"
 """Changes when the journals of older jobs can no longer be followed. DBOS takes up only jobs of its own version."""
-LIVES = 50
-"""How often a job may be taken up by itself: one that kills its process every time must not go on for ever."""
+LIVES = 5
+"""How often a job is taken up from the dead without coming further: one that kills its process is left to a person."""
 WATCH = 0.2
 """Seconds between two looks at what another process may have changed."""
 
@@ -106,7 +106,7 @@ class DbosEngine(DbosReader):
         async def live(kind: str, argument: JsonObject) -> JsonObject:
             return await self._live(kind, argument)
 
-        return DBOS.workflow(name=self.workflow, max_recovery_attempts=LIVES)(live)
+        return DBOS.workflow(name=self.workflow, max_recovery_attempts=None)(live)
 
     async def close(self) -> None:
         """Stop what runs here, so that it can be taken up elsewhere, and take leave."""
@@ -214,14 +214,21 @@ class DbosEngine(DbosReader):
             if not self.records.claim_process(dead, adopter=self.process):
                 continue
             # Only now is it certain that nobody else takes them up: look again.
-            for job in [job for job, holder in self._orphans().items() if holder == dead]:
-                self._take_up(job)
-                taken.append(job)
+            left = [job for job, holder in self._orphans().items() if holder == dead]
+            taken.extend(job for job in left if self._adopted(job))
             DBOS.delete_queue(QUEUE + dead)
             self.records.forget_process(dead)
         if taken:
             logger.warning("Took up %d jobs of processes that have died: %s", len(taken), ", ".join(taken))
         return taken
+
+    def _adopted(self, job: str) -> bool:
+        if self.records.count_life(job) > LIVES:
+            self.records.fail(job, f"It was taken up {LIVES} times, and its process ended each time without a step.")
+            self._client.cancel_workflow(job)
+            return False
+        self._take_up(job)
+        return True
 
     def _orphans(self) -> dict[str, str]:
         """The jobs that a process holds, or has queued for itself, which is not among the living."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -41,8 +42,10 @@ async def open_engine(
     One that is adopting also takes up, all the while, the jobs of processes that have died.
     """
     _require_package()
-    import anyio
+    import anyio.to_thread
 
+    # It takes about a second, and a server has others to answer meanwhile.
+    await anyio.to_thread.run_sync(importlib.import_module, "trysquare.jobs.dbos_engine")
     from trysquare.jobs.dbos_engine import DbosEngine
 
     engine = await DbosEngine.launched(url, bodies, project=project, adopting=adopting, pulse=pulse or Pulse())

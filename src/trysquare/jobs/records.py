@@ -34,6 +34,7 @@ _NOTES = sa.Table(
     sa.Column("question", sa.Text),
     sa.Column("error", sa.Text),
     sa.Column("cancelled", sa.Boolean, nullable=False),
+    sa.Column("lives", sa.Integer, nullable=False),
     sa.Column("updated", sa.Double, nullable=False),
 )
 _CLAIMS = sa.Table(
@@ -128,13 +129,13 @@ class Records:
 
     def begin(self, job: str, *, kind: str, title: str) -> None:
         """Note a new job; one that is known stays as it is."""
-        row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False}
+        row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False, "lives": 0}
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())
 
     def tell(self, job: str, done: int, total: int | None, message: str) -> None:
         """Note how far a job is."""
-        self._note(job, done=done, total=total, message=message)
+        self._note(job, done=done, total=total, message=message, lives=0)
 
     def put_question(self, job: str, question: JobQuestion | None) -> None:
         """Note what a job asks, or that it asks no more."""
@@ -153,7 +154,15 @@ class Records:
 
     def revive(self, job: str) -> None:
         """Forget how a job ended: a person has it taken up again."""
-        self._note(job, error=None, question=None, cancelled=False)
+        self._note(job, error=None, question=None, cancelled=False, lives=0)
+
+    def count_life(self, job: str) -> int:
+        """How often a job was taken up from the dead since it last came further, this time included."""
+        with self._engine.begin() as connection:
+            counted = connection.execute(
+                sa.update(_NOTES).where(_NOTES.c.job == job).values(lives=_NOTES.c.lives + 1).returning(_NOTES.c.lives)
+            )
+            return counted.scalar() or 0
 
     def _note(self, job: str, **values: Any) -> None:
         with self._engine.begin() as connection:
