@@ -37,7 +37,7 @@ _WRITING = (
 def optional_tools() -> list[Tool]:
     """Every optional tool of the workbench and of the agents that write. None of them is called."""
     nothing: Any = None
-    desk = Desk(draft=Draft(root=Path(), name="none"), model=cast(Model, nothing), task="", analysed=lambda: None)
+    desk = Desk(draft=Draft(root=Path(), name="none"), model=cast(Model, nothing), task="")
     content = content_tools(ContentConfig(), state=LazyDatabase(Path("none.db")))
     return [*content, logit_tool(logit_config(None, nothing)), *(make(desk) for make in _WRITING)]
 

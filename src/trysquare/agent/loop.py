@@ -26,7 +26,7 @@ from trysquare.agent.own_tools import (
     note_tool,
 )
 from trysquare.agent.parse import dropped_note, parse_calls
-from trysquare.agent.records import CallRecord, outcome_json, record_of, shown
+from trysquare.agent.records import CallRecord, RecordListener, outcome_json, record_of, shown
 from trysquare.agent.run import AgentOutcome, AgentRun, Status
 from trysquare.agent.stuck import StuckWatch
 from trysquare.agent.toolbox import Toolbox, ToolboxSettings, View
@@ -229,6 +229,8 @@ class _Loop:
     def _note(self, record: CallRecord) -> None:
         self._calls += 1
         self._ledger.note(record)
+        if isinstance(self._run.toolset, RecordListener):
+            self._run.toolset.note(record)
         if record.usage is not None:
             self._spent = self._spent.used(record.usage)
         if record.approval is not None:

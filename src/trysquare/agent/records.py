@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from trysquare.core.result import Result
 from trysquare.core.shortening import short
@@ -33,6 +33,15 @@ class CallRecord:
     def message(self) -> Message:
         """The record as the turn of the dialogue that answers the call."""
         return Message(role="tool", text=self.text, answers=self.call.id, failed=not self.success)
+
+
+@runtime_checkable
+class RecordListener(Protocol):
+    """A toolset that depends on what was called. It hears of every call, also of those in an earlier life of a job."""
+
+    def note(self, record: CallRecord) -> None:
+        """A call was made."""
+        ...
 
 
 USAGE = "trysquare/usage"

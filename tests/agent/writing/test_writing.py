@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,12 @@ from tests.workbench.content.web_server import Answered, WebServer, web_server
 from trysquare.agent.budgets import Budget
 from trysquare.agent.capabilities import Probe
 from trysquare.agent.definition import AgentDefinition, built_in_text, load_definition
+from trysquare.agent.journal import CallOutcome, Repeat
 from trysquare.agent.run import AgentOutcome
 from trysquare.agent.writing.toolset import WritingToolset, writing_toolset
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import FixedToolset
+from trysquare.core.types import JsonObject
 from trysquare.models.messages import Usage
 from trysquare.models.model import ModelAnswer, ModelRequest
 from trysquare.store.approvals import StoredApprovals
@@ -424,14 +426,51 @@ async def test_an_episode_has_a_script_and_show_notes(tmp_path: Path) -> None:
         assert "rss_feed" not in set().union(*(offered(request) for request in mine.model.requests))
 
 
-async def test_a_run_that_is_taken_up_again_finds_its_draft(tmp_path: Path) -> None:
+class KeptJournal:
+    """A journal in memory, as a job's is in a file: what was recorded is not run again."""
+
+    job = "job-1"
+
+    def __init__(self, kept: dict[str, JsonObject]) -> None:
+        self._kept = kept
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        if name not in self._kept:
+            self._kept[name] = json.loads(json.dumps(await run()))
+        return self._kept[name]
+
+    async def call(self, name: str, repeat: Repeat, run: Callable[[str], Awaitable[JsonObject]]) -> CallOutcome:
+        return CallOutcome(value=await self.step(name, lambda: run(f"job-1/{name}")))
+
+    async def tell(self, done: int, total: int | None, message: str) -> None:
+        return None
+
+
+SCRIPT: list[Any] = [
+    call("blog_notion", title="Too early", request_key="k"),
+    analysis("article", publish_words="publish it to Notion"),
+    OUTLINE,
+    EXPAND_WHY,
+    "Bees carry pollen.",
+    WRITE_HOW,
+    COMPLETE,
+    call("blog_notion", title="Bees", request_key="k"),
+    analysis("article"),
+    FINISH,
+]
+
+
+# Not within the expanding of a section: what fails there is a failure of the call, and no end of the process.
+@pytest.mark.parametrize("killed_after", [1, 2, 3, 5, 6, 7, 8, 9])
+async def test_a_job_that_is_taken_up_again_goes_on_and_publishes_once(tmp_path: Path, killed_after: int) -> None:
     async with studio(tmp_path) as mine:
-        await mine.write("A tweet on bees.", analysis("twitter"), call("give_up", reason="Later."))
-        outcome = await mine.write(
-            "A tweet on bees.", call("social_post", network="twitter", text="Bees fly."), COMPLETE, FINISH
-        )
-        assert outcome.status == "finished"
-        assert json.loads(mine.file("analysis.json"))["deliverables"] == ["twitter"]
+        kept: dict[str, JsonObject] = {}
+        with pytest.raises(AssertionError, match="the script is over"):
+            await mine.write(BOTH, *SCRIPT[:killed_after], journal=KeptJournal(kept))
+        outcome = await mine.write(BOTH, *SCRIPT[killed_after:], journal=KeptJournal(kept))
+        assert outcome.status == "finished", outcome
+        assert len(mine.notion.pages) == 1
+        assert mine.file("article.md").count("Bees carry pollen.") == 1
 
 
 @pytest.mark.parametrize("agent", ["blog", "podcast"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -55,8 +54,6 @@ class Desk:
     draft: Draft
     model: Model
     task: str
-    analysed: Callable[[], None]
-    """Told after each analysis, since it decides which tools there are."""
 
     def analysis(self) -> Analysis:
         """What the prompt asks for."""
@@ -155,14 +152,16 @@ class CompleteDraft(ToolArguments):
     """Nothing to say."""
 
 
+ANALYSE = "analyse"
+
+
 def analyse_tool(desk: Desk) -> Tool:
     """The tool that every run begins with."""
 
-    async def analyse(args: Analysis) -> Result[Any]:
+    def analyse(args: Analysis) -> Result[Any]:
         """Say what the prompt asks for; opens the tools for it."""
         require_asked(args, desk.task)
-        place = await run_in_thread(lambda: desk.draft.keep_analysis(args))
-        desk.analysed()
+        place = desk.draft.keep_analysis(args)
         said = f"To write: {', '.join(args.deliverables)}. "
         said += f"Research: {', '.join(sorted(args.tools())) or 'none'}. "
         return answered(

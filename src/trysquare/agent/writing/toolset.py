@@ -1,17 +1,20 @@
 """The tools of a run that writes: those which its prompt needs, and no others.
 
 At first there is only `analyse`. What the analysis asks for opens the rest: no research without a question, no post for
-a network that was not named, and no publication without the prompt's own words for it.
+a network that was not named, and no publication without the prompt's own words for it. What is open follows from the
+calls that were made and from nothing else, so that a job which is taken up again sees the same tools at the same steps.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from trysquare.agent.records import CallRecord
 from trysquare.agent.writing.analysis import LONG_KINDS, NETWORKS, PIECE_KINDS, Analysis
 from trysquare.agent.writing.draft import Draft
 from trysquare.agent.writing.publishing import drafted
 from trysquare.agent.writing.tools import (
+    ANALYSE,
     Desk,
     analyse_tool,
     complete_draft_tool,
@@ -37,7 +40,8 @@ class WritingToolset(ChangingToolset):
     def __init__(self, inner: Toolset, *, root: Path, name: str, model: Model, task: str) -> None:
         super().__init__()
         self._inner = inner
-        self._desk = Desk(draft=Draft(root=root, name=name), model=model, task=task, analysed=self._open)
+        self._desk = Desk(draft=Draft(root=root, name=name), model=model, task=task)
+        self._analysis: Analysis | None = None
         self._unsubscribe: Unsubscribe = inner.subscribe(self._on_change)
         self._open()
 
@@ -45,14 +49,20 @@ class WritingToolset(ChangingToolset):
         """Hear no more of changes."""
         self._unsubscribe()
 
+    def note(self, record: CallRecord) -> None:
+        """An analysis opens what it asks for."""
+        if record.success and record.call.name == ANALYSE:
+            # Read as the tool itself read it; it succeeded, so it can be read.
+            self._analysis = analyse_tool(self._desk).arguments.parse(ANALYSE, record.call.arguments)
+            self._open()
+
     def _on_change(self, change: Change) -> None:
         if change == "tools":
             self._open()
 
     def _open(self) -> None:
         """Put the tools in place that the analysis asks for."""
-        analysis = self._desk.draft.analysis()
-        self.replace(tools=[*self._own(analysis), *self._others(analysis)])
+        self.replace(tools=[*self._own(self._analysis), *self._others(self._analysis)])
 
     def _own(self, analysis: Analysis | None) -> list[Tool]:
         desk, own = self._desk, [analyse_tool(self._desk)]
