@@ -43,6 +43,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"type": "string", "maxLength": -1}, "maxLength", "/maxLength"),
     ({"enum": "a"}, "enum", "/enum"),
     ({"const": "\ud800"}, "const", "/const"),
+    ({"const": [float("inf")]}, "const", "/const"),
     ({"properties": []}, "properties", "/properties"),
     ({"required": "a"}, "required", "/required"),
     ({"items": 3}, "schema", "/items"),

@@ -34,5 +34,6 @@ def _tell(matcher: TextMatcher, text: str) -> int:
         print(f"fits: {text}")
         return 0
     stop = matcher.stops_at(text)
-    print(f"does not fit: {text}\n  it is not complete" if stop is None else f"does not fit: {text}\n{'':>{stop + 14}}^")
+    print(f"does not fit: {text}")
+    print("  it is not complete" if stop is None else f"{'':>{stop + 14}}^")
     return 1

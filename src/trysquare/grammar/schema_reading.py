@@ -273,16 +273,14 @@ class _SchemaReader:
 
 
 def _constant(value: Any, pointer: str) -> str:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise Unsupported(pointer.rpartition("/")[2], pointer, "it holds a number that JSON does not know") from error
     text = json_text(_whole_inside(value))
     if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
         raise Unsupported(pointer.rpartition("/")[2], pointer, "it holds half of a surrogate pair")
-    if not all(part == part for part in [value]) or "NaN" in text or "Infinity" in text:
-        json.loads(text, parse_constant=lambda name: _no_number(name, pointer))
     return text
-
-
-def _no_number(name: str, pointer: str) -> None:
-    raise Unsupported(pointer.rpartition("/")[2], pointer, f"{name} is no JSON number")
 
 
 def _whole_inside(value: Any) -> Any:

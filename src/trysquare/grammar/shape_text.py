@@ -123,15 +123,23 @@ class ShapeWriter:
         if shape not in self._known:
             self._known[shape] = name = self.free_name(hint)
             self._rules[name] = EMPTY
-            self._rules[name] = self.text_of(meaning, f"{name}-body")
+            if isinstance(meaning, Objects | Arrays) and meaning not in self._known:
+                self._rules[name] = self._inside(meaning, name)
+            else:
+                self._rules[name] = self.text_of(meaning, name)
         return Rule(self._known[shape])
 
     def _structure(self, shape: Objects | Arrays, hint: str) -> Expression:
         if shape not in self._known:
-            self._known[shape] = name = self.free_name(hint)
+            name = self.free_name(hint)
             self._rules[name] = EMPTY
-            self._rules[name] = self._object(shape, name) if isinstance(shape, Objects) else self._array(shape, name)
+            self._rules[name] = self._inside(shape, name)
         return Rule(self._known[shape])
+
+    def _inside(self, shape: Objects | Arrays, name: str) -> Expression:
+        """What the rule of an object or array says."""
+        self._known[shape] = name
+        return self._object(shape, name) if isinstance(shape, Objects) else self._array(shape, name)
 
     def _leaf(self, shape: Shape, hint: str) -> Expression:
         if shape not in self._known:
