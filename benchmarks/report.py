@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.agent_loop import loop_tables, loop_targets
 from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.debug import debug_tables, debug_targets
 from benchmarks.discovery import discovery_tables, discovery_targets
@@ -86,6 +87,7 @@ def tables(results: Results) -> Iterator[Table]:
     yield from debug_tables(results.debug)
     yield from local_tables(results.local)
     yield from grammar_tables(results.grammar)
+    yield from loop_tables(results.loop)
 
 
 def _cold_table(results: Results) -> Table:
@@ -155,6 +157,7 @@ def targets(results: Results) -> Iterator[Target]:
     yield from debug_targets(results.debug)
     yield from local_targets(results.local)
     yield from grammar_targets(results.grammar)
+    yield from loop_targets(results.loop)
 
 
 def _call_targets(results: Results) -> Iterator[Target]:

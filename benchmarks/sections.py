@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.agent_loop import LoopResults, measure_loop
 from benchmarks.bots import BotResults, measure_bots
 from benchmarks.debug import DebugResults, measure_debug
 from benchmarks.discovery import DiscoveryResults, measure_discovery
@@ -67,6 +68,7 @@ class Results:
     debug: DebugResults = field(default_factory=DebugResults)
     local: LocalResults = field(default_factory=LocalResults)
     grammar: GrammarResults = field(default_factory=GrammarResults)
+    loop: LoopResults = field(default_factory=LoopResults)
 
     def add_cold(self, cell: Cell, found: Cold) -> None:
         """Keep the better of what is known and what was found."""
@@ -174,6 +176,10 @@ def _local(plan: Plan, peers: Sequence[str], results: Results, project: Path) ->
     measure_local(results.local, requests=3 if plan == Plan.quick() else 20)
 
 
+def _agents(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
+    measure_loop(results.loop, quick=plan == Plan.quick())
+
+
 SECTIONS: dict[str, Section] = {
     "cold": _cold,
     "call": _stdio("call", HANDSHAKE),
@@ -189,4 +195,5 @@ SECTIONS: dict[str, Section] = {
     "debug": _debug,
     "local": _local,
     "grammar": _grammar,
+    "agents": _agents,
 }
