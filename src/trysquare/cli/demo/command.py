@@ -10,13 +10,14 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
-from trysquare.cli.demo import debugger
+from trysquare.cli.demo import debugger, workbench
 from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.gateway import GatewayTalk, is_missing, write_servers
 from trysquare.cli.demo.guide import GuideTalk, can_be_shown, write_content
 from trysquare.cli.demo.stage import ERAS, MODERN, Person, Stage
 from trysquare.cli.demo.steps import (
+    AT_THE_WORKBENCH,
     BEHIND_THE_GATEWAY,
     IN_EACH_ERA,
     OF_THE_DEBUGGER,
@@ -59,6 +60,7 @@ async def _play(stage: Stage) -> None:
     await _play_guide(stage)
     await _play_gateway(stage)
     await _play_debugger(stage)
+    await _play_workbench(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
@@ -109,6 +111,20 @@ async def _play_debugger(stage: Stage) -> None:
     async with stage.stdio(MODERN, person, "--debug") as client:
         talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
         for step in OF_THE_DEBUGGER:
+            stage.transcript.step(step.title, step.shows)
+            await _guarded(stage, step.play(talk))
+
+
+async def _play_workbench(stage: Stage) -> None:
+    stage.transcript.chapter("The workbench: code in one folder, and commands that are held")
+    if not await asyncio.to_thread(workbench.can_be_shown):
+        stage.transcript.note("left out: it needs a sandbox; install the Debian package bubblewrap")
+        return
+    folder = await asyncio.to_thread(workbench.write_workspace, stage.project)
+    person = Person(transcript=stage.transcript)
+    async with stage.stdio(MODERN, person, "--workbench", str(folder)) as client:
+        talk = Conversation(client=client, person=person, transcript=stage.transcript, era=MODERN)
+        for step in AT_THE_WORKBENCH:
             stage.transcript.step(step.title, step.shows)
             await _guarded(stage, step.play(talk))
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import bot, conversation, debugger, gateway, guide, service
+from trysquare.cli.demo import bot, conversation, debugger, gateway, guide, service, workbench
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.gateway import GatewayTalk
 from trysquare.cli.demo.guide import GuideTalk
@@ -54,6 +54,10 @@ BEHIND_THE_GATEWAY: tuple[Step[[GatewayTalk]], ...] = (
 OF_THE_DEBUGGER: tuple[Step[[Conversation]], ...] = (
     Step(title="A failing test", play=debugger.explain_failure),
     Step(title="Step by step", play=debugger.step_through),
+)
+AT_THE_WORKBENCH: tuple[Step[[Conversation]], ...] = (
+    Step(title="An edit, taken back", play=workbench.edit_and_undo),
+    Step(title="A command, held", play=workbench.hold_a_command),
 )
 OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Profiles", play=service.choose_profiles),
