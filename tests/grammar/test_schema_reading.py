@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.grammar.generated import as_json, cases
 from tests.support import size
 from trysquare.core.errors import ErrorCode
 from trysquare.grammar.admission import admits
+from trysquare.grammar.gbnf import schema_to_gbnf
+from trysquare.grammar.gbnf_reading import read_gbnf
 from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
+from trysquare.grammar.schema_reading import BY_TYPE, REFUSED, TYPES, read_schema
+from trysquare.grammar.text_matching import TextMatcher
 
 ITEM = {"type": "array", "items": {"type": "integer"}}
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
+WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"not": {"type": "string"}}, "not", "/not"),
     ({"properties": {"a": {"if": {}, "then": {}}}}, "if", "/properties/a/if"),
     ({"properties": {"a/b": {"contains": {}}}}, "contains", "/properties/a~1b/contains"),
@@ -53,7 +58,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "keyword", "pointer"), REFUSED, ids=lambda part: as_json(part)[:40])
+@pytest.mark.parametrize(("schema", "keyword", "pointer"), WRONG, ids=lambda part: as_json(part)[:40])
 def test_what_cannot_be_expressed_is_refused_with_its_keyword_and_pointer(
     schema: dict[str, Any], keyword: str, pointer: str
 ) -> None:
@@ -130,6 +135,41 @@ def test_a_schema_means_what_its_validator_says(schema: Any, fitting: list[Any],
     tree = read_schema(schema)
     assert [admits(tree.root, value, tree.named) for value in fitting] == [True] * len(fitting)
     assert [admits(tree.root, value, tree.named) for value in others] == [False] * len(others)
+
+
+KEYWORDS = [
+    *sorted({keyword for keywords in BY_TYPE.values() for keyword in keywords} | REFUSED.keys()),
+    *("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "$defs", "title"),
+]
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 9) | st.floats() | st.sampled_from([*TYPES, "^a+$", "#", "#/$defs/a"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYWORDS), JUNK, max_size=5))
+@settings(max_examples=size(300, 10_000), deadline=None)
+def test_whatever_is_given_as_a_schema_is_read_or_refused(schema: dict[str, Any]) -> None:
+    try:
+        gbnf = schema_to_gbnf(schema)
+    except Unsupported as refusal:
+        assert refusal.pointer.startswith("/") or not refusal.pointer  # noqa: PT017
+        return
+    TextMatcher(read_gbnf(gbnf))
+
+
+def test_a_schema_that_is_too_deep_or_too_wide_is_refused() -> None:
+    deep: dict[str, Any] = {"type": "null"}
+    for _ in range(400):
+        deep = {"type": "array", "items": deep}
+    wide = [{"anyOf": [{"type": "object", "required": [f"{k}{n}"]} for n in range(60)]} for k in "ab"]
+    long = {"type": "object", "properties": {"x" * 3_000: {}}}
+    for schema in (deep, {"allOf": wide}, long):
+        with pytest.raises(Unsupported):
+            read_schema(schema)
 
 
 def test_generated_schemas_mean_what_an_independent_validator_says() -> None:

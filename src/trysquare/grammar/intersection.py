@@ -31,9 +31,11 @@ from trysquare.grammar.shapes import (
     Union,
     any_of,
     constants_of,
+    options_of,
 )
 
 MOST_MULTIPLES = 1_000
+MOST_ALTERNATIVES = 2_000
 
 
 class Undecided(Exception):
@@ -55,6 +57,8 @@ class Intersecting:
             return other
         if isinstance(one, Named) or isinstance(other, Named):
             return self._meet_named(one, other)
+        if len(options_of(one)) * len(options_of(other)) > MOST_ALTERNATIVES:
+            raise Undecided("so many alternatives")
         if isinstance(one, Union):
             return any_of(self.meet(option, other) for option in one.options)
         if isinstance(other, Union):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from trysquare.core.types import JsonObject
@@ -35,7 +36,7 @@ def read_numbers(schema: JsonObject, pointer: str, *, whole: bool) -> Shape:
 
 def _in_format(shape: Shape, schema: JsonObject) -> Shape:
     name = schema.get("format")
-    if not isinstance(shape, Integers | Numbers) or name not in WHOLE:
+    if not isinstance(shape, Integers | Numbers) or not isinstance(name, str) or name not in WHOLE:
         return shape
     least, most = WHOLE[name]
     return meet_numbers(shape, Integers(least=least, most=most)) if isinstance(shape, Integers) else shape
@@ -43,7 +44,7 @@ def _in_format(shape: Shape, schema: JsonObject) -> Shape:
 
 def exact_number(value: Any, pointer: str) -> Fraction:
     """A number of a schema as it is written there."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise Unsupported(pointer.rpartition("/")[2], pointer, "it has to be a number")
     return Fraction(Decimal(str(value)))
 
@@ -89,6 +90,8 @@ def read_strings(schema: JsonObject, pointer: str) -> Shape:
     pattern = schema.get("pattern")
     if pattern is not None and _format_pattern(schema, pointer) is not None:
         raise Unsupported("format", at(pointer, "format"), "the string has a pattern of its own")
+    if pattern is not None and not isinstance(pattern, str):
+        raise Unsupported("pattern", at(pointer, "pattern"), "it has to be a text")
     keyword = "pattern" if pattern is not None else "format"
     text = pattern if pattern is not None else _format_pattern(schema, pointer)
     if text is None:
@@ -103,9 +106,9 @@ def read_strings(schema: JsonObject, pointer: str) -> Shape:
 
 def _format_pattern(schema: JsonObject, pointer: str) -> str | None:
     name = schema.get("format")
-    if name is None or name in NUMBER_FORMATS:
+    if name is None or (isinstance(name, str) and name in NUMBER_FORMATS):
         return None
-    if name not in PATTERNS:
+    if not isinstance(name, str) or name not in PATTERNS:
         raise Unsupported("format", at(pointer, "format"), f"the format {json_text(name)} is not known")
     return PATTERNS[name]
 

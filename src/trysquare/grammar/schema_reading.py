@@ -62,6 +62,9 @@ BY_TYPE = {
 }  # fmt: skip
 MOST_ARRANGEMENTS = 400
 MOST_DEPENDENCIES = 4
+DEEPEST = 120
+LONGEST_NAME = 200
+"""Names that are not listed are told apart from listed ones letter by letter, which is bounded."""
 
 
 def read_schema(schema: JsonObject | bool, *, label: str = "") -> ShapeTree:
@@ -102,6 +105,8 @@ class _SchemaReader:
             return ANYTHING if schema else NOTHING
         if not isinstance(schema, dict):
             raise Unsupported("schema", pointer, "a schema is an object, true or false")
+        if pointer.count("/") > DEEPEST:
+            raise Unsupported("schema", pointer, "it lies too deep inside others")
         found = cast(JsonObject, schema)
         self._refuse(found, pointer)
         parts = [self._typed(found, pointer), *self._combined(found, pointer)]
@@ -227,6 +232,10 @@ class _SchemaReader:
             fits = names is None or says(names, name)
             entries.append(Property(name=name, shape=others if fits else NOTHING, required=True))
         bounds = (read_count(schema, pointer, "minProperties") or 0, read_count(schema, pointer, "maxProperties"))
+        if others != NOTHING and any(len(entry.name) > LONGEST_NAME for entry in entries):
+            raise Unsupported(
+                "properties", pointer, f"a name has more than {LONGEST_NAME} characters in an open object"
+            )
         found = object_of(entries, others, names, *bounds)
         self._check_count(found, pointer)
         return self._with_dependencies(found, schema, pointer)
@@ -317,9 +326,13 @@ def _pattern(pattern: str, pointer: str) -> Any:
 
 def _required(schema: JsonObject, pointer: str) -> list[str]:
     names = schema.get("required", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast(list[Any], names)):
+    if not _are_names(names):
         raise Unsupported("required", at(pointer, "required"), "it has to be an array of names")
     return list(dict.fromkeys(cast(list[str], names)))
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast(list[Any], value))
 
 
 def _dependencies(schema: JsonObject, pointer: str) -> dict[str, list[str]]:
@@ -327,7 +340,7 @@ def _dependencies(schema: JsonObject, pointer: str) -> dict[str, list[str]]:
     for keyword in ("dependentRequired", "dependencies"):
         place = at(pointer, keyword)
         for name, needed in _mapping(schema.get(keyword, {}), keyword, place).items():
-            if not isinstance(needed, list):
+            if not _are_names(needed):
                 raise Unsupported(keyword, at(place, name), "what holds only under a condition is no part of a grammar")
             found[name] = [*found.get(name, []), *cast(list[str], needed)]
     return found
