@@ -157,7 +157,10 @@ class Toolbox:
 
     def missing(self) -> Mapping[str, str]:
         """What of the bundle is not there, and why."""
-        return {**self._fitting.missing_required, **self._fitting.missing_optional}
+        # What the policy denies anyway is nothing that a run could miss.
+        may_offer = self._settings.policy.may_offer
+        optional = {name: why for name, why in self._fitting.missing_optional.items() if may_offer(name)}
+        return {**self._fitting.missing_required, **optional}
 
     def view(self, own: Sequence[Tool], closed: frozenset[str] = frozenset()) -> View:
         """What a model sees now: the shown tools, and those of the loop itself but for the closed ones.

@@ -50,6 +50,7 @@ async def run(settings: Settings, task: str, *said: Any) -> AgentOutcome:
 async def test_the_draft_lies_in_the_project_under_the_name_of_the_job(tmp_path: Path) -> None:
     outcome = await run(Settings(project=tmp_path), "A tweet on bees.", call("analyse", **ANALYSIS), TWEET, *END)
     assert outcome.finished, outcome
+    assert "git" not in outcome.missing, "the policy denies it, so nobody misses it"
     assert (tmp_path / "drafts" / "job-7" / "posts" / "twitter.txt").read_text(encoding="utf-8") == "Bees fly.\n"
 
 

@@ -45,11 +45,11 @@ def logit_tool(config: LogitConfig) -> Tool:
         examples=(
             Example(
                 arguments={
-                    "action": "generate_structured",
-                    "prompt": "A bee.",
-                    "json_schema": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 20}}},
+                    "action": "generate",
+                    "prompt": "Do bees sting? Answer yes or no.",
+                    "grammar": 'root ::= "yes" | "no"',
                 },
-                explanation="JSON that fits.",
+                explanation="One of two words, whatever the model would rather say.",
             ),
         ),
         trigger_words=("grammar", "gbnf", "json schema", "constrained", "sampling"),
