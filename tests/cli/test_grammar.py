@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.models.tiny_gguf import write_tiny_gguf
+from tests.support import missing_component
 
 TOOLS = '''
 from typing import Annotated, Any
@@ -122,6 +125,18 @@ def test_a_certificate_counts_what_was_sampled_and_checked(run: Run, tools: tupl
     assert lines[0] == "1 tool certified, 1 refused"
     assert lines[2].startswith("12 texts sampled from random weights")
     assert lines[-1] == "holds"
+
+
+def test_llama_cpp_writes_some_of_the_texts_where_it_has_weights(
+    run: Run, tools: tuple[str, str], project: Path
+) -> None:
+    if not (find_spec("gguf") and find_spec("xllamacpp")):
+        missing_component("gguf and xllamacpp", "pip install gguf xllamacpp")
+    write_tiny_gguf(project / "tiny.gguf")
+    ran = run("grammar", "--certify", "--samples", "12", "--weights", "tiny.gguf", *tools)
+    assert ran.code == 0
+    assert "  2 of them by llama.cpp under our GBNF" in ran.out.splitlines()
+    assert run("grammar", "--certify", "--weights", "missing.gguf", *tools).code == 2
 
 
 def test_no_samples_are_no_certificate(run: Run, tools: tuple[str, str]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trysquare.cli.output import count, styled
 from trysquare.core.errors import ConfigurationError
 from trysquare.grammar.call_grammar import CallableTool
 from trysquare.grammar.certifying import Certificate, GbnfWriter, certify
 from trysquare.grammar.sampling import Sample
+
+if TYPE_CHECKING:
+    from trysquare.models.runtime import Runtime
 
 MOST_SHOWN = 5
 
@@ -29,19 +33,24 @@ def certify_tools(tools: Sequence[CallableTool], *, samples: int, seed: int, wei
     from trysquare.grammar.engines.llguidance import llguidance_engine
 
     engine = llguidance_engine(LLTokenizer("byte"))
-    writer = None if weights is None else _llama_cpp(weights)
-    certificate = certify(tools, engine, samples=samples, seed=seed, llama_cpp=writer)
+    with ExitStack() as stack:
+        writer = None if weights is None else stack.enter_context(_llama_cpp(weights))
+        certificate = certify(tools, engine, samples=samples, seed=seed, llama_cpp=writer)
     _print(certificate)
     return 0 if certificate.holds else 1
 
 
-def _llama_cpp(weights: Path) -> GbnfWriter:
+@contextmanager
+def _llama_cpp(weights: Path) -> Generator[GbnfWriter]:
     from trysquare.models.runtime import Runtime
 
     if not weights.is_file():
         raise ConfigurationError("there is no such file.", where=str(weights), hint="Name a GGUF file.")
-    runtime = Runtime(weights, context_tokens=2_048, threads=None)
+    with closing(Runtime(weights, context_tokens=2_048, threads=None)) as runtime:
+        yield _writer(runtime)
 
+
+def _writer(runtime: Runtime) -> GbnfWriter:
     def write(gbnf: str, *, seed: int, most_tokens: int) -> Sample:
         body: dict[str, Any] = {"prompt": "{", "grammar": gbnf, "seed": seed, "n_predict": most_tokens}
         # Everything that makes a good answer likelier is switched off: what the grammar allows is to be seen.
