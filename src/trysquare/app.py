@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -14,8 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
 from trysquare.core.call import direct_calls
-from trysquare.core.consent import ConsentDecision, ConsentRequest
-from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError
+from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
@@ -26,10 +23,9 @@ from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
 from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
-from trysquare.store.approvals import StoredApprovals
-from trysquare.store.database import Database, open_database
 from trysquare.store.handles import LazyHandles
 from trysquare.store.lazy import LazyDatabase, LazyStates
+from trysquare.store.lazy_approvals import LazyApprovals, LazyState
 from trysquare.store.location import FOLDER, prepare_folder, project_state, user_state
 from trysquare.store.project_id import known_id, made_id
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
@@ -89,61 +85,6 @@ class App:
             handles=LazyHandles(self.state.needed_database) if shared else MemoryHandles(),
             skills=bool(self.settings.guide),
         )
-
-
-class LazyState:
-    """The state file, opened when something first needs it: listing tools leaves no trace on the disk."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._database: Database | None = None
-        self._lock = threading.Lock()
-
-    def database(self) -> Database:
-        """The open state file."""
-        with self._lock:
-            if self._database is None:
-                self._database = open_database(self.path)
-            return self._database
-
-    def needed_database(self) -> Database:
-        """The open state file, for a call that cannot do without it."""
-        try:
-            return self.database()
-        except ConfigurationError as error:
-            raise ToolError(
-                f"The call needs its state file, which is not to be had: {error}",
-                code=ErrorCode.STATE_UNAVAILABLE,
-                instruction="Tell the person; once they mended it, the same call can be sent again.",
-            ) from error
-
-    def close(self) -> None:
-        """Let go of the file, if it was opened."""
-        with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
-
-
-class LazyApprovals:
-    """What `consented` asks of the store, with the state file opened at the first question."""
-
-    def __init__(self, state: LazyState) -> None:
-        self._state = state
-
-    def decide(self, request: ConsentRequest) -> ConsentDecision:
-        decision = self._approvals().decide(request)
-        if decision.code is None or self._state.path == user_state():
-            return decision
-        # The person's terminal may be in any folder: the command names the project whose state holds the code.
-        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
-        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
-
-    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
-        return self._approvals().answer(request, code=code, approved=approved, by=by, how=how)
-
-    def _approvals(self) -> StoredApprovals:
-        return StoredApprovals(self._state.needed_database())
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:

@@ -18,7 +18,7 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.tool import tool
 
-ROOT = Path("/work/project")
+ROOT = Path("/srv/project")
 
 
 def effect(policy: Policy, name: str, **arguments: Any) -> Effect:
@@ -44,7 +44,7 @@ def test_what_no_rule_names_is_as_the_default_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "/etc/passwd", "a/../../x", "/work/project2/x", "..", "a\0b", "..\\x", "/work"]
+    "path", ["../x", "/etc/passwd", "a/../../x", "/srv/project2/x", "..", "a\0b", "..\\x", "/srv"]
 )
 def test_a_path_that_leads_out_is_denied_whatever_the_rules_say(path: str) -> None:
     policy = Policy(default="allow", rules=(Rule(effect="allow", paths=("**",)),), root=ROOT)
@@ -53,7 +53,7 @@ def test_a_path_that_leads_out_is_denied_whatever_the_rules_say(path: str) -> No
     assert effect(policy, "edit", edits=[{"path": path}]) == "deny"
 
 
-@pytest.mark.parametrize("path", ["a.py", "./a.py", "x/../a.py", "/work/project/a.py", "x//..//a.py"])
+@pytest.mark.parametrize("path", ["a.py", "./a.py", "x/../a.py", "/srv/project/a.py", "x//..//a.py"])
 def test_a_path_is_the_same_however_it_is_written(path: str) -> None:
     policy = Policy(default="allow", rules=(Rule(effect="deny", paths=("a.py",)),), root=ROOT)
     assert effect(policy, "file", path=path) == "deny"
