@@ -141,6 +141,15 @@ def test_other_ways_to_write_a_string_do_not_fit(text: str) -> None:
         assert not accepts(text)
 
 
+@pytest.mark.parametrize("least", [None, -7, 0, 3])
+@pytest.mark.parametrize("most", [None, -2, 0, 5])
+def test_minus_zero_is_a_whole_number_for_everyone_or_for_nobody(least: int | None, most: int | None) -> None:
+    bounds = {"minimum": least, "maximum": most}
+    schema = {"type": "integer", **{name: bound for name, bound in bounds.items() if bound is not None}}
+    if least is None or most is None or least <= most:
+        assert len({accepts("-0") for accepts in everyone(read_schema(schema))}) == 1
+
+
 @pytest.mark.parametrize("text", ['""', '"é😀"', '"\\n\\"\\\\"', '"\\u0001\\u001F\\u007f\\u000A"', '"/"'])
 def test_every_string_can_be_written(text: str) -> None:
     assert json.loads(text) is not None

@@ -1,7 +1,7 @@
 """Ranges: numbers between bounds, digit by digit.
 
-Whole numbers are written without a plus or leading zeros; zero may carry a minus where other numbers may. A number
-between bounds is written without an exponent, so that its digits decide.
+Whole numbers are written without a plus or leading zeros. A number between bounds is written without an exponent, so
+that its digits decide.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def integer_text(least: int | None, most: int | None) -> Expression:
     positive = natural_text(max(0, least or 0), most)
     if least is not None and least >= 0:
         return positive
-    negative = natural_text(0 if most is None else max(0, -most), None if least is None else -least)
+    # llguidance knows -0 in whole numbers with two bounds or none, and the dialects have to agree.
+    smallest = 0 if (least is None) == (most is None) else 1
+    negative = natural_text(smallest if most is None else max(smallest, -most), None if least is None else -least)
     return one_of(way for way in (_negated(negative), positive) if way != NEVER)
 
 
