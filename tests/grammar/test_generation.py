@@ -32,7 +32,7 @@ def seeded(seed: int):
 
 
 @given(seed=st.integers(0, 10_000), most=st.integers(30, 400), parallel=st.booleans())
-@settings(max_examples=size(40, 1000), deadline=None)
+@settings(max_examples=size(40, 400), deadline=None)
 def test_an_answer_is_never_cut_however_few_tokens_it_may_have(seed: int, most: int, parallel: bool):
     calls = CallSet(tools=TOOLS, parallel=parallel)
     written = write_answer(CallMatcher(calls, small_engine()), seeded(seed), likeliest, most_tokens=most)

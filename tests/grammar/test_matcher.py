@@ -206,7 +206,7 @@ def test_the_two_stages_allow_what_one_grammar_of_all_tools_allows(calls: CallSe
 
 
 @given(seed=st.integers(0, 10_000), parallel=st.booleans())
-@settings(max_examples=size(20, 300), deadline=None)
+@settings(max_examples=size(20, 200), deadline=None)
 def test_a_forced_token_is_always_allowed_and_writes_what_every_answer_goes_on_with(seed: int, parallel: bool):
     random = Random(seed)
     matcher = CallMatcher(CallSet(tools=TOOLS, parallel=parallel, most_calls=2), small_engine())
@@ -276,4 +276,4 @@ class TakingAndUndoing(RuleBasedStateMachine):
 
 
 TestTakingAndUndoing = TakingAndUndoing.TestCase
-TestTakingAndUndoing.settings = settings(max_examples=size(15, 200), stateful_step_count=size(20, 50), deadline=None)
+TestTakingAndUndoing.settings = settings(max_examples=size(15, 60), stateful_step_count=size(20, 40), deadline=None)

@@ -188,7 +188,7 @@ def test_text_that_does_not_fit_its_piece_is_refused(chosen: tuple[str, ...], wh
 
 
 @given(seed=st.integers(0, 10_000), left=st.integers(60, 700), parallel=st.booleans())
-@settings(max_examples=size(60, 3000), deadline=None)
+@settings(max_examples=size(60, 600), deadline=None)
 def test_whatever_is_sampled_for_the_pieces_is_a_valid_answer_within_its_tokens(seed: int, left: int, parallel: bool):
     calls = CallSet(tools=TOOLS, parallel=parallel, most_calls=3)
     text, _ = walked(calls, Random(seed), left)
