@@ -98,6 +98,7 @@ async def _measure(results: LocalResults, name: str, requests: int, threads: int
         results.wanted = [wanted for _, wanted in asked]
         for text, _ in asked:
             await ways[FAST].answer(_request(text, held=False))
+            print(f"local: {text}", file=sys.stderr)
             for way, model in ways.items():
                 results.asked.setdefault(way, []).append(await _ours(model, text))
     results.asked[NATIVE] = await anyio.to_thread.run_sync(_native, name, threads, [text for text, _ in asked])

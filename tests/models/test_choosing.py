@@ -19,6 +19,13 @@ def test_a_name_of_no_model_is_told_with_the_forms_there_are(spec: str) -> None:
     assert "openai:NAME@URL" in str(caught.value.instruction)
 
 
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_an_address_without_its_scheme_is_told(kind: str) -> None:
+    with pytest.raises(ToolError, match="`localhost:8080` is no address") as caught:
+        open_model(f"{kind}:m@localhost:8080")
+    assert "http://" in str(caught.value.instruction)
+
+
 async def test_a_local_model_that_is_not_installed_is_told_with_how_to_install_it(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         async with open_model("local:smollm2-135m", env={"XDG_DATA_HOME": str(tmp_path)}):

@@ -211,6 +211,21 @@ async def test_a_dialogue_that_is_too_long_has_a_code_of_its_own(tiny: Path) -> 
     assert caught.value.code == ErrorCode.MODEL_CONTEXT_FULL
 
 
+async def test_an_answer_gets_no_more_tokens_than_the_context_has_left(tiny: Path) -> None:
+    async with open_model(f"local:{tiny}", options()) as model:
+        answer = await model.answer(asking("word " * 160, constraint=None, tools=(), max_tokens=100_000))
+    assert answer.usage.prompt_tokens + answer.usage.completion_tokens <= 1024
+
+
+async def test_weights_that_are_cut_are_told(tiny: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.gguf"
+    await anyio.Path(path).write_bytes((await anyio.Path(tiny).read_bytes())[:-1000])
+    with pytest.raises(ToolError, match=r"llama\.cpp cannot load") as caught:
+        async with open_model(f"local:{path}", options()):
+            pass
+    assert caught.value.code == ErrorCode.MODEL_NOT_INSTALLED
+
+
 async def test_a_long_prompt_is_read_in_chunks_and_once(tiny: Path) -> None:
     async with open_model(f"local:{tiny}", options()) as model:
         answer = await model.answer(asking("x " * PROMPT_CHUNK))

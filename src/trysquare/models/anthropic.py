@@ -115,18 +115,23 @@ def _answer(found: JsonObject, request: ModelRequest, options: ModelOptions) -> 
         )
     blocks = [cast(JsonObject, block) for block in cast(list[Any], content) if isinstance(block, dict)]
     calls = tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
-    usage = cast(JsonObject, found.get("usage") or {})
-    read = sum(int(usage.get(key) or 0) for key in _PROMPT_COUNTS)
+    usage: Any = found.get("usage")
+    read = sum(_count(usage, key) for key in _PROMPT_COUNTS)
     return ModelAnswer(
         text="".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text"),
         calls=calls,
         stop=_stop(found.get("stop_reason"), calls),
         held="native" if request.tools else "free",
-        usage=options.usage(read, int(usage.get("output_tokens") or 0)),
+        usage=options.usage(read, _count(usage, "output_tokens")),
     )
 
 
 _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def _count(usage: Any, key: str) -> int:
+    found: Any = cast(JsonObject, usage).get(key) if isinstance(usage, dict) else None
+    return found if isinstance(found, int) else 0
 
 
 def _call(block: JsonObject) -> CallRequest:

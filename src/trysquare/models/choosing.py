@@ -45,13 +45,25 @@ FORMS = (
 
 
 def _openai(name: str, options: ModelOptions, env: Mapping[str, str]) -> Opened:
-    model, _, url = name.partition("@")
-    return open_openai_compatible(model, url or OPENAI_URL, options, env)
+    model, url = _addressed(name, OPENAI_URL)
+    return open_openai_compatible(model, url, options, env)
 
 
 def _anthropic(name: str, options: ModelOptions, env: Mapping[str, str]) -> Opened:
+    model, url = _addressed(name, ANTHROPIC_URL)
+    return open_anthropic(model, url, options, env)
+
+
+def _addressed(name: str, default: str) -> tuple[str, str]:
+    """A model's name and the address of its server."""
     model, _, url = name.partition("@")
-    return open_anthropic(model, url or ANTHROPIC_URL, options, env)
+    if url and not url.startswith(("http://", "https://")):
+        raise ToolError(
+            f"`{url}` is no address of a model's server.",
+            code=ErrorCode.MODEL_UNAVAILABLE,
+            instruction="Write it with its scheme, such as openai:NAME@http://127.0.0.1:8080/v1.",
+        )
+    return model, url or default
 
 
 def _local(name: str, options: ModelOptions, env: Mapping[str, str]) -> Opened:

@@ -29,10 +29,10 @@ L = TypeVar("L", bound=Likely)
 def draw(candidates: Sequence[L], sampling: Sampling, source: random.Random) -> int:
     """The likeliest at temperature 0; else one by chance among the likeliest `top_k` that together make `top_p`."""
     ranked = sorted(candidates, key=lambda candidate: candidate.probability, reverse=True)
-    if sampling.temperature <= 0:
+    highest = ranked[0].probability
+    if sampling.temperature <= 0 or highest <= 0:
         return ranked[0].token
     kept = _nucleus(ranked[: sampling.top_k or None], sampling.top_p)
-    highest = kept[0].probability or 1.0
     weights = [(candidate.probability / highest) ** (1 / sampling.temperature) for candidate in kept]
     return source.choices([candidate.token for candidate in kept], weights)[0]
 

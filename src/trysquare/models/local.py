@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.models.decoding import Decoder, TakenBack
@@ -60,6 +61,7 @@ class LocalModel:
     def _answer(self, request: ModelRequest, gone: threading.Event) -> ModelAnswer:
         with self._runtime.lock:
             prompt = self._runtime.write_prompt(plain_turns(request.messages))
+            request = self._fitted(request, len(prompt))
             if not self._runtime.read(prompt, gone.is_set):
                 raise TakenBack
             if request.constraint is None:
@@ -67,6 +69,17 @@ class LocalModel:
             if self._options.hold == "grammar":
                 return self._held(prompt, request, request.constraint, gone)
             return self._walked(prompt, request, request.constraint, gone)
+
+    def _fitted(self, request: ModelRequest, used: int) -> ModelRequest:
+        """The request with no more tokens than the context has left for an answer."""
+        left = self.context_tokens - used - 1
+        if left < 1:
+            raise ToolError(
+                f"The dialogue has {used} tokens, and {self._name} takes {self.context_tokens} with the answer.",
+                code=ErrorCode.MODEL_CONTEXT_FULL,
+                instruction="Compact the dialogue, or set a longer context.",
+            )
+        return replace(request, max_tokens=min(request.max_tokens, left))
 
     def _walked(
         self, prompt: list[int], request: ModelRequest, constraint: Constraint, gone: threading.Event

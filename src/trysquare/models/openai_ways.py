@@ -74,6 +74,19 @@ def _schema_format(schema: JsonObject) -> JsonObject:
     }
 
 
+def _in_object(schema: JsonObject) -> JsonObject:
+    """The schema of the calls inside of an object: OpenAI and others take nothing else at the top."""
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    shared = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {
+        "type": "object",
+        "properties": {"calls": inner},
+        "required": ["calls"],
+        "additionalProperties": False,
+        **shared,
+    }
+
+
 WAYS: tuple[Way, ...] = (
     Way(
         name="grammar",
@@ -128,7 +141,7 @@ WAYS: tuple[Way, ...] = (
         about="a JSON schema in `response_format`",
         kind="schema",
         held="schema",
-        fields=lambda constraint, tokens: _schema_format(constraint.json_schema()),
+        fields=lambda constraint, tokens: _schema_format(_in_object(constraint.json_schema())),
         probe=_schema_format(_PROBE_SCHEMA),
     ),
 )

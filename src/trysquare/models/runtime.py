@@ -47,7 +47,7 @@ class Runtime:
         self.holders = 0
         self.vocabulary: Vocabulary = read_vocabulary(header)
         key = secrets.token_urlsafe(32)
-        self._server: Any = xllamacpp.Server(_parameters(xllamacpp, path, self.context_tokens, threads, key))
+        self._server: Any = _started(xllamacpp, path, self.context_tokens, threads, key)
         self._loopback = Loopback(str(self._server.listening_address), key, self.vocabulary)
         self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
         self.tokenizer = build_tokenizer(self.vocabulary, self._loopback.tokenize)
@@ -132,6 +132,17 @@ _CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
 def _normed(shares: list[tuple[int, float]]) -> list[Candidate]:
     total = math.fsum(share for _, share in shares) or 1.0
     return [Candidate(token=token, probability=share / total) for token, share in shares]
+
+
+def _started(xllamacpp: Any, path: Path, context_tokens: int, threads: int | None, key: str) -> Any:
+    try:
+        return xllamacpp.Server(_parameters(xllamacpp, path, context_tokens, threads, key))
+    except RuntimeError as error:
+        raise ToolError(
+            f"llama.cpp cannot load {path}: {error}",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="The file may be cut, or of a kind that this llama.cpp does not know, or memory may be short.",
+        ) from error
 
 
 def _parameters(xllamacpp: Any, path: Path, context_tokens: int, threads: int | None, key: str) -> Any:
