@@ -56,7 +56,9 @@ def split_command(line: str) -> CommandParts:
         elif commands[-1] or not _SETTING.fullmatch(word):
             commands[-1].append(word)
     told = tuple(" ".join(command) for command in commands if command)
-    return CommandParts(commands=told, hides=_HIDING.search(line) is not None, whole=line)
+    # A program's name with a blank in it would look like a program and its first argument.
+    odd = any(command[0].split() != [command[0]] for command in commands if command)
+    return CommandParts(commands=told, hides=odd or _HIDING.search(line) is not None, whole=line)
 
 
 def _words(line: str) -> list[str]:
