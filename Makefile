@@ -6,7 +6,7 @@ STAMPS := .make
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers elysia system clean
+.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers elysia bfcl system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,10 +14,10 @@ help: ## Show what can be made
 demo: $(STAMPS)/runtime $(STAMPS)/servers ## Set up, start the server and drive every room through a real MCP client
 	@$(BIN)/trysquare demo
 
-test: $(STAMPS)/dev node servers elysia system ## Set up and run all tests (default sizes)
+test: $(STAMPS)/dev node servers elysia bfcl system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-full: $(STAMPS)/dev node servers elysia system ## The same with the full sizes of the fuzz and fault suites
+test-full: $(STAMPS)/dev node servers elysia bfcl system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
@@ -45,6 +45,8 @@ servers: $(STAMPS)/servers
 
 elysia: $(STAMPS)/elysia
 
+bfcl: $(STAMPS)/bfcl
+
 system: ## Install the Debian packages that the tests use, where this user can
 	@sh scripts/system-packages.sh
 
@@ -52,7 +54,7 @@ lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(VENV)-elysia $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -70,6 +72,11 @@ $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
 
 $(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev
 	$(BIN)/python scripts/node_packages.py tests/node
+	@touch $@
+
+# Function schemas and questions of the Berkeley leaderboard, against which the grammar is tested. Only read, not imported.
+$(STAMPS)/bfcl: constraints/bfcl.txt $(STAMPS)/dev
+	$(BIN)/python -m pip download --quiet --no-deps --require-hashes --dest bfcl -r constraints/bfcl.txt
 	@touch $@
 
 # Real MCP servers for the gateway's example, demo and tests, and the Node that runs them.
