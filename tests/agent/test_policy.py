@@ -214,3 +214,12 @@ def test_a_line_is_never_allowed_if_it_holds_a_program_that_is_not(words: list[s
 )
 def test_patterns_of_paths(path: str, pattern: str, fits: bool) -> None:
     assert path_matches(path, pattern) is fits
+
+
+def test_the_triager_debugs_tests_and_files_of_its_copy_and_no_command() -> None:
+    policy = load_definition("triager").policy
+    for target in ("test_a.py", "tests/test_a.py::test_b"):
+        assert effect(policy, "debug_explain", target=target) == "allow"
+    for target in ("python a.py", "python -c \"open('/x', 'w')\" a.py", "tests/a b/c.py", "/etc/x.py", "sh -c 'a/b c'"):
+        assert effect(policy, "debug_explain", target=target) == "deny"
+    assert effect(policy, "debug_session_start", target="a.py") == "deny"
