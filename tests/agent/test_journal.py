@@ -55,7 +55,7 @@ CHANGE = {"action": "change", "title": "A walk"}
         (tool(mail, idempotent=True), {"to": "Ada"}, "harmless", {"to": "Ada"}),
         (tool(calendar), CHANGE, "keyed", {**CHANGE, "request_key": "k"}),
         (tool(calendar), {"action": "look"}, "unknown", {"action": "look"}),
-        (tool(close, room="bots"), {"parameters": {"run": "a"}}, "keyed", {"parameters": {"run": "a", "request_key": "k"}}),
+        (tool(close, room="bots"), {"parameters": {"a": 1}}, "keyed", {"parameters": {"a": 1, "request_key": "k"}}),
         (tool(close, room="bots"), {}, "keyed", {"parameters": {"request_key": "k"}}),
         (tool(close), {"parameters": {}}, "unknown", {"parameters": {}}),
     ],

@@ -12,7 +12,6 @@ import anyio
 
 from trysquare.app import jobs_address
 from trysquare.cli.jobs_progress import STYLES, watch
-from trysquare.cli.jobs_resume import resume
 from trysquare.cli.jobs_steps import print_replay, step_line
 from trysquare.cli.options import add_place_options, load
 from trysquare.cli.output import print_json, print_table, styled
@@ -44,8 +43,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List, show, resume, cancel or replay."""
-    actions = {"list": _list, "show": _show, "resume": resume, "cancel": _cancel, "replay": _replay}
+    actions = {"list": _list, "show": _show, "resume": _resume, "cancel": _cancel, "replay": _replay}
     return anyio.run(actions[arguments.action], arguments)
+
+
+async def _resume(arguments: argparse.Namespace) -> int:
+    # Only this action runs agents, and loads what they need.
+    from trysquare.cli.jobs_resume import resume
+
+    return await resume(arguments)
 
 
 @asynccontextmanager
