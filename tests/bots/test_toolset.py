@@ -147,5 +147,6 @@ async def test_a_call_that_found_the_workflow_complete_opens_nothing_when_it_is_
         file.write_text(json.dumps(state), encoding="utf-8")
         again = await call_tool(toolset, "mini_tool", {"parameters": {"request_key": "k1"}})
         other = await call_tool(toolset, "mini_tool", {"parameters": {"request_key": "k2"}})
-    assert first.fields["workflow_complete"] and again.fields["workflow_complete"]
+    assert first.fields["workflow_complete"]
+    assert again.fields["workflow_complete"]
     assert "workflow_complete" not in other.fields
