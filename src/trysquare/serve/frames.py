@@ -27,6 +27,8 @@ from trysquare.wire.surrogates import is_encodable, replaced
 RAW: Final = "trysquare.raw"
 """The one name in a result that stands for the whole of it: its value is the JSON to send, as bytes on one line."""
 
+_RESULT = b',"result":'
+
 
 class FrameError(Exception):
     """A line that is no message, with the answer to it."""
@@ -63,6 +65,12 @@ def encode_result(request_id: str | int, result: JsonObject) -> bytes:
     if isinstance(raw := result.get(RAW), bytes):
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (to_json(request_id), raw)
     return _encoded({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def result_of(frame: bytes) -> bytes:
+    """The JSON of the result in a line that `encode_result` made: it stands last."""
+    start = frame.index(_RESULT) + len(_RESULT)
+    return frame[start:].removesuffix(b"}\n")
 
 
 def _encoded(frame: JsonObject) -> bytes:
