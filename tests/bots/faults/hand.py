@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -133,7 +133,7 @@ class Hand:
         """A call of the bot was answered, and with it the touch was taken over."""
         touch, file = self._touches.pop(bot, None), self._site.window(bot)
         if touch is not None and touch.written is not None and file.exists() and file.read_bytes() == touch.written:
-            self._left[bot] = (touch.written, touch.shown)
+            self._left[bot] = (touch.written, _joined(touch.shown, touch.says))
 
     def check(self, law: Law, record: Record, event: Event) -> None:
         """A change by hand was made by hand, is taken over once, and loses only what the person took out."""
@@ -158,13 +158,21 @@ def _lines(bot: str, document: Document | None) -> Lines:
     """The histories that a file shows."""
     if document is None:
         return {}
-    return {
-        run: {
-            (str(line["action_state"]).removeprefix(f"{bot}."), line.get("version"), "reopened" not in line)
-            for line in part.get("completed_actions", [])
-        }
-        for run, part in {"main": document, **document.get("runs", {})}.items()
-    }
+    runs = {"main": document, **document.get("runs", {})}
+    return {run: set(_history(bot, part.get("completed_actions", []))) for run, part in runs.items()}
+
+
+def _history(bot: str, lines: list[Document]) -> Iterator[tuple[str, int | None, bool]]:
+    newest = 0
+    for line in lines:
+        # A line that a person added has no version: it is newer than those above it.
+        version = line.get("version", newest + 1)
+        newest = max(newest, version)
+        yield str(line["action_state"]).removeprefix(f"{bot}."), version, "reopened" not in line
+
+
+def _joined(one: Lines, other: Lines) -> Lines:
+    return {run: one.get(run, set()) | other.get(run, set()) for run in {*one, *other}}
 
 
 def _edited(law: Law, document: Document, run: str, way: str, pick: int) -> bytes | None:
