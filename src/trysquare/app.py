@@ -307,7 +307,7 @@ ROOMS = (
     Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench"),
-    Room(name="debug", key="debug", door=debug_tools),
+    Room(name="debug", key="debug", door=debug_tools, is_fixed=True),
     Room(name="agents", key="agents"),
 )
 

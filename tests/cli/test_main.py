@@ -68,7 +68,6 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
     ("option", "value", "room"),
     [
         ("--workbench", "folder", "workbench"),
-        ("--debug", None, "debug"),
         ("--agents", None, "agents"),
     ],
 )
