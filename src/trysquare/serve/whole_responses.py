@@ -1,4 +1,4 @@
-"""Whole responses: head and body go out in one write, so that neither we nor the client wake up twice for one answer."""
+"""Whole responses: head and body go out in one write, so that a client is not woken twice for one answer."""
 
 from __future__ import annotations
 
