@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -141,7 +142,10 @@ class Crowd:
         }
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         response = await self.client.post(f"http://127.0.0.1:{port}/mcp", json=message, headers=headers)
-        return response.json()["result"]["structuredContent"]
+        # A call that takes long is answered as a stream of events, of which the last one is the answer.
+        events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: {")]
+        answer = json.loads(events[-1] if events else response.text)
+        return answer["result"]["structuredContent"]
 
     async def disturb(self) -> None:
         """Kill one server after the other while the agents work, and start each again."""
