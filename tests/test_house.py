@@ -96,6 +96,9 @@ def test_importing_trysquare_imports_no_mcp_and_no_other_room() -> None:
         """
         import sys
         import trysquare
+        assert not [name for name in sys.modules if name.startswith("trysquare.")]
+        for name in trysquare.__all__:
+            getattr(trysquare, name)
         rooms = {name.split(".")[1] for name in sys.modules if name.startswith("trysquare.")}
         print(sorted(rooms), [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "anyio")])
         """

@@ -49,6 +49,8 @@ class Room:
     key: str
     door: Door | None = None
     """None as long as the room is not part of this version."""
+    is_fixed: bool = False
+    """Whether the list of its tools follows from the settings and our own code alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +68,8 @@ class App:
     state: LazyState
     settling: tuple[SettlingToolset, ...] = ()
     """Rooms that find out beside everything else what they have."""
+    is_fixed: bool = False
+    """Whether what is listed follows from the settings and our own code alone."""
 
     async def settled(self) -> None:
         """Wait until every room knows what it has; a server need not, a person who looks once does."""
@@ -304,12 +308,12 @@ def agent_surroundings(settings: Settings, origins: Origins) -> Generator[Surrou
 
 ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
-    Room(name="example tools", key="include_example_tools", door=example_tools),
+    Room(name="example tools", key="include_example_tools", door=example_tools, is_fixed=True),
     Room(name="bots", key="bot", door=bot_tools),
     Room(name="gateway", key="gateway", door=gateway_tools),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench", door=workbench_tools),
-    Room(name="debug", key="debug", door=debug_tools),
+    Room(name="debug", key="debug", door=debug_tools, is_fixed=True),
     Room(name="agents", key="agents", door=agent_tools),
 )
 
@@ -336,6 +340,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             profiles=_profiles(settings, known_origins),
             state=state,
             settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
+            is_fixed=all(room.is_fixed for room in ROOMS if value_of(settings, room.key)),
         )
 
 

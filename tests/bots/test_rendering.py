@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -157,6 +157,7 @@ def test_a_renamed_story_keeps_all_that_belongs_to_it(graph: dict[str, Any], dat
     if not stories:
         return
     name = data.draw(st.sampled_from(stories)).name
+    assume(all(name not in node.value.get("users", ()) for node in stories))
     text = rendered("story_map", graph)
     done = synchronize(graph, TEMPLATES["story_map"], re.sub(f"^- {name}$", f"- {name} anew", text, flags=re.M))
     expected = json.loads(re.sub(f'"{name}"', f'"{name} anew"', json.dumps(graph)))

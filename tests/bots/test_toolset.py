@@ -135,3 +135,18 @@ async def test_a_reload_that_brings_a_rule_which_misses_its_own_example_is_refus
         assert told.code == "CONFIG_INVALID"
         assert "sure.json" in str(told.error)
         assert toolset.bot.definition.all_rules == ()
+
+
+async def test_a_call_that_found_the_workflow_complete_opens_nothing_when_it_is_sent_again(tmp_path: Path) -> None:
+    file = tmp_path / "project" / "workflow_state.json"
+    async with opened(tmp_path) as toolset:
+        await call_tool(toolset, "mini_tool", {"parameters": {"confirm": True}})
+        state = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps({**state, "workflow_complete": True}), encoding="utf-8")
+        first = await call_tool(toolset, "mini_tool", {"parameters": {"request_key": "k1"}})
+        file.write_text(json.dumps(state), encoding="utf-8")
+        again = await call_tool(toolset, "mini_tool", {"parameters": {"request_key": "k1"}})
+        other = await call_tool(toolset, "mini_tool", {"parameters": {"request_key": "k2"}})
+    assert first.fields["workflow_complete"]
+    assert again.fields["workflow_complete"]
+    assert "workflow_complete" not in other.fields

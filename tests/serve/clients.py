@@ -14,6 +14,7 @@ from mcp import Client
 from trysquare.core.toolset import Toolset
 from trysquare.serve.http import HttpOptions, http_app
 from trysquare.serve.server import ServeOptions, build_server
+from trysquare.serve.whole_responses import WholeResponses
 
 MODES = ("legacy", "2026-07-28", "auto")
 MODERN_META = {
@@ -56,7 +57,12 @@ async def served_http(
 ) -> AsyncGenerator[str]:
     """The toolset on a free port of this machine; yields the base address."""
     config = uvicorn.Config(
-        http_app(toolset, options, http), port=0, log_config=None, lifespan="on", timeout_graceful_shutdown=1
+        http_app(toolset, options, http),
+        http=WholeResponses,
+        port=0,
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=1,
     )
     server = _Quiet(config)
     async with anyio.create_task_group() as tasks:

@@ -17,6 +17,7 @@ from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.telemetry import tracing
 from trysquare.core.errors import ConfigurationError
+from trysquare.serve.early import EarlyStart
 from trysquare.serve.light_import import light_imports
 from trysquare.settings.load import Loaded
 from trysquare.settings.model import OAuthSettings
@@ -73,10 +74,10 @@ async def _serve(arguments: argparse.Namespace) -> None:
     loaded = load(arguments)
     start_logging(loaded)
     with tracing():
-        await (_serve_stdio(loaded) if arguments.http is None else _serve_http(loaded))
+        await (_serve_stdio(loaded, arguments.early) if arguments.http is None else _serve_http(loaded))
 
 
-async def _serve_stdio(loaded: Loaded) -> None:
+async def _serve_stdio(loaded: Loaded, early: EarlyStart | None) -> None:
     with light_imports():
         from trysquare.serve.stdio import diverted_output, serve_descriptors
 
@@ -84,7 +85,10 @@ async def _serve_stdio(loaded: Loaded) -> None:
     with diverted_output() as (read_from, write_to):
         async with open_app(loaded.settings, origins=loaded.origins) as app:
             _ready(app)
-            await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
+            recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed)
+            await serve_descriptors(
+                app.toolset, app.serve_options(), read_from=read_from, write_to=write_to, early=recorder
+            )
 
 
 async def _serve_http(loaded: Loaded) -> None:

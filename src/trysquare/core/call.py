@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from trysquare.core.context import CallContext, DirectCall, Principal
@@ -28,9 +28,17 @@ async def call_tool(
     """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
     # Each call has a cancel flag of its own, also where one context serves several calls.
     own = CallContext() if context is None else context.for_call()
+    return await _called(lambda: found_tool(toolset, require_name(name), own.principal), name, arguments, own)
+
+
+async def call_found(tool: Tool, name: str, arguments: Any, own: CallContext) -> Result[Any]:
+    """The same for a tool that was found by its name already, in a context that is this call's own."""
+    return await _called(lambda: tool, name, arguments, own)
+
+
+async def _called(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:
     try:
-        tool = found_tool(toolset, require_name(name), own.principal)
-        return await tool.call(require_object(arguments), own)
+        return await find().call(require_object(arguments), own)
     except ToolError as error:
         logger.info("%s: %s", _shown(name), error.code)
         return Result.from_error(error)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.debug.dap.client import RequestFailed
+from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.debugger import (
     Abilities,
     Bound,
@@ -267,6 +267,10 @@ class Session:
             if self._place.status is Status.RUNNING:
                 self._move(Status.PAUSED, stop=stop)
             raise
+        except ConnectionLost:
+            # A program that was killed takes its debugger with it before the move is answered; how it ended is told.
+            if not self._place.is_ending:
+                raise
         return await self.wait(timeout=timeout)
 
     async def _sent(self, move: Awaitable[None]) -> None:

@@ -76,7 +76,8 @@ class Trust:
         )
 
     def _pin_first(self, server: ServerConfig) -> None:
-        logger.info("first use of the server %s (%s): %s", server.name, server.place, server.shown)
+        # Not a fault, but what a person must be able to see without having asked for it.
+        logger.warning("first use of the server %s (%s): %s", server.name, server.place, server.shown)
         self._pins.pin_first(
             server.place.file,
             server.name,

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
-from trysquare.serve.http_calls import HttpCalls
-
-_SESSION = b"mcp-session-id"
+from trysquare.serve.http_calls import HttpCalls, session_id_of
 
 
 class MessagesChecked:
@@ -25,52 +21,50 @@ class MessagesChecked:
         self._app = app
         self._calls = calls
         self._max_body = max_body
-        self._open: set[tuple[bytes, str]] = set()
+        self._open: set[tuple[bytes, str] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         events, is_whole = await _received(receive, self._max_body)
-        replayed = _replayed(events, receive)
         if not is_whole:
-            await self._app(scope, replayed, send)
+            await self._app(scope, _replayed(events, receive), send)
             return
         try:
-            message = decode_frame(b"".join(event.get("body", b"") for event in events))
-            with self._opened(scope, message):
-                await self._pass_on(scope, message, receive, replayed, send)
+            message = decode_frame(_body(events))
+            key = self._open_key(scope, message)
         except FrameError as error:
             await _refuse(send, encode_frame(error.answer))
+            return
+        try:
+            await self._pass_on(scope, message, events, receive, send)
+        finally:
+            self._open.discard(key)
 
     async def _pass_on(
-        self, scope: Scope, message: JSONRPCMessage, receive: Receive, replayed: Receive, send: Send
+        self, scope: Scope, message: JSONRPCMessage, events: list[Message], receive: Receive, send: Send
     ) -> None:
-        if self._calls is None:
-            await self._app(scope, replayed, send)
-            return
-        session = self._calls.session_of(scope)
-        if session is not None and session.hear(message):
-            await _accept(send)
-        elif (call := self._calls.taken(scope, message, session)) is not None:
-            await self._calls.answer(call, scope, receive, send)
-        else:
-            await self._app(scope, replayed, send)
+        if self._calls is not None:
+            session = self._calls.session_of(scope)
+            if session is not None and session.hear(message):
+                await _accept(send)
+                return
+            if (call := self._calls.taken(scope, message, session)) is not None:
+                await self._calls.answer(call, scope, receive, send)
+                return
+        await self._app(scope, _replayed(events, receive), send)
 
-    @contextmanager
-    def _opened(self, scope: Scope, message: JSONRPCMessage) -> Generator[None]:
-        session = dict(scope["headers"]).get(_SESSION)
+    def _open_key(self, scope: Scope, message: JSONRPCMessage) -> tuple[bytes, str] | None:
+        """What a request is known by while it is open; None for what needs no answer, or has no session."""
+        session = session_id_of(scope)
         if session is None or not isinstance(message, JSONRPCRequest):
-            yield
-            return
+            return None
         key = (session, str(message.id))
         if key in self._open:
             raise FrameError(INVALID_REQUEST, "A request with this `id` is still open.", message.id)
         self._open.add(key)
-        try:
-            yield
-        finally:
-            self._open.discard(key)
+        return key
 
 
 async def _received(receive: Receive, limit: int) -> tuple[list[Message], bool]:
@@ -89,6 +83,10 @@ async def _received(receive: Receive, limit: int) -> tuple[list[Message], bool]:
         if not event.get("more_body", False):
             return events, size <= limit
     return events, False
+
+
+def _body(events: list[Message]) -> bytes:
+    return events[0].get("body", b"") if len(events) == 1 else b"".join(event.get("body", b"") for event in events)
 
 
 def _replayed(events: list[Message], receive: Receive) -> Receive:

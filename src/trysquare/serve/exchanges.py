@@ -15,6 +15,7 @@ from mcp_types import REQUEST_TIMEOUT, JSONRPCNotification, JSONRPCRequest, Requ
 from starlette.requests import Request
 from starlette.types import Receive, Send
 
+from trysquare.core.alarms import Alarms
 from trysquare.core.types import JsonObject
 from trysquare.serve.frames import encode_frame
 from trysquare.serve.http_sessions import HttpSession
@@ -38,7 +39,13 @@ class Exchange:
     """
 
     def __init__(
-        self, request: Request, receive: Receive, send: Send, request_id: RequestId, session: HttpSession | None
+        self,
+        request: Request,
+        receive: Receive,
+        send: Send,
+        request_id: RequestId,
+        session: HttpSession | None,
+        alarms: Alarms,
     ) -> None:
         self.request_id = request_id
         self.progress_token: str | int | None = None
@@ -48,12 +55,13 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._session = session
+        self._alarms = alarms
         self._sending = asyncio.Lock()
         self._streams = False
         self._answered = False
         self._task = asyncio.current_task()
         self._attending: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(_QUICK, self._attend)
+        alarms.set(self, _QUICK, self._attend)
 
     @property
     def can_send_request(self) -> bool:
@@ -130,7 +138,7 @@ class Exchange:
 
     def close(self) -> None:
         """Stop looking after the call."""
-        self._timer.cancel()
+        self._alarms.clear(self)
         if self._attending is not None:
             self._attending.cancel()
 

@@ -19,13 +19,15 @@ from mcp_types import (
     JSONRPCResponse,
 )
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trysquare.core.types import JsonObject
 from trysquare.wire.surrogates import is_encodable, replaced
 
 RAW: Final = "trysquare.raw"
 """The one name in a result that stands for the whole of it: its value is the JSON to send, as bytes on one line."""
+
+_RESULT = b',"result":'
 
 
 class FrameError(Exception):
@@ -65,6 +67,12 @@ def encode_result(request_id: str | int, result: JsonObject) -> bytes:
     return _encoded({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
+def result_of(frame: bytes) -> bytes:
+    """The JSON of the result in a line that `encode_result` made: it stands last."""
+    start = frame.index(_RESULT) + len(_RESULT)
+    return frame[start:].removesuffix(b"}\n")
+
+
 def _encoded(frame: JsonObject) -> bytes:
     try:
         return to_json(frame, inf_nan_mode="null", fallback=str) + b"\n"
@@ -74,6 +82,14 @@ def _encoded(frame: JsonObject) -> bytes:
 
 
 def _parsed(line: bytes) -> Any:
+    try:
+        return from_json(line)
+    except ValueError:
+        # The slower reader takes half characters and deeper nesting, and says what is wrong where it is.
+        return _parsed_slowly(line)
+
+
+def _parsed_slowly(line: bytes) -> Any:
     try:
         return json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -36,6 +36,7 @@ from trysquare.serve.oauth import (
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.origins import LOOPBACK_NAMES, OriginChecked
 from trysquare.serve.server import TrysquareServer, build_server
+from trysquare.serve.whole_responses import WholeResponses
 
 HEALTH_PATH = "/healthz"
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -92,6 +93,7 @@ async def serve_http(
         app = _application(server, options or ServeOptions(), actual)
         config = Config(
             app,
+            http=WholeResponses,
             log_config=None,
             access_log=False,
             lifespan="on",

@@ -7,10 +7,8 @@ way unusual, or wrong, is left to the SDK before anything of it has been done, s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
@@ -48,16 +46,17 @@ from trysquare.serve.tool_calls import CALL, is_plain
 
 _ACCEPTED: Final = (True, True)
 """JSON and a stream of events: a client must take both, since which of them it gets depends on the tool."""
+_SESSION: Final = MCP_SESSION_ID_HEADER.encode()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DirectCall:
+class DirectCall(NamedTuple):
     """A call that is answered here: who makes it, over which connection, and in which session if it has one."""
 
     message: JSONRPCRequest
     meta: RequestParamsMeta | None
     connection: Connection
-    session: HttpSession | None = None
+    switchboard: Switchboard
+    session: HttpSession | None
 
 
 class HttpCalls:
@@ -70,45 +69,55 @@ class HttpCalls:
 
     def session_of(self, scope: Scope) -> HttpSession | None:
         """The session of a request, if it names one that is open and belongs to the same caller."""
-        given = _header(scope, MCP_SESSION_ID_HEADER)
-        switchboard = self._server.switchboard
-        session = None if given is None or switchboard is None else switchboard.http_sessions.get(given)
+        given, switchboard = session_id_of(scope), self._server.switchboard
+        if given is None or switchboard is None:
+            return None
+        session = switchboard.http_sessions.get(given.decode("latin-1"))
         return session if session is not None and session.owner == owner_of(scope) else None
 
     def taken(self, scope: Scope, message: JSONRPCMessage, session: HttpSession | None) -> DirectCall | None:
         """The call that a request makes, or None for one that the SDK answers."""
         if not isinstance(message, JSONRPCRequest) or message.method != CALL or not is_plain(message.params):
             return None
-        headers = _unique_headers(scope)
-        if self._server.switchboard is None or headers is None or not _is_acceptable(headers, HttpRequest(scope)):
+        switchboard, headers = self._server.switchboard, _unique_headers(scope)
+        if switchboard is None or headers is None or not _is_acceptable(headers):
             return None
         connection = self._connection(message, headers, session)
         if connection is None or self._repeats_arguments(message):
             return None
         try:
-            meta = RequestParams.model_validate(message.params, by_name=False).meta
+            meta = _meta_of(message.params)
         except ValidationError:
             return None
         own = session if session is not None and connection is session.connection else None
-        return DirectCall(message=message, meta=meta, connection=connection, session=own)
+        return DirectCall(message, meta, connection, switchboard, own)
 
     async def answer(self, call: DirectCall, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the tool and send what came of it."""
-        request = HttpRequest(scope)
-        exchange = Exchange(request, receive, send, call.message.id, call.session)
-        exchange.progress_token = (call.meta or {}).get("progress_token")
+        request, session = HttpRequest(scope), call.session
+        exchange = Exchange(request, receive, send, call.message.id, session, call.switchboard.alarms)
+        if call.meta is not None:
+            exchange.progress_token = call.meta.get("progress_token")
         try:
-            with _known(call, exchange):
-                frame, status = await self._framed(call, self._context(call, request, exchange))
-                await exchange.answer(frame, status)
+            await self._run(call, request, exchange)
         except asyncio.CancelledError:
             if not exchange.is_over:
                 raise
             await exchange.end()
         finally:
             exchange.close()
-            if call.session is None:
+            if session is None:
                 await call.connection.exit_stack.aclose()
+
+    async def _run(self, call: DirectCall, request: HttpRequest, exchange: Exchange) -> None:
+        if call.session is not None:
+            call.session.begin(call.message.id, exchange)
+        try:
+            frame, status = await self._framed(call, _context(call, request, exchange))
+            await exchange.answer(frame, status)
+        finally:
+            if call.session is not None:
+                call.session.end_call(call.message.id)
 
     def _connection(
         self, message: JSONRPCRequest, headers: dict[str, str], session: HttpSession | None
@@ -133,20 +142,6 @@ class HttpCalls:
             return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
         return encode_result(request_id, result), 200
 
-    def _context(self, call: DirectCall, request: HttpRequest, exchange: Exchange) -> Request:
-        switchboard = self._server.switchboard
-        assert isinstance(switchboard, Switchboard)
-        return ServerRequestContext(
-            session=ServerSession(exchange, call.connection, request_meta=call.meta),
-            lifespan_context=switchboard,
-            protocol_version=call.connection.protocol_version,
-            method=call.message.method,
-            params=call.message.params,
-            request_id=call.message.id,
-            meta=call.meta,
-            request=request,
-        )
-
     def _repeats_arguments(self, message: JSONRPCRequest) -> bool:
         """Whether the tool wants arguments repeated as headers, which the SDK compares."""
         params: Any = message.params
@@ -160,13 +155,22 @@ class HttpCalls:
         return known[1]
 
 
-@contextmanager
-def _known(call: DirectCall, exchange: Exchange) -> Generator[None]:
-    if call.session is None:
-        yield
-        return
-    with call.session.calling(call.message.id, exchange):
-        yield
+def _context(call: DirectCall, request: HttpRequest, exchange: Exchange) -> Request:
+    return ServerRequestContext(
+        session=ServerSession(exchange, call.connection, request_meta=call.meta),
+        lifespan_context=call.switchboard,
+        protocol_version=call.connection.protocol_version,
+        method=call.message.method,
+        params=call.message.params,
+        request_id=call.message.id,
+        meta=call.meta,
+        request=request,
+    )
+
+
+def _meta_of(params: Any) -> RequestParamsMeta | None:
+    """What a call says of itself. Raises a `ValidationError` where that does not fit the protocol."""
+    return RequestParams.model_validate(params, by_name=False).meta if "_meta" in params else None
 
 
 def _modern_connection(message: JSONRPCRequest, headers: dict[str, str]) -> Connection | None:
@@ -182,11 +186,21 @@ def _unique_headers(scope: Scope) -> dict[str, str] | None:
     return headers if len(headers) == len(scope["headers"]) else None
 
 
-def _header(scope: Scope, name: str) -> str | None:
-    wanted = name.encode()
-    return next((value.decode("latin-1") for given, value in scope["headers"] if given == wanted), None)
+def session_id_of(scope: Scope) -> bytes | None:
+    """The session that a request names."""
+    for name, value in scope["headers"]:
+        if name == _SESSION:
+            return value
+    return None
 
 
-def _is_acceptable(headers: dict[str, str], request: HttpRequest) -> bool:
+def _is_acceptable(headers: dict[str, str]) -> bool:
     content_type = headers.get("content-type", "").lower()
-    return content_type.startswith("application/json") and check_accept_headers(request) == _ACCEPTED
+    return content_type.startswith("application/json") and _accepts_all(headers.get("accept", ""))
+
+
+# A client sends the same with every request.
+@lru_cache(maxsize=256)
+def _accepts_all(accept: str) -> bool:
+    asked = HttpRequest({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]})
+    return check_accept_headers(asked) == _ACCEPTED

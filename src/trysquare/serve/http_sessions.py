@@ -32,14 +32,13 @@ class HttpSession:
         self._asked: dict[RequestId, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count(1)
 
-    @contextmanager
-    def calling(self, request_id: RequestId, call: OpenCall) -> Generator[None]:
-        """Know of a call until it ends."""
+    def begin(self, request_id: RequestId, call: OpenCall) -> None:
+        """Know of a call, until `end_call`."""
         self._calls[str(request_id)] = call
-        try:
-            yield
-        finally:
-            self._calls.pop(str(request_id), None)
+
+    def end_call(self, request_id: RequestId) -> None:
+        """Know of a call no more."""
+        self._calls.pop(str(request_id), None)
 
     @contextmanager
     def asking(self) -> Generator[tuple[RequestId, asyncio.Future[dict[str, Any]]]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trysquare.serve.auth import send_json
@@ -28,21 +28,33 @@ class OriginChecked:
         self._hosts = None if hosts is None else tuple(host.lower() for host in hosts)
         self._origins = tuple(origin.lower().rstrip("/") for origin in origins)
         self._open_paths = open_paths
+        # The same few come with nearly every request.
+        self._takes = lru_cache(maxsize=256)(_matches_any)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
-        if self._hosts is not None and not any(_matches(host, allowed) for allowed in self._hosts):
+        host, origin = _header(scope, b"host"), _header(scope, b"origin")
+        if self._hosts is not None and not self._takes(host, self._hosts):
             text = f"This server does not answer for the host `{host[:100]}`. Add it to `http.allowed_hosts`."
             await send_json(send, _MISDIRECTED, {"error": "invalid_host", "error_description": text})
-        elif origin and not any(_matches(origin, allowed) for allowed in self._origins):
+        elif origin and not self._takes(origin, self._origins):
             text = f"Pages of `{origin[:100]}` may not call this server. Add it to `http.allowed_origins`."
             await send_json(send, _FORBIDDEN, {"error": "invalid_origin", "error_description": text})
         else:
             await self._app(scope, receive, send)
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    for given, value in scope["headers"]:
+        if given == name:
+            return value.decode("latin-1").lower()
+    return ""
+
+
+def _matches_any(given: str, allowed: tuple[str, ...]) -> bool:
+    return any(_matches(given, one) for one in allowed)
 
 
 def _matches(given: str, allowed: str) -> bool:

@@ -57,6 +57,7 @@ class TrysquareServer(Server[Switchboard]):
         self.calls = calls
         self._toolset = toolset
         self._running: set[Switchboard] = set()
+        self._chain: tuple[list[ServerMiddleware[Switchboard]], CallNext] | None = None
 
     def close_streams(self) -> None:
         """End the streams of all that listen, because the server is about to end."""
@@ -70,12 +71,18 @@ class TrysquareServer(Server[Switchboard]):
 
     async def answer_call(self, ctx: Request) -> JsonObject:
         """The result of a plain `tools/call`, through every middleware but without the SDK's own checks."""
+        if self._chain is None or self._chain[0] != self.middleware:
+            self._chain = ([*self.middleware], self._chained())
+        answer: Any = await self._chain[1](ctx)
+        return answer
+
+    def _chained(self) -> CallNext:
+        """The way of a call: through all that has to do with one."""
         call: CallNext = self.calls.answer
         for middleware in reversed(self.middleware):
-            if middleware is not self.calls:
+            if middleware is not self.calls and not isinstance(middleware, KeptLists):
                 call = partial(_through, middleware, call)
-        answer: Any = await call(ctx)
-        return answer
+        return call
 
     @asynccontextmanager
     async def _connect(self, _: Server[Switchboard]) -> AsyncGenerator[Switchboard]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
+from trysquare.serve.early import EarlyRecorder
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.server import build_server
 from trysquare.serve.stdio_streams import StdioStreams
@@ -24,12 +25,18 @@ async def serve_stdio(toolset: Toolset, options: ServeOptions | None = None) -> 
 
 
 async def serve_descriptors(
-    toolset: Toolset, options: ServeOptions | None, *, read_from: int, write_to: int, grace: float = GRACE
+    toolset: Toolset,
+    options: ServeOptions | None,
+    *,
+    read_from: int,
+    write_to: int,
+    grace: float = GRACE,
+    early: EarlyRecorder | None = None,
 ) -> None:
     """Serve one client over two descriptors: pipes, sockets, a terminal or files."""
     server = build_server(toolset, options)
     server.calls.carries_raw = True
-    streams = StdioStreams(read_from, write_to, grace=grace)
+    streams = StdioStreams(read_from, write_to, grace=grace, early=early)
     streams.start()
     try:
         await server.run(streams.inbox, streams, server.create_initialization_options())

@@ -18,7 +18,8 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from trysquare.serve.frames import FrameError, decode_frame, encode_frame
+from trysquare.serve.early import EarlyRecorder
+from trysquare.serve.frames import FrameError, decode_frame, encode_frame, result_of
 from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
 
 MAX_LINE = 64 * 1024 * 1024
@@ -81,18 +82,21 @@ class Inbox:
 class StdioStreams:
     """Both directions of one client, and which of its requests are still open."""
 
-    def __init__(self, read_from: int, write_to: int, *, grace: float) -> None:
+    def __init__(self, read_from: int, write_to: int, *, grace: float, early: EarlyRecorder | None = None) -> None:
         self.inbox = Inbox()
         self._lines = LineSplitter(MAX_LINE)
         self._inlet = Inlet(read_from, self._hear)
         self._outlet = Outlet(write_to, self._lost)
         self._open: set[str | int] = set()
         self._grace = grace
+        self._early = early
         self._paused = False
         self._input_ended = False
 
     def start(self) -> None:
-        """Begin to read."""
+        """Begin to read, with what was read before there was a server."""
+        if self._early is not None and self._early.data:
+            self._hear(self._early.data)
         self._inlet.start()
 
     async def finish(self) -> None:
@@ -104,7 +108,9 @@ class StdioStreams:
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
-        self._outlet.write(encode_frame(message))
+        frame = encode_frame(message)
+        if self._early is None or self._is_new(self._early, message, frame):
+            self._outlet.write(frame)
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             self._close_request(message.id)
         if self._outlet.waiting_bytes:
@@ -153,11 +159,22 @@ class StdioStreams:
     def _note(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
             self._open.add(message.id)
+            if self._early is not None:
+                self._early.hear(message.id, message.method, message.params)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request gets no answer, so nobody must wait for one.
             cancelled = (message.params or {}).get("requestId")
             if isinstance(cancelled, (str, int)):
                 self._close_request(cancelled)
+
+    def _is_new(self, early: EarlyRecorder, message: JSONRPCMessage, frame: bytes) -> bool:
+        """Whether a message has not been sent yet, by the front that answered before there was a server."""
+        if not isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            return True
+        is_new = early.lets_out(message.id, result_of(frame) if isinstance(message, JSONRPCResponse) else None)
+        if early.is_done:
+            self._early = None
+        return is_new
 
     def _close_request(self, request_id: str | int) -> None:
         self._open.discard(request_id)

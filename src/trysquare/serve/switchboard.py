@@ -19,6 +19,7 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
+from trysquare.core.alarms import Alarms
 from trysquare.core.toolset import Change, Toolset
 from trysquare.serve.http_sessions import HttpSession
 
@@ -45,6 +46,8 @@ class Switchboard:
         """Answers to list requests, each with the generation that it was made in."""
         self.http_sessions: dict[str, HttpSession] = {}
         """Sessions over HTTP by the id that their clients name."""
+        self.alarms = Alarms()
+        """When to look after calls that take long."""
         self._sessions: dict[int, Connection] = {}
 
     @asynccontextmanager

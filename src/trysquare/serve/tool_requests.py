@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
-from trysquare.core.call import call_tool, direct_calls, found_tool
+from trysquare.core.call import call_found, direct_calls, found_tool
 from trysquare.core.context import Principal
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.result import Result
@@ -60,9 +60,9 @@ class ToolRequests:
         What another server answered comes as the bytes of a JSON object, with the label in its `_meta`.
         """
         context = call_context(request, self._options, self._direct)
-        found_tool(self._toolset, name, context.principal)
+        tool = found_tool(self._toolset, name, context.principal)
         try:
-            result = await call_tool(self._toolset, name, arguments, context)
+            result = await call_found(tool, name, arguments, context)
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
         # The new era has an error of its own for this, by which a client can learn to declare more.

@@ -16,7 +16,15 @@ from trysquare.settings.keys import Key, all_keys, all_sections
 from trysquare.settings.model import Settings
 from trysquare.settings.origin import DEFAULT, Given, Layer, Origin
 from trysquare.settings.problems import configuration_error
-from trysquare.settings.toml_file import ConfigurationFile, file_layer, find_file, read_file, resolved
+from trysquare.settings.toml_file import (
+    OWN_FILE,
+    SHARED_FILE,
+    ConfigurationFile,
+    file_layer,
+    find_file,
+    read_file,
+    resolved,
+)
 
 MASK = "********"
 
@@ -43,6 +51,12 @@ class Loaded:
     origins: Mapping[str, Origin]
     file: Path | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files on which the settings depend, also those that are not there."""
+        here = [self.settings.project / name for name in (OWN_FILE, SHARED_FILE)]
+        return tuple(str(each) for each in (*here, *([self.file] if self.file else ())))
 
     def effective(self) -> list[Effective]:
         """Every setting with its value and origin, in the order of the model."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trysquare.core.result import clean
 
@@ -31,8 +31,7 @@ KEPT = 86400.0
 """Seconds for which a key and the result of its call are kept."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewCall:
+class NewCall(NamedTuple):
     """A call that is about to be sent. `arguments` is JSON without secrets, `digest` that of the true ones."""
 
     principal: str
@@ -42,8 +41,7 @@ class NewCall:
     digest: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallEnd:
+class CallEnd(NamedTuple):
     """What became of a call."""
 
     state: CallState

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
@@ -42,7 +42,7 @@ def relayed_to_wire(body: bytes, label: Mapping[str, Any], *, modern: bool) -> b
 def _labelled(parts: Parts, label: Mapping[str, Any], *, modern: bool) -> Parts:
     own = from_json(bytes(parts.get("_meta", b"{}")))
     if meta := {**(cast(JsonObject, own) if isinstance(own, dict) else {}), **label}:
-        parts["_meta"] = to_json(replaced(meta))
+        parts["_meta"] = _encoded(meta)
     parts.setdefault("content", b"[]")
     if modern:
         return {**parts, "resultType": _COMPLETE}
@@ -51,6 +51,14 @@ def _labelled(parts: Parts, label: Mapping[str, Any], *, modern: bool) -> Parts:
     if memoryview(parts.get("structuredContent", b"{"))[0] != _OBJECT:
         del parts["structuredContent"]
     return parts
+
+
+def _encoded(meta: JsonObject) -> bytes:
+    try:
+        return to_json(meta)
+    except PydanticSerializationError:
+        # A name or a text of the label holds half a character.
+        return to_json(replaced(meta))
 
 
 def _joined(parts: Parts) -> bytes:

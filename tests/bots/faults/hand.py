@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -46,6 +46,7 @@ class Touch:
     shown: Lines
     """What the file told before it was touched."""
     says: Lines = field(default_factory=dict)
+    written: bytes | None = None
     heard: bool = False
     runs: set[str] = field(default_factory=set[str])
     """The runs whose change was taken over."""
@@ -60,6 +61,8 @@ class Hand:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._touches: dict[str, Touch] = {}
+        self._left: dict[str, tuple[bytes, Lines]] = {}
+        """What lies there although a call heard of it, since the disk failed, and what the file told before."""
         self._copies: dict[str, list[bytes]] = {bot: [] for bot in LAWS}
 
     def lay(self, document: Document) -> None:
@@ -77,7 +80,7 @@ class Hand:
         if way == "copy":
             self._copies[bot].append(data)
             return
-        shown = _lines(bot, read_document(data)) if known is None else known.shown
+        shown = self._shown(bot, data) if known is None else known.shown
         written = self._written(bot, run, way, pick, data)
         if written is None and way != "delete":
             return
@@ -87,7 +90,12 @@ class Hand:
             file.write_bytes(written)
         document = None if written is None else read_document(written)
         kind = "delete" if written is None else "garbage" if document is None else "edit"
-        self._touches[bot] = Touch(way=kind, shown=shown, says=_lines(bot, document))
+        self._touches[bot] = Touch(way=kind, shown=shown, says=_lines(bot, document), written=written)
+
+    def _shown(self, bot: str, data: bytes) -> Lines:
+        """What the person was last shown: contents that could not be moved away are still their own."""
+        left, shown = self._left.get(bot, (b"", {}))
+        return shown if left == data else _lines(bot, read_document(data))
 
     def _written(self, bot: str, run: str, way: str, pick: int, data: bytes) -> bytes | None:
         """The new contents; None where the file goes, or nothing can be done in this way."""
@@ -123,7 +131,9 @@ class Hand:
 
     def forget(self, bot: str) -> None:
         """A call of the bot was answered, and with it the touch was taken over."""
-        self._touches.pop(bot, None)
+        touch, file = self._touches.pop(bot, None), self._site.window(bot)
+        if touch is not None and touch.written is not None and file.exists() and file.read_bytes() == touch.written:
+            self._left[bot] = (touch.written, _joined(touch.shown, touch.says))
 
     def check(self, law: Law, record: Record, event: Event) -> None:
         """A change by hand was made by hand, is taken over once, and loses only what the person took out."""
@@ -148,13 +158,21 @@ def _lines(bot: str, document: Document | None) -> Lines:
     """The histories that a file shows."""
     if document is None:
         return {}
-    return {
-        run: {
-            (str(line["action_state"]).removeprefix(f"{bot}."), line.get("version"), "reopened" not in line)
-            for line in part.get("completed_actions", [])
-        }
-        for run, part in {"main": document, **document.get("runs", {})}.items()
-    }
+    runs = {"main": document, **document.get("runs", {})}
+    return {run: set(_history(bot, part.get("completed_actions", []))) for run, part in runs.items()}
+
+
+def _history(bot: str, lines: list[Document]) -> Iterator[tuple[str, int | None, bool]]:
+    newest = 0
+    for line in lines:
+        # A line that a person added has no version: it is newer than those above it.
+        version = line.get("version", newest + 1)
+        newest = max(newest, version)
+        yield str(line["action_state"]).removeprefix(f"{bot}."), version, "reopened" not in line
+
+
+def _joined(one: Lines, other: Lines) -> Lines:
+    return {run: one.get(run, set()) | other.get(run, set()) for run in {*one, *other}}
 
 
 def _edited(law: Law, document: Document, run: str, way: str, pick: int) -> bytes | None:

@@ -63,7 +63,9 @@ class Person:
                 self._use({"run": before.run, "open": f"{law.bot}.{line.path}", "version": before.version})
 
     def _use(self, wanted: dict[str, Any]) -> None:
-        found = next((each for each in self._agreed if wanted.items() <= each.items()), None)
+        # The agreement that says no more than is wanted: the one to a folder says less than the one to a close in it.
+        fitting = [each for each in self._agreed if wanted.items() <= each.items()]
+        found = min(fitting, key=len, default=None)
         assert found is not None, f"nobody agreed to {wanted}"
         self._agreed.remove(found)
 

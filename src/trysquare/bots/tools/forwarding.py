@@ -119,6 +119,8 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
     )
     position = Position(behavior=moved.answer["behavior"], action=moved.answer["action"])
     notices = view.loaded.notices + moved.notices
+    if moved.answer.get("finished"):
+        return _nothing_left(call, position, notices)
     if moved.answer["asks"]:
         return propose_location(call, position, view.location, notices)
     told = deliver(call, position, view.notes, deliveries)
@@ -236,12 +238,38 @@ def _independent(call: Call, view: View, deliveries: Deliveries) -> Result[Any]:
 
 
 def _finished(call: Call, view: View) -> Result[Any]:
+    """Nothing is open. Under a request key that is remembered too: sent again later, the call must open nothing."""
+    position = view.loaded.state.current
+    if call.request is None:
+        return _nothing_left(call, position, view.loaded.notices)
+    moved = call.project.state.move(
+        lambda state: _rest(position, state),
+        kind="open",
+        principal=call.principal,
+        run=call.parameters.run,
+        request=call.request,
+    )
+    return _nothing_left(call, position, view.loaded.notices + moved.notices)
+
+
+def _rest(position: Position, state: RunState) -> Change:
+    """The change that changes nothing, with the answer that is remembered."""
+    if not state.finished:
+        raise ToolError(
+            "The workflow was taken up again in the meantime, so nothing was opened.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Send the same call again.",
+        )
+    return Change(state=state, answer={"behavior": position.behavior, "action": position.action, "finished": True})
+
+
+def _nothing_left(call: Call, position: Position, notices: Notices) -> Result[Any]:
     told = Told(
         action_completed=True,
         action_state="completed",
         message="The workflow is complete.",
         instruction="Nothing is left to do. To take something up again, call the tool of that action.",
         fields={"workflow_complete": True, "next_action": None},
-        notices=view.loaded.notices,
+        notices=notices,
     )
-    return answer(call, view.loaded.state.current, told)
+    return answer(call, position, told)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The result object of a `tools/call` as the server wrote it, in JSON. `is_error` is what it says of itself."""
 
     body: bytes

@@ -62,7 +62,10 @@ def may_hide(data: bytes) -> bool:
     if b"\\" in data and _has_suspect_escape(data):
         return True
     suspects = _RAW[:1] if data.isascii() else _RAW
-    return any(lead in data and pattern.search(data) is not None for lead, pattern in suspects)
+    for lead, pattern in suspects:  # noqa: SIM110 - a loop takes half the time of any() with a generator
+        if lead in data and pattern.search(data) is not None:
+            return True
+    return False
 
 
 def _has_suspect_escape(data: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from trysquare.core.types import JsonObject
 
@@ -10,8 +10,7 @@ ORIGIN = "trysquare/origin"
 """The name of our label in the `_meta` of a result."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a result comes from, and what was done to it on the way."""
 
     server: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
@@ -56,7 +55,7 @@ def set_aside(
 def _with_links(answer: Answer, parts: Parts, keep: Keep) -> Answer:
     """The same answer with links in place of its large binary pieces."""
     content = [part.raw if len(part.data) <= BINARY else _link(part, keep) for part in parts.blocks]
-    return replace(answer, body=with_content(answer.body, content))
+    return answer._replace(body=with_content(answer.body, content))
 
 
 def _link(part: Part, keep: Keep) -> bytes:

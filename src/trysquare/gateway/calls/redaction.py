@@ -26,40 +26,44 @@ def redacted(inputs: JsonObject, text: str, schema: JsonObject, names: Set[str])
 
 
 def _may_hold_secret(inputs: JsonObject, schema: JsonObject, names: Set[str]) -> bool:
-    return _has_secret_name(inputs, names) or _has_marks(_Schema(schema))
+    return _has_secret_name(inputs, names) or _has_marks(schema)
 
 
 def _has_secret_name(value: Any, names: Set[str]) -> bool:
+    # Loops, since this is asked of every call, and any() with a generator takes twice the time.
     if isinstance(value, dict):
-        parts = cast(JsonObject, value).items()
-        return any(name in names or _is_secret(name) or _has_secret_name(part, names) for name, part in parts)
-    return isinstance(value, list) and any(_has_secret_name(item, names) for item in cast(list[Any], value))
+        for name, part in cast(JsonObject, value).items():
+            if name in names or _is_secret(name):
+                return True
+            if isinstance(part, (dict, list)) and _has_secret_name(part, names):
+                return True
+    elif isinstance(value, list):
+        for item in cast(list[Any], value):
+            if _has_secret_name(item, names):
+                return True
+    return False
 
 
 # The same few names come with every call.
 _is_secret = functools.lru_cache(maxsize=4096)(is_secret_name)
 
 
-class _Schema:
-    """A schema as a key: definitions are never changed, so the same object is the same schema."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: JsonObject) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Schema) and other.value is self.value
+_MARKED: dict[int, tuple[JsonObject, bool]] = {}
+_MOST_KEPT = 5_000
 
 
-@functools.lru_cache(maxsize=4096)
-def _has_marks(schema: _Schema) -> bool:
+def _has_marks(schema: JsonObject) -> bool:
     """Whether a schema marks arguments as secret whatever their names are."""
-    text = json.dumps(schema.value)
-    return '"writeOnly"' in text or '"password"' in text
+    known = _MARKED.get(id(schema))
+    # Known by the very object, which nothing changes in place.
+    if known is not None and known[0] is schema:
+        return known[1]
+    text = json.dumps(schema)
+    while len(_MARKED) >= _MOST_KEPT:
+        del _MARKED[next(iter(_MARKED))]
+    found = '"writeOnly"' in text or '"password"' in text
+    _MARKED[id(schema)] = (schema, found)
+    return found
 
 
 def _without(value: Any, names: Set[str]) -> Any:

@@ -6,8 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -35,8 +34,7 @@ class Calls(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """A call that was answered. `replayed` says that the answer is that of an earlier call with the same key."""
 
     answer: Answer

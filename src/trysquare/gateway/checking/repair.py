@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.healing import nearest
@@ -22,8 +21,7 @@ _MOST_TOLD = 12
 _KEPT = "<as you sent it>"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """What came of checking the inputs of one call."""
 
     inputs: JsonObject

@@ -101,7 +101,7 @@ class Member:
         """Send a request and wait for its answer; one that was left with a question open is taken up instead."""
         await self._enter(context)
         try:
-            call = await self._resumed(request, context)
+            call = None if self._lot.is_empty else await self._resumed(request, context)
             if call is not None:
                 return await self._finished(call, context)
             return await self._answered(request, context, on_sent)
@@ -162,8 +162,6 @@ class Member:
 
     async def _resumed(self, request: Request, context: CallContext) -> Call | None:
         """The same call of the same caller, if it waits for an answer that may have come now."""
-        if self._lot.is_empty:
-            return None
         call = self._lot.take(self._key(request, context))
         if call is not None and call.is_answered and not call.session.is_usable:
             call.session = await self.session(context)
@@ -197,11 +195,10 @@ class Member:
     async def _enter(self, context: CallContext) -> None:
         """Wait for one of the places that calls have."""
         self._under_way += 1
-        rest = context.remaining()
-        seconds = self.config.timeout if rest is None else min(rest, self.config.timeout)
         try:
             if self._gate.locked():
-                async with asyncio.timeout(seconds):
+                rest = context.remaining()
+                async with asyncio.timeout(self.config.timeout if rest is None else min(rest, self.config.timeout)):
                     await self._gate.acquire()
             else:
                 await self._gate.acquire()

@@ -137,11 +137,12 @@ class Call:
         began = loop.time()
         rest = context.remaining()
         seconds = self._time_left if rest is None else min(rest, self._time_left)
-        timer = loop.call_later(seconds, exchange.settle, _TIMED_OUT)
+        alarms = self.session.alarms
+        alarms.set(exchange, seconds, partial(exchange.settle, _TIMED_OUT))
         try:
             await exchange.stir()
         finally:
-            timer.cancel()
+            alarms.clear(exchange)
             self._time_left -= loop.time() - began
 
     async def _pass_on(self, request: ServerRequest, context: CallContext) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 RequestId: TypeAlias = int
 """The ids of our own requests, counted by the connection."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """One message to a server: its bytes, and what a transport has to say of it in headers."""
 
     body: bytes

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from trysquare.core.alarms import Alarms
 from trysquare.core.client_requests import Capability
 from trysquare.core.context import CallContext
 from trysquare.core.types import JsonObject
@@ -71,6 +72,8 @@ class Session:
         self.last_used = self.began = asyncio.get_running_loop().time()
         self.answered = 0
         """Calls that have come to an end."""
+        self.alarms = Alarms()
+        """When calls run out of time."""
         self._own = own
         self._on_change = on_change
         self._on_lost = on_lost
