@@ -92,7 +92,7 @@ def plain_field_schema(info: FieldInfo) -> JsonObject | None:
     if info.description is not None:
         schema["description"] = info.description
     if isinstance(info.json_schema_extra, dict):
-        schema.update(info.json_schema_extra)
+        schema.update(cast(JsonObject, info.json_schema_extra))
     has_default = not info.is_required() and info.default_factory is None
     return with_default(schema, info.default) if has_default else schema
 
