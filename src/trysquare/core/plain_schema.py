@@ -91,8 +91,9 @@ def plain_field_schema(info: FieldInfo) -> JsonObject | None:
         return None
     if info.description is not None:
         schema["description"] = info.description
-    if isinstance(info.json_schema_extra, dict):
-        schema.update(cast(JsonObject, info.json_schema_extra))
+    extra: Any = info.json_schema_extra
+    if isinstance(extra, dict):
+        schema.update(cast(JsonObject, extra))
     has_default = not info.is_required() and info.default_factory is None
     return with_default(schema, info.default) if has_default else schema
 
