@@ -17,7 +17,7 @@ from evals.kept import AnswerFile
 from evals.page import print_tables, write_tables
 from evals.projects import build_all, project_tables
 from evals.questions import read_questions
-from evals.scores import score, score_tables
+from evals.scores import score, score_tables, with_text_read
 from evals.ways import Weights, open_ways
 from trysquare.models.places import weights_file
 from trysquare.models.runtime import default_threads
@@ -75,7 +75,7 @@ async def _measure_calls(plan: Plan) -> list[Table]:
     async with open_ways(Weights(file=file, threads=plan.threads)) as ways:
         await ask_all(plan.model, questions, ways, kept, Deadline.after(plan.seconds))
         answered = answered_in_all(plan.model, questions, ways, kept)
-        return list(score_tables(plan.model, score(answered, is_right)))
+        return list(score_tables(plan.model, score(with_text_read(answered), is_right)))
 
 
 async def _measure_builder(plan: Plan) -> list[Table]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evals.kept import AnswerFile, KeptAnswer, digest
 from evals.questions import Question
-from evals.ways import AnswerLost, Way
+from evals.ways import Answered, AnswerLost, Way
 from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
+from trysquare.models.messages import CallRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +48,9 @@ async def ask_all(
 
 async def _ask(model: str, question: Question, way: Way, asked: str) -> KeptAnswer:
     started = time.perf_counter()
-    calls: tuple[JsonObject, ...] = ()
-    problem: str | None = None
+    answered, problem = Answered(calls=()), None
     try:
-        calls = tuple({"name": call.name, "args": call.arguments} for call in await way.ask(question))
+        answered = await way.ask(question)
     except (AnswerLost, ToolError) as error:
         problem = str(error)
     return KeptAnswer(
@@ -58,10 +58,16 @@ async def _ask(model: str, question: Question, way: Way, asked: str) -> KeptAnsw
         way=way.name,
         question=question.id,
         asked=asked,
-        calls=calls,
+        calls=plain_calls(answered.calls),
+        text=answered.text,
         problem=problem,
         seconds=round(time.perf_counter() - started, 2),
     )
+
+
+def plain_calls(calls: Iterable[CallRequest]) -> tuple[JsonObject, ...]:
+    """Calls as they are kept and checked."""
+    return tuple({"name": call.name, "args": call.arguments} for call in calls)
 
 
 def answered_in_all(

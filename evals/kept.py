@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
 
 from trysquare.core.types import JsonObject
 
@@ -22,6 +21,8 @@ class KeptAnswer:
     asked: str
     """The digest of all that was sent: an answer to another prompt is not an answer to this one."""
     calls: tuple[JsonObject, ...]
+    text: str
+    """What was said beside the calls, or instead of them."""
     problem: str | None
     """Why there are no calls, where the way itself failed."""
     seconds: float
@@ -62,10 +63,11 @@ def _read(path: Path) -> Iterable[KeptAnswer]:
         return
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            kept = cast(JsonObject, json.loads(line))
+            kept: JsonObject = json.loads(line)
         except ValueError:
             continue
-        yield KeptAnswer(**{**kept, "calls": tuple(kept["calls"])})
+        kept["calls"] = tuple(kept["calls"])
+        yield KeptAnswer(**kept)
 
 
 def _is_cut(path: Path) -> bool:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.tables import Table
 from tests.agent.scripted import ScriptedModel
 from trysquare.agent.journal import Unjournalled
-from trysquare.agent.opening import run_request
+from trysquare.agent.opening import OpenModel, run_request
 from trysquare.agent.request import AgentRequest
 from trysquare.app import agent_surroundings
 from trysquare.core.errors import ToolError
@@ -64,7 +64,7 @@ async def _run(project: Path, said: Sequence[Any], model: str | None, seconds: f
     settings = Settings(project=project)
     with agent_surroundings(settings, {}) as around:
         if model is None:
-            around = replace(around, open_model=lambda _: _prepared(said))
+            around = replace(around, open_model=_prepared(said))
         request = AgentRequest(agent="builder", task=_TASK, model=model, seconds=seconds)
         try:
             outcome = await run_request(request, around, Unjournalled())
@@ -73,12 +73,12 @@ async def _run(project: Path, said: Sequence[Any], model: str | None, seconds: f
         return outcome.status, outcome.spent.steps
 
 
-def _prepared(said: Sequence[Any]) -> AbstractAsyncContextManager[Model]:
+def _prepared(said: Sequence[Any]) -> OpenModel:
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Model]:
+    async def opened(spec: str | None) -> AsyncGenerator[Model]:
         yield ScriptedModel(said)
 
-    return opened()
+    return opened
 
 
 def _passes(project: Path, name: str) -> bool:
@@ -86,7 +86,19 @@ def _passes(project: Path, name: str) -> bool:
     for file in (PROJECTS / name).glob("test_*.py"):
         if (project / file.name).read_bytes() != file.read_bytes():
             return False
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(project), str(project)]
+    # Bytecode of the files as they were must not be taken for that of the files as they are.
+    command = [
+        sys.executable,
+        "-B",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(project),
+        str(project),
+    ]
     return subprocess.run(command, cwd=project, capture_output=True, check=False).returncode == 0
 
 

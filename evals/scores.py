@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import mean
 
 from benchmarks.tables import Table
+from evals.asking import plain_calls
 from evals.intervals import wilson
 from evals.kept import KeptAnswer
 from evals.questions import SETS, Question
+from evals.ways import NATIVE, read_calls
 from trysquare.core.types import JsonObject
 
 TOTAL = "all"
+READ = "llama.cpp's own tool calling, calls in its text read by Trysquare"
 
 
 @dataclass(slots=True)
@@ -52,7 +55,18 @@ class Scores:
 Check = Callable[[Question, Sequence[JsonObject]], bool]
 
 
-def score(answered: Iterable[tuple[Question, dict[str, KeptAnswer]]], check: Check) -> Scores:
+Answered = Iterable[tuple[Question, dict[str, KeptAnswer]]]
+
+
+def with_text_read(answered: Answered) -> Iterator[tuple[Question, dict[str, KeptAnswer]]]:
+    """One more way: what llama.cpp wrote and did not read as a call itself, read from its text as the agents do it."""
+    for question, answers in answered:
+        native = answers[NATIVE]
+        calls = native.calls or plain_calls(read_calls(question, native.text))
+        yield question, {**answers, READ: replace(native, way=READ, calls=calls)}
+
+
+def score(answered: Answered, check: Check) -> Scores:
     """Check every answer against its question."""
     scores = Scores()
     for question, answers in answered:

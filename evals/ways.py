@@ -29,7 +29,7 @@ OURS = "Trysquare: grammar and prompt"
 PROMPT = "Trysquare: prompt alone"
 NATIVE = "llama.cpp's own tool calling"
 PYDANTIC_AI = "pydantic-ai, over llama.cpp's server"
-MOST_TOKENS = 512
+MOST_TOKENS = 256
 CONTEXT = 4096
 _SYSTEM = """\
 You answer with calls of tools, as a JSON array: [{"name":"…","args":{…}}, …]
@@ -43,14 +43,22 @@ class AnswerLost(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """What came back: calls, and the text beside them or instead of them."""
+
+    calls: tuple[CallRequest, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Way:
     """One way of asking."""
 
     name: str
     plan: Callable[[Question], JsonObject]
     """All that is sent for a question, and the version of what sends it."""
-    ask: Callable[[Question], Awaitable[tuple[CallRequest, ...]]]
-    """The calls that come back. `AnswerLost` or a `ToolError` where the way fails."""
+    ask: Callable[[Question], Awaitable[Answered]]
+    """What comes back. `AnswerLost` or a `ToolError` where the way fails."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,18 +79,24 @@ async def open_ways(weights: Weights) -> AsyncGenerator[list[Way]]:
 
 
 def _our_ways(model: Model) -> list[Way]:
-    async def held(question: Question) -> tuple[CallRequest, ...]:
-        return (await model.answer(our_request(question, held=True))).calls
+    async def held(question: Question) -> Answered:
+        answer = await model.answer(our_request(question, held=True))
+        return Answered(calls=answer.calls, text=answer.text)
 
-    async def free(question: Question) -> tuple[CallRequest, ...]:
+    async def free(question: Question) -> Answered:
         answer = await model.answer(our_request(question, held=False))
-        return parse_calls(answer.text, KnownNames.of_offers(question.offers)).calls
+        return Answered(calls=read_calls(question, answer.text), text=answer.text)
 
     def plan(question: Question) -> JsonObject:
         texts = [message.text for message in our_request(question, held=False).messages]
         return {"messages": texts, "trysquare": version("trysquare"), **_runtime()}
 
     return [Way(name=OURS, plan=plan, ask=held), Way(name=PROMPT, plan=plan, ask=free)]
+
+
+def read_calls(question: Question, text: str) -> tuple[CallRequest, ...]:
+    """The calls that stand in a text, as the agents read them."""
+    return parse_calls(text, KnownNames.of_offers(question.offers)).calls
 
 
 def our_request(question: Question, *, held: bool) -> ModelRequest:
@@ -139,10 +153,11 @@ def _native_way(server: _Server) -> Way:
     def plan(question: Question) -> JsonObject:
         return {**native_body(_native_request(question)), **_runtime()}
 
-    async def ask(question: Question) -> tuple[CallRequest, ...]:
+    async def ask(question: Question) -> Answered:
         request = _native_request(question)
         found = await anyio.to_thread.run_sync(server.complete, native_body(request))
-        return read_answer(found, request, ModelOptions(), "native").calls
+        answer = read_answer(found, request, ModelOptions(), "native")
+        return Answered(calls=answer.calls, text=answer.text)
 
     return Way(name=NATIVE, plan=plan, ask=ask)
 
@@ -160,13 +175,13 @@ def _pydantic_ai_way(server: _Server) -> Way:
     def plan(question: Question) -> JsonObject:
         return {**native_body(_native_request(question)), **_runtime(), "pydantic-ai": version("pydantic-ai-slim")}
 
-    async def ask(question: Question) -> tuple[CallRequest, ...]:
+    async def ask(question: Question) -> Answered:
         try:
             return await run(question)
         except (ai.exceptions.AgentRunError, ValueError) as error:
             raise AnswerLost(str(error)) from error
 
-    async def run(question: Question) -> tuple[CallRequest, ...]:
+    async def run(question: Question) -> Answered:
         tools = [
             ai.ToolDefinition(name=offer.name, description=offer.description, parameters_json_schema=offer.schema)
             for offer in question.offers
@@ -174,10 +189,11 @@ def _pydantic_ai_way(server: _Server) -> Way:
         wanted = parameters.ModelRequestParameters(function_tools=tools, allow_text_output=False)
         said = [ai.ModelRequest.user_text_prompt(question.text)]
         found = await direct.model_request(model, said, model_settings=settings, model_request_parameters=wanted)
-        return tuple(
+        calls = tuple(
             CallRequest(id=part.tool_call_id, name=part.tool_name, arguments=part.args_as_dict())
             for part in found.parts
             if isinstance(part, ai.ToolCallPart)
         )
+        return Answered(calls=calls, text=found.text or "")
 
     return Way(name=PYDANTIC_AI, plan=plan, ask=ask)
