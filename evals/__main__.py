@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from evals.checking import is_right
 from evals.kept import AnswerFile
 from evals.page import print_tables, write_tables
 from evals.projects import build_all, project_tables
-from evals.questions import read_questions
+from evals.questions import Question, read_questions
 from evals.scores import score, score_tables, with_text_read
-from evals.ways import Weights, open_ways
+from evals.ways import Way, Weights, open_ways
 from trysquare.models.places import weights_file
 from trysquare.models.runtime import default_threads
 
@@ -43,11 +44,10 @@ class Plan:
     page: bool
     builder: str | None
 
-    @property
-    def command(self) -> str:
-        """The command that measures this again."""
-        options = f"--model {self.model} --questions {self.questions}"
-        return f'make eval EVAL="{options}"'
+    def command(self, part: str) -> str:
+        """The command that measures a part again."""
+        options = f"calls --model MODEL --questions {self.questions}" if part == "calls" else "builder"
+        return f'make eval EVAL="{options}{f" --builder {self.builder}" if self.builder else ""}"'
 
 
 def main(words: list[str] | None = None) -> int:
@@ -63,7 +63,7 @@ def main(words: list[str] | None = None) -> int:
 def _show(plan: Plan, part: str, tables: list[Table]) -> None:
     print_tables(tables)
     if plan.page:
-        write_tables(PAGE, part, plan.command, tables)
+        write_tables(PAGE, part, plan.command(part), tables)
         print(f"\nWritten to {PAGE.relative_to(ROOT)}.")
 
 
@@ -74,8 +74,13 @@ async def _measure_calls(plan: Plan) -> list[Table]:
     questions, kept = read_questions(plan.questions), AnswerFile(plan.answers)
     async with open_ways(Weights(file=file, threads=plan.threads)) as ways:
         await ask_all(plan.model, questions, ways, kept, Deadline.after(plan.seconds))
-        answered = answered_in_all(plan.model, questions, ways, kept)
-        return list(score_tables(plan.model, score(with_text_read(answered), is_right)))
+        return [table for model in kept.models for table in _tables(model, questions, ways, kept)]
+
+
+def _tables(model: str, questions: Sequence[Question], ways: Sequence[Way], kept: AnswerFile) -> Iterator[Table]:
+    """What is kept of a model, also of one that an earlier run asked."""
+    answered = answered_in_all(model, questions, ways, kept)
+    return score_tables(model, score(with_text_read(answered), is_right))
 
 
 async def _measure_builder(plan: Plan) -> list[Table]:

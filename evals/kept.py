@@ -44,6 +44,11 @@ class AnswerFile:
         """The answer that was given before; None where the question has yet to be asked."""
         return self._answers.get((model, way, question, asked))
 
+    @property
+    def models(self) -> list[str]:
+        """The models that were asked, in the order of their names."""
+        return sorted({answer.model for answer in self._answers.values()})
+
     def keep(self, answer: KeptAnswer) -> None:
         """Write an answer down at once."""
         self._path.parent.mkdir(parents=True, exist_ok=True)

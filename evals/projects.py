@@ -43,10 +43,11 @@ class Built:
 
 async def build_all(model: str | None, *, seconds: float) -> list[Built]:
     """Let the builder work on a copy of each project; without a model the prepared dialogues are played."""
-    return [await _build(name, said, model, seconds) for name, said in _dialogues().items()]
+    return [await _build(name, said, model, seconds) for name, said in dialogues().items()]
 
 
-def _dialogues() -> dict[str, Sequence[Any]]:
+def dialogues() -> dict[str, Sequence[Any]]:
+    """What a model is to say in each project, one answer after the other."""
     return json.loads((PROJECTS / "dialogues.json").read_text(encoding="utf-8"))
 
 

@@ -82,6 +82,7 @@ async def test_another_prompt_or_model_is_asked_anew(tmp_path: Path) -> None:
         other = Asked(prompt)
         await ask_all(model, QUESTIONS[:1], other.ways, AnswerFile(path), Deadline())
         assert len(other.asked) == 3
+    assert AnswerFile(path).models == ["m", "n"]
 
 
 async def test_nothing_is_asked_after_the_deadline(tmp_path: Path) -> None:
