@@ -6,7 +6,7 @@ STAMPS := .make
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench docs-check lock node servers elysia bfcl system clean
+.PHONY: help demo test test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ fmt: $(STAMPS)/dev ## Format the code and mend what can be mended
 
 bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run; prints ratios
 	$(BIN)/python -m benchmarks
+
+eval: $(STAMPS)/eval ## Ask local models real questions, and let the builder build; goes on where it stopped
+	$(VENV)-eval/bin/python -m evals $(EVAL)
 
 node: $(STAMPS)/node
 
@@ -88,4 +91,13 @@ $(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STA
 # Elysia in an environment of its own, because what it pins does not fit with what we need. Python 3.11 or 3.12.
 $(STAMPS)/elysia: constraints/elysia.txt scripts/elysia_environment.sh scripts/elysia_language_model.py $(STAMPS)/dev
 	sh scripts/elysia_environment.sh $(VENV)-elysia $(PYTHON)
+	@touch $@
+
+# The evaluation in an environment of its own. bfcl-eval comes without what it names: its checker needs none of it.
+$(STAMPS)/eval: constraints/eval.txt constraints/bfcl.txt pyproject.toml
+	@mkdir -p $(STAMPS)
+	$(PYTHON) -m venv $(VENV)-eval
+	$(VENV)-eval/bin/python -m pip install --quiet --require-hashes -r constraints/eval.txt
+	$(VENV)-eval/bin/python -m pip install --quiet --no-deps --require-hashes -r constraints/bfcl.txt
+	$(VENV)-eval/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
