@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, said_as
-from trysquare.catalog.words import SAYS_NOTHING, split_words, stem
+from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, parted_sayings, said_as
+from trysquare.catalog.words import SAYS_NOTHING, spell_out, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
 _FILE_NAME = re.compile(
@@ -29,6 +29,8 @@ _AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "li
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
 _CUE = 1.0
 """A saying without any word that says what it is about: it may be said of much else."""
+_WIDEST_GAP = 4
+"""How many words people put into a saying that they part."""
 _CARRYING = FILLERS | DEEDS | TIMES
 _UNKNOWN_SHARE = 0.55
 """A word that no tool knows counts less against a tool: people tell more than what they look for."""
@@ -78,7 +80,7 @@ class _Word:
 
 def asked(query: str) -> list[Asked]:
     """What a request asks for, each term once."""
-    things = _things(_words(query))
+    things = _things(_put_together(_words(spell_out(query))))
     if things and all(one.term in TIMES for one in things):
         return [replace(one, stands_for=(EVENTS,)) for one in things]
     return things
@@ -86,7 +88,7 @@ def asked(query: str) -> list[Asked]:
 
 def is_question(query: str) -> bool:
     """Whether somebody wants to know something, and nothing shall be changed."""
-    first = next(iter(split_words(query)), "")
+    first = next(iter(split_words(spell_out(query))), "")
     return first in _QUESTIONS
 
 
@@ -102,6 +104,28 @@ def _words(query: str) -> list[_Word]:
             )
             aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
     return words
+
+
+def _put_together(words: list[_Word]) -> list[_Word]:
+    """The words with parted sayings in one piece: `call the party off` as `call off the party`."""
+    for at, word in enumerate(words):
+        for saying, cut in parted_sayings(word.stem):
+            start = _start_of_rest(words, at, saying, cut)
+            if start is not None:
+                end = start + len(saying) - cut
+                words = [*words[: at + cut], *words[start:end], *words[at + cut : start], *words[end:]]
+                break
+    return words
+
+
+def _start_of_rest(words: list[_Word], at: int, saying: tuple[str, ...], cut: int) -> int | None:
+    """Where the second part of a parted saying begins, a few words after the first; none where it does not come."""
+    stems = tuple(word.stem for word in words[at : at + cut + _WIDEST_GAP + len(saying)])
+    if stems[:cut] != saying[:cut]:
+        return None
+    rest = saying[cut:]
+    gaps = range(1, _WIDEST_GAP + 1)
+    return next((at + cut + gap for gap in gaps if stems[cut + gap : cut + gap + len(rest)] == rest), None)
 
 
 def _begins_with_name(query: str) -> bool:

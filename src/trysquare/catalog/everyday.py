@@ -6,11 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
+from trysquare.catalog.home_sayings import HOME_SAYINGS
 from trysquare.catalog.life_sayings import LIFE_SAYINGS
+from trysquare.catalog.office_sayings import OFFICE_SAYINGS
+from trysquare.catalog.other_sayings import OTHER_SAYINGS
 from trysquare.catalog.sayings import SAYINGS
 from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.word_sayings import WORD_SAYINGS
-from trysquare.catalog.words import split_words, stem
+from trysquare.catalog.words import spell_out, split_words, stem
 from trysquare.catalog.work_sayings import WORK_SAYINGS
 
 _TIMES = (
@@ -40,6 +43,7 @@ _DEEDS = (
     " stop cancel save store copy move convert scale record measure book order reserve rent ask speak learn"
 )
 _SHORTEST_MISSPELT = 6
+_ALL_SAYINGS = (*SAYINGS, *WORK_SAYINGS, *WORD_SAYINGS, *OFFICE_SAYINGS, *HOME_SAYINGS, *LIFE_SAYINGS, *OTHER_SAYINGS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +73,11 @@ def sayings() -> Collection[tuple[str, ...]]:
     return _table().keys()
 
 
+def parted_sayings(first: str) -> Collection[tuple[tuple[str, ...], int]]:
+    """The sayings that begin with this stem and that people part, each with how many of its words come before."""
+    return _parted().get(first, ())
+
+
 @cache
 def longest_saying() -> int:
     """How many words the longest known saying has."""
@@ -78,12 +87,28 @@ def longest_saying() -> int:
 @cache
 def _table() -> dict[tuple[str, ...], tuple[Meant, ...]]:
     table: dict[tuple[str, ...], tuple[Meant, ...]] = {}
-    for said, written in (*SAYINGS, *WORK_SAYINGS, *WORD_SAYINGS, *LIFE_SAYINGS):
+    for said, written in _ALL_SAYINGS:
         meant = _meant(written)
         for saying in said.split():
-            key = tuple(stem(word) for word in split_words(saying))
+            key = _stems(saying)
             table[key] = tuple(dict.fromkeys((*table.get(key, ()), meant)))
     return table
+
+
+@cache
+def _parted() -> dict[str, list[tuple[tuple[str, ...], int]]]:
+    parted: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+    for said, _ in _ALL_SAYINGS:
+        for saying in said.split():
+            before, mark, _ = saying.partition("*")
+            if mark:
+                words = _stems(saying)
+                parted.setdefault(words[0], []).append((words, len(_stems(before))))
+    return parted
+
+
+def _stems(saying: str) -> tuple[str, ...]:
+    return tuple(map(stem, split_words(spell_out(saying))))
 
 
 @cache

@@ -1,0 +1,1 @@
+OFFICE_SAYINGS: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,1 @@
+OTHER_SAYINGS: tuple[tuple[str, str], ...] = ()
