@@ -26,6 +26,13 @@ _OPENINGS = (
 )
 _QUESTIONS = frozenset(_OPENINGS.split())
 _AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
+_TELLING = frozenset(
+    map(stem, "tell say write let inform remind ask remember note mind forget announce reply answer wish mail".split())
+)
+_BEFORE_TOLD = frozenset(("that", "if", "whether"))
+_QUOTED = re.compile(r'["“][^"“”]+["”]')
+_TOLD = 0.3
+"""What shall be told, noted or typed tells little of the tool that does it."""
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
 _CUE = 1.0
 """A saying without any word that says what it is about: it may be said of much else."""
@@ -62,8 +69,8 @@ class Asked:
 
     @property
     def is_slight(self) -> bool:
-        """Whether it tells next to nothing: a time, a number, a word that carries the sentence."""
-        return self.weight <= _SLIGHT
+        """Whether it tells next to nothing: a time, a number, a word that carries the sentence or is to be told."""
+        return self.weight <= _TOLD
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +83,8 @@ class _Word:
     is_name: bool = False
     is_aside: bool = False
     """Whether it follows a preposition: it tells where, when or with whom, not what."""
+    is_told: bool = False
+    """Whether it is what shall be told or noted, not what shall be done."""
 
 
 def asked(query: str) -> list[Asked]:
@@ -95,15 +104,40 @@ def is_question(query: str) -> bool:
 def _words(query: str) -> list[_Word]:
     words: list[_Word] = []
     aside = False
-    for token in _TOKEN.findall(query):
+    told_from = _start_of_told(query)
+    quoted = [range(*found.span()) for found in _QUOTED.finditer(query) if len(found[0]) < len(query)]
+    for found in _TOKEN.finditer(query):
+        token = found[0]
+        is_told = found.start() >= told_from or any(found.start() in span for span in quoted)
         for text in _parts(token):
             is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
             said = _SOMEBODY if is_name or text in _SOME_PEOPLE else stem(text)
             words.append(
-                _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
+                _Word(
+                    text=text,
+                    stem=stem(text),
+                    said=said,
+                    is_first=not words,
+                    is_name=is_name,
+                    is_aside=aside,
+                    is_told=is_told,
+                )
             )
             aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
     return words
+
+
+def _start_of_told(query: str) -> int:
+    """Where that begins which shall be told or noted: after `tell them that` or `let her know`, or at the very end."""
+    if is_question(query):
+        return len(query)
+    verb = ""
+    for found in _TOKEN.finditer(query):
+        text = found[0].lower()
+        if (verb and text in _BEFORE_TOLD) or (verb == "let" and text == "know"):
+            return found.end()
+        verb = stem(text) if stem(text) in _TELLING else verb
+    return len(query)
 
 
 def _put_together(words: list[_Word]) -> list[_Word]:
@@ -162,12 +196,18 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
         if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
             own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
             term = " ".join(word.stem for word in said)
+            if all(word.is_told for word in said):
+                return length, _told(Asked(term=term, own=own, stands_for=meant))
             if all(map(_says_little, said)):
                 is_deed = said[0].is_first and said[0].stem in DEEDS
                 against = _ELSEWHERE_DEED if is_deed else _SLIGHT
                 return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
             return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING)
     return 1, _single(words[at])
+
+
+def _told(one: Asked) -> Asked:
+    return replace(one, weight=_TOLD, unknown_weight=_SLIGHT, elsewhere_weight=_SLIGHT)
 
 
 def _says_little(word: _Word) -> bool:
@@ -184,7 +224,7 @@ def _single(word: _Word) -> Asked | None:
         unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
     meant = said_as((word.stem,))
     elsewhere = _ELSEWHERE_DEED if word.is_first else unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
-    return Asked(
+    one = Asked(
         term=word.stem,
         own=(word.stem,),
         stands_for=meant,
@@ -192,6 +232,7 @@ def _single(word: _Word) -> Asked | None:
         unknown_weight=unknown,
         elsewhere_weight=elsewhere,
     )
+    return _told(one) if word.is_told and not one.is_slight else one
 
 
 def _weight(word: _Word) -> float:

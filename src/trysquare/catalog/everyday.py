@@ -29,6 +29,11 @@ _FILLERS = (
     " second third people anymore longer instead exactly straight every everybody everyone doing done going gone"
     " getting being become happen seem feel working work works old big small large little whole long short same"
     " different possible ready able enough together alone completely actually currently finally mr mrs ms dear hello"
+    " st nd rd th him himself herself myself yourself ourselves themselves itself whose said came went ago ever never"
+    " always often sometimes usually perhaps probably certainly definitely simply quite rather pretty almost nearly"
+    " even however though although because unless since till over under before after behind between during without"
+    " within along across against towards onto upon down yes nope anyway somehow terribly awfully dreadfully bloody"
+    " lovely wonderful terrible awful less least whatever whichever whoever meanwhile otherwise kindly d got"
 )
 _PEOPLE = (
     "man woman guy lady gentleman boy girl kid child children baby student pupil teacher professor lawyer landlord"
