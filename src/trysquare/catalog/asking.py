@@ -73,6 +73,12 @@ class Asked:
         return self.weight <= _TOLD
 
 
+    @property
+    def is_slight_elsewhere(self) -> bool:
+        """Whether it tells next to nothing even where it is about something else."""
+        return self.elsewhere_weight <= _TOLD
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Word:
     text: str
@@ -110,7 +116,7 @@ def _words(query: str) -> list[_Word]:
         token = found[0]
         is_told = found.start() >= told_from or any(found.start() in span for span in quoted)
         for text in _parts(token):
-            is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
+            is_name = _is_capital(token) and (bool(words) or _begins_with_name(query))
             said = _SOMEBODY if is_name or text in _SOME_PEOPLE else stem(text)
             words.append(
                 _Word(
@@ -160,6 +166,11 @@ def _start_of_rest(words: list[_Word], at: int, saying: tuple[str, ...], cut: in
     rest = saying[cut:]
     gaps = range(1, _WIDEST_GAP + 1)
     return next((at + cut + gap for gap in gaps if stems[cut + gap : cut + gap + len(rest)] == rest), None)
+
+
+def _is_capital(token: str) -> bool:
+    """Whether it is written as a name is; a day and a month are too, and are none."""
+    return token[:1].isupper() and stem(token.lower()) not in TIMES
 
 
 def _begins_with_name(query: str) -> bool:
@@ -223,7 +234,7 @@ def _single(word: _Word) -> Asked | None:
     else:
         unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
     meant = said_as((word.stem,))
-    elsewhere = _ELSEWHERE_DEED if word.is_first else unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
+    elsewhere = _elsewhere(word, weight, unknown)
     one = Asked(
         term=word.stem,
         own=(word.stem,),
@@ -233,6 +244,14 @@ def _single(word: _Word) -> Asked | None:
         elsewhere_weight=elsewhere,
     )
     return _told(one) if word.is_told and not one.is_slight else one
+
+
+def _elsewhere(word: _Word, weight: float, unknown: float) -> float:
+    if word.is_name or word.stem in PEOPLE:
+        return unknown
+    if word.is_first:
+        return _ELSEWHERE_DEED
+    return unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
 
 
 def _weight(word: _Word) -> float:

@@ -33,14 +33,18 @@ _FILLERS = (
     " always often sometimes usually perhaps probably certainly definitely simply quite rather pretty almost nearly"
     " even however though although because unless since till over under before after behind between during without"
     " within along across against towards onto upon down yes nope anyway somehow terribly awfully dreadfully bloody"
-    " lovely wonderful terrible awful less least whatever whichever whoever meanwhile otherwise kindly d got"
+    " lovely wonderful terrible awful less least whatever whichever whoever meanwhile otherwise kindly d got here"
 )
 _PEOPLE = (
     "man woman guy lady gentleman boy girl kid child children baby student pupil teacher professor lawyer landlord"
     " tenant neighbour neighbor boss chief friend mum mom mother dad father grandma grandpa grandmother grandfather"
     " brother sister son daughter wife husband uncle aunt cousin family parent supplier vendor engineer developer"
     " accountant secretary assistant bank company firm school club council insurance agency university government"
-    " police church authority tax landlady roommate flatmate partner visitor recruiter"
+    " police church authority tax landlady roommate flatmate partner visitor recruiter plumber electrician handyman"
+    " painter carpenter gardener cleaner babysitter nanny surgeon therapist musician singer actor actress tailor cook"
+    " chef waiter driver pilot mechanic builder architect photographer nurse trainer coach tutor priest mayor"
+    " grandson granddaughter nephew niece apprentice programmer designer colleague adviser advisor agent broker"
+    " volunteer pensioner fiance fiancee spouse twin twins widow"
 )
 _DEEDS = (
     "get make put take give go come look show tell keep find see know say try bring let set do have out check read"

@@ -69,7 +69,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " where_am_i where_are_we standing_at these_numbers_on_the_map this_position this_point found_at landed_at",
      "address|geocode|reverse coordinate"),
     # Dates
-    ("anything_planned got_planned in_store_for_me in_store what_have_i_got have_i_got_on got_on what_am_i_up_to"
+    ("anything_planned got_planned in_store_for_me in_store what_is_in_store what_have_i_got have_i_got_on got_on what_am_i_up_to"
      " what_am_i_doing am_i_expected expected_anywhere need_to_be_anywhere supposed_to_be what_is_next what_comes_next"
      " what_is_waiting first_thing_on free_evening free_afternoon free_morning do_i_have_time have_i_got_time"
      " am_i_available how_full_is how_busy_is how_busy_am my_next my_monday my_tuesday my_wednesday my_thursday"
@@ -225,7 +225,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " engaged got_engaged are_engaged twins are_twins are_siblings are_friends are_brothers are_sisters are_related"
      " is_related is_married_to is_the_son is_the_daughter is_the_child is_the_uncle is_the_aunt is_the_neighbour"
      " is_the_teacher is_the_owner is_the_boss works_for_the is_working_for studies_with shares_a_flat lives_with"
-     " looks_after is_in_charge answers_to has_to_do_with go_to_school_with sits_next",
+     " is_in_charge answers_to has_to_do_with go_to_school_with sits_next",
      "relation|relationship|entity create"),
     ("not_working_for not_work_for no_longer_work no_longer_live no_longer_lives no_longer_likes no_longer_has"
      " not_a_couple not_married not_live_there does_not_live stopped_working_for left_his left_her are_divorced"

@@ -30,7 +30,7 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("film movie series episode netflix tv television watch channel_five subtitles trailer stream documentary cartoon"
      " video videos clip footage",
      "movie|film|video|television"),
-    ("photo photos selfie camera image_of portrait painting drawing draw paint_a sketch_of illustrate illustration"
+    ("selfie camera image_of portrait painting drawing draw paint_a sketch_of illustrate illustration"
      " logo_for wallpaper_for crop brighten_the retouch red_eyes blur sharpen collage album_of poster meme",
      "image|photo|picture|drawing"),
     ("aloud read_aloud read_out voice pronounce accent dictate dictation speech_to recording record transcribe"

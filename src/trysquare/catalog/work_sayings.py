@@ -369,7 +369,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("for_the_record keep_it_in_mind make_a_mental mental_note be_aware bear_that never_forget so_you_know just_so_you"
      " you_should_know fyi for_future please_remember note_for",
      "observation|memory|knowledge|entity add"),
-    ("vegetarian_now moved_to lives_now changed_jobs got_a_new plays_the is_from comes_from was_born his_birthday"
+    ("vegetarian_now moved_to lives_now changed_jobs got_a_new is_from comes_from was_born his_birthday"
      " her_birthday has_two has_three drinks_only hobby_is",
      "observation|entity|knowledge|memory add"),
     ("met_a met_somebody a_new_friend new_colleague new_neighbour new_acquaintance new_contact new_employee"
