@@ -8,7 +8,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, parted_sayings, said_as
+from trysquare.catalog.everyday import (
+    DEEDS,
+    EVENTS,
+    FILLERS,
+    PEOPLE,
+    TIMES,
+    Meant,
+    longest_saying,
+    parted_sayings,
+    said_as,
+)
 from trysquare.catalog.words import SAYS_NOTHING, spell_out, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
@@ -26,6 +36,14 @@ _OPENINGS = (
 )
 _QUESTIONS = frozenset(_OPENINGS.split())
 _AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
+_DAY = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|today|tonight|\d{1,2}(?:st|nd|rd|th))\b", re.IGNORECASE
+)
+_HOUR = re.compile(
+    r"\b(?:at (?:(?:half|quarter) (?:past|to) )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon"
+    r"|\d{1,2})|\d{1,2} ?[ap]m)\b",
+    re.IGNORECASE,
+)
 _TELLING = frozenset(
     map(stem, "tell say write let inform remind ask remember note mind forget announce reply answer wish mail".split())
 )
@@ -72,11 +90,16 @@ class Asked:
         """Whether it tells next to nothing: a time, a number, a word that carries the sentence or is to be told."""
         return self.weight <= _TOLD
 
-
     @property
     def is_slight_elsewhere(self) -> bool:
         """Whether it tells next to nothing even where it is about something else."""
         return self.elsewhere_weight <= _TOLD
+
+
+_AT_AN_HOUR = Asked(
+    term="day hour", own=(), stands_for=(EVENTS,), weight=_ASIDE, unknown_weight=0.0, elsewhere_weight=0.0
+)
+"""A day and an hour make an appointment, whatever it is about."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +121,7 @@ def asked(query: str) -> list[Asked]:
     things = _things(_put_together(_words(spell_out(query))))
     if things and all(one.term in TIMES for one in things):
         return [replace(one, stands_for=(EVENTS,)) for one in things]
-    return things
+    return [*things, _AT_AN_HOUR] if _DAY.search(query) and _HOUR.search(query) else things
 
 
 def is_question(query: str) -> bool:
@@ -213,7 +236,8 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
                 is_deed = said[0].is_first and said[0].stem in DEEDS
                 against = _ELSEWHERE_DEED if is_deed else _SLIGHT
                 return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
-            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING)
+            against = _ELSEWHERE_SHARE * (_ASIDE if said[0].is_aside else _PLAIN)
+            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING, elsewhere_weight=against)
     return 1, _single(words[at])
 
 

@@ -121,7 +121,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
     ("got_back_to_me get_back_to_me back_to_me come_back_to_me came_back_to_me been_in_touch got_in_touch"
      " has_somebody_been_in_touch any_word word_from any_sign_of anything_new_from something_from in_the_post"
      " has_the_bank has_the_school has_the_landlord has_the_agency arrived_from arrived_yet come_in_from came_from"
-     " what_did_somebody_want what_does_somebody_want did_somebody_ever_send did_somebody_ever was_there_a"
+     " what_did_*_want what_does_*_want want_from_me wants_from_me what_did_somebody_want what_does_somebody_want did_somebody_ever_send did_somebody_ever was_there_a"
      " has_somebody_sent has_somebody_answered has_somebody_confirmed did_somebody_confirm did_somebody_send"
      " order_confirmation tracking_mail delivery_notice travel_documents itinerary_from quote_from offer_from"
      " invoice_from bill_from letter_from note_from heard_anything heard_back",
@@ -168,7 +168,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " in_the_trash into_the_rubbish rubbish do_not_want_to_see never_want_to_see",
      "delete|trash|remove message"),
     # Papers
-    ("what_did_i_put what_did_i_write what_have_i_written what_did_i_note on_the_shopping_list on_my_list on_the_list"
+    ("what_is_in_the what_is_in_my what_stands_in_the what_did_i_put what_did_i_write what_have_i_written what_did_i_note on_the_shopping_list on_my_list on_the_list"
      " my_list my_notes my_essay my_diary_of my_poem my_letter my_speech my_novel last_page first_page page_of_my"
      " how_does_my_letter how_does_it_begin how_does_it_end begins_with_the_words what_stands_in what_is_written_in"
      " let_me_read show_me_my read_me_my what_do_my_notes minutes_of",

@@ -120,7 +120,7 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
      "social|tweet|follower"),
     ("car_wash tank tyre tyres tire tires petrol refuel charge_my_car engine oil_change mileage parking_space"
      " driving_licence drive_me_to chauffeur gearbox brake brakes",
-     "vehicle|car|fuel|tyre"),
+     "vehicle|fuel|tyre"),
     # Offices that do other things
     ("sign_the_contract notary signature legal sue court divorce will_and patent trademark lawsuit legally",
      "legal|signature|contract"),

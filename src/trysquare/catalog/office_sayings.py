@@ -9,7 +9,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     # Data
     ("brought_in_the_most brings_in sold_best sold_most sold_the_most sells_best who_ordered who_bought"
      " who_has_ordered who_has_bought have_ordered have_bought ordered_more ordered_last bought_something"
-     " spend_on_average spends_the_most how_many_joined how_many_people_joined how_many_have how_many_did"
+     " spend_on_average spends_the_most how_many_*_did how_many_*_do_we how_many_*_have_we how_many_*_were how_much_*_did_we how_many_joined how_many_people_joined how_many_have how_many_did"
      " how_many_do_we how_many_were how_many_are_there how_many_of_our how_many_bought how_many_came how_many_left"
      " compared_to compared_with than_last_year than_last_month as_last_year year_on_year"
      " month_by_month from_month_to biggest_customer biggest_customers best_customers best_month worst_month"
@@ -279,7 +279,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("everybody_should_see everyone_should_see people_should_see others_should_see should_see_that_i"
      " show_that_i_am show_*_that_i_am show_them_i let_people_know_i let_*_know_i_am at_the_doctor at_the_dentist"
      " in_the_gym on_the_phone_until on_my_way on_the_road in_a_call in_a_workshop on_a_break having_a_break"
-     " taking_a_break gone_for_a_walk out_for_lunch not_to_be_disturbed want_to_be_bothered be_bothered not_be_bothered"
+     " be_disturbed disturbed taking_a_break gone_for_a_walk out_for_lunch not_to_be_disturbed want_to_be_bothered be_bothered not_be_bothered"
      " want_peace leave_me_alone need_quiet heads_down i_am_back_at_my",
      "status|set emoji"),
     ("should_get_a_good_morning tomorrow_at_eight_the tomorrow_at_nine_the on_monday_morning_the first_thing_tomorrow"

@@ -85,9 +85,9 @@ def stem(word: str) -> str:
 
 
 def _keeps(word: str, suffix: str) -> bool:
-    """`class` is no plural, and `document` is no deed of anybody."""
+    """`class` and `news` are no plurals, and `document` is no deed of anybody."""
     if suffix == "s":
-        return word.endswith(("ss", "us", "is"))
+        return word.endswith(("ss", "us", "is", "news"))
     return suffix in ("ment", "ments") and len(word) - len(suffix) < 2 * _SHORTEST_STEM - 1
 
 
