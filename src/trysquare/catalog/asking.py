@@ -48,7 +48,7 @@ _TELLING = frozenset(
     map(stem, "tell say write let inform remind ask remember note mind forget announce reply answer wish mail".split())
 )
 _BEFORE_TOLD = frozenset(("that", "if", "whether"))
-_QUOTED = re.compile(r'["“][^"“”]+["”]')
+_QUOTED = re.compile(r'["\u201c][^"\u201c\u201d]+["\u201d]')
 _TOLD = 0.3
 """What shall be told, noted or typed tells little of the tool that does it."""
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5

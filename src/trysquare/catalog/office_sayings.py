@@ -284,7 +284,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      "status|set emoji"),
     ("should_get_a_good_morning tomorrow_at_eight_the tomorrow_at_nine_the on_monday_morning_the first_thing_tomorrow"
      " first_thing_on_monday not_now_but not_before_nine at_midnight_wish when_they_wake_up send_*_tomorrow"
-     " post_*_tomorrow post_*_on_monday send_*_on_monday send_*_at_eight send_*_at_nine tell_*_tomorrow"
+     " post_*_tomorrow send_*_at_eight send_*_at_nine tell_*_tomorrow"
      " remind_the_team remind_the_group remind_everyone remind_everybody",
      "schedule|message later post"),
     ("in_response_to in_response_to_my in_reply_to_my said_to_my_suggestion said_about_my think_of_my_idea"

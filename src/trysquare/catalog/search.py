@@ -23,7 +23,7 @@ _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
 _LEAST_SHARE_MET = 0.33
 """The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
-_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.5, 0.2
+_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.53, 0.2
 """Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
 _LEAST_MET_ELSE, _LEAST_SHARE_ELSE = 0.62, 0.27
 """More than that where some of the request is known to be about something that no tool here is about."""

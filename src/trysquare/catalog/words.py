@@ -16,12 +16,12 @@ _SAY_NOTHING = (
     "wants was we were what when where whether which while who whom why will with would you your"
 )
 # The mark between the parts is `_` in a table of sayings.
-_NOT = re.compile(r"(?<![a-z])([a-z]+?)n['’_]t(?![a-z])|(?<![a-z])(can)not(?![a-z])", re.IGNORECASE)
+_NOT = re.compile(r"(?<![a-z])([a-z]+?)n['\u2019_]t(?![a-z])|(?<![a-z])(can)not(?![a-z])", re.IGNORECASE)
 _IS = re.compile(
-    r"(?<![a-z])(what|who|where|when|how|why|that|there|here|it|he|she|everybody|everyone|nobody)['’_]s(?![a-z])",
+    r"(?<![a-z])(what|who|where|when|how|why|that|there|here|it|he|she|everybody|everyone|nobody)['\u2019_]s(?![a-z])",
     re.IGNORECASE,
 )
-_SHORTENED = re.compile(r"(?<=[a-z])['’_](m|ve|ll|re)(?![a-z])", re.IGNORECASE)
+_SHORTENED = re.compile(r"(?<=[a-z])['\u2019_](m|ve|ll|re)(?![a-z])", re.IGNORECASE)
 _IN_FULL = {"m": "am", "ve": "have", "ll": "will", "re": "are", "ca": "can", "wo": "will", "sha": "shall"}
 SAYS_NOTHING = frozenset(_SAY_NOTHING.split())
 """Words that tell nothing of what is looked for."""

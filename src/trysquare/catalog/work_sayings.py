@@ -172,7 +172,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("why_does_it_take why_is_it_slow why_is_this_so takes_so_long take_so_long crawl crawling drags query_plan"
      " behind_the_scenes how_does_the_database how_expensive",
      "explain|plan|query execution"),
-    ("slowest longest_running eats eating_up hog hogs worst_queries holding_us_up slows slowing slowing_down"
+    ("slowest longest_running eating_up hog hogs worst_queries holding_us_up slows slowing slowing_down"
      " using_most",
      "slow|query list"),
     ("make_it_faster make_this_faster quicker_searches could_be_faster more_quickly speed speeds speedup accelerate"
