@@ -245,4 +245,29 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " learned_about_me remember_about_me stored_about_me everything_i_have_told all_i_have_told"
      " everything_i_ever_told so_far_about",
      "graph|knowledge|memory read search"),
+    # Said of anybody and anything
+    ("is_*_open does_*_open does_*_close when_does_*_open when_does_*_close how_late_is_*_open is_*_still_open",
+     "place|hour|detail open"),
+    ("how_far_is_*_from how_long_is_*_from how_long_from how_far_from", "distance|direction|route travel time"),
+    ("when_is_*_free when_are_*_free are_*_free when_do_*_have_time does_*_have_time are_both_free is_everyone_free",
+     "slot|free|busy|availability attendee find"),
+    ("other_plans something_else_on love_to_come happy_to_come glad_to_come like_to_come pleased_to_come can_not_attend"
+     " have_to_miss afraid_i_can afraid_we_can",
+     "invitation|invite|event respond accept decline"),
+    ("let_me_miss do_not_let_me_miss not_let_me_forget do_not_let_me_forget do_not_want_to_miss must_not_miss"
+     " due_at due_on_the cancel_*_appointment cancel_*_meeting",
+     "event|calendar|appointment|meeting"),
+    ("did_*_send did_*_ever_send has_*_sent has_*_written has_*_replied has_*_answered has_*_confirmed did_*_confirm"
+     " did_*_write did_*_answer did_*_reply did_*_get_back has_*_got_back have_*_got_back have_*_written have_*_replied"
+     " have_*_answered have_*_sent estimate quotation written_confirmation",
+     "message|email|mail search"),
+    ("put_*_down_in put_*_down_on older_than newer_than how_old_is_*_file find_*_document find_*_file find_*_letter"
+     " where_is_*_file where_is_*_document where_is_*_letter where_are_*_papers delete_*_file",
+     "file|document|info search write"),
+    ("is_*_boss is_*_brother is_*_sister is_*_mother is_*_father is_*_son is_*_daughter is_*_wife is_*_husband"
+     " is_*_friend is_*_teacher is_*_neighbour is_*_cousin is_*_aunt is_*_uncle is_*_girlfriend is_*_boyfriend"
+     " is_*_colleague is_*_grandmother is_*_grandfather",
+     "relation|relationship|entity create"),
+    ("keep_that_in keep_*_in_your_head in_your_head in_your_memory from_your_memory store_in_your_memory",
+     "memory|observation|knowledge|entity add"),
 )  # fmt: skip

@@ -299,4 +299,25 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " where_can_i_chat where_can_we_talk is_there_a_group is_there_a_room is_there_a_channel is_there_a_place_where"
      " groups_do_we groups_can_i rooms_are_there",
      "channel|group|room list"),
+    # Said of anybody and anything
+    ("has_*_paid did_*_pay has_*_settled have_*_paid have_*_settled", "invoice|bill|payment list status"),
+    ("get_her_money get_his_money get_their_money broken_when_it came_damaged arrived_damaged was_damaged was_faulty"
+     " return_what_he return_what_she return_what_they",
+     "refund|payment"),
+    ("did_*_pass did_*_go_through did_*_succeed did_*_fail has_*_failed has_*_passed have_*_passed",
+     "workflow|build|test|run status"),
+    ("what_did_*_change what_has_*_changed what_have_*_changed what_does_*_change what_would_*_change",
+     "diff|change|pull|commit"),
+    ("have_we_built has_*_built did_we_build built_since been_built been_programmed", "commit|history list"),
+    ("for_the_public good_enough_for to_the_public ready_for_the_world into_the_world", "release|publish"),
+    ("press_*_button click_*_button push_*_button hit_*_button click_on", "click|button|element page"),
+    ("error_hidden hidden_error hidden_errors error_behind errors_behind silent_errors", "console|error|page message"),
+    ("group_of_its_own group_of_their_own group_of_our_own channel_of_its_own room_of_their_own",
+     "channel|group create"),
+    ("was_decided been_decided decided_in agreed_in was_agreed been_agreed what_was_agreed discussed_in",
+     "channel|history|message get latest"),
+    ("tell_*_group tell_*_team ask_*_group ask_*_team write_*_group write_*_team inform_*_group inform_*_team",
+     "channel|message|post"),
+    ("mark_me_as show_me_as_busy show_me_as_away be_left_in_peace", "status|set"),
+    ("should_be_reminded must_be_reminded needs_to_be_reminded remind_*_at remind_*_on", "schedule|reminder message"),
 )  # fmt: skip
