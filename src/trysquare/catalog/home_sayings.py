@@ -16,8 +16,8 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " frostbite sunstroke thermometer barometer minus_degrees below_zero below_freezing above_zero sleeveless",
      "weather|forecast|temperature"),
     ("next_weekend_nice weekend_be_like weekend_look stay_fine stay_nice stay_like_this keep_up_like_this turn_nasty"
-     " clear_up brighten_up cool_down warm_up hold_until weather_hold going_to_rain going_to_snow"
-     " likely_to_rain chance_of_rain chance_of dry_weekend plan_for_rain bad_weather good_weather nice_weather",
+     " clear_up brighten_up cool_down warm_up hold_until weather_hold going_to_rain going_to_snow likely_to_rain"
+     " chance_of_rain chance_of dry_weekend plan_for_rain bad_weather good_weather nice_weather",
      "forecast|weather temperature"),
     ("nasty_brewing brewing weatherwise stay_indoors stay_inside board_up batten evacuating sandbags storm_coming"
      " coming_our_way heading_our_way safe_to_go_out safe_to_travel take_shelter red_alert emergency_services"
@@ -31,11 +31,11 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
     ("starving peckish famished bite_to_eat grab_lunch grab_a_bite nice_meal birthday_meal meal food thai_food"
      " indian_food chinese_food italian_food mexican_food seafood sandwich coffee_shop tea_room beer_garden pint"
      " place_to_stay place_to_eat place_to_sit place_to_swim place_to_park somewhere_decent somewhere_quiet"
-     " somewhere_cheap somewhere_cosy somewhere_good somewhere_for get_a_coffee get_my_shoes get_a_haircut"
-     " get_a_key repaired_near cobbler tailor dry_cleaner bike_shop shoe_shop pet_shop garden_centre"
-     " walk_in_clinic kindergarten nursery cemetery farmers_market flea_market market_hall ice_rink climbing_wall"
-     " around_the_corner round_the_corner close_to_the close_to_my near_my near_our around_my round_my in_this_town"
-     " in_the_centre local_shops anywhere_to anywhere_good what_is_close what_is_near what_is_around",
+     " somewhere_cheap somewhere_cosy somewhere_good somewhere_for get_a_coffee get_my_shoes get_a_haircut get_a_key"
+     " repaired_near cobbler tailor dry_cleaner bike_shop shoe_shop pet_shop garden_centre walk_in_clinic"
+     " kindergarten nursery cemetery farmers_market flea_market market_hall ice_rink climbing_wall around_the_corner"
+     " round_the_corner close_to_the close_to_my near_my near_our around_my round_my in_this_town in_the_centre"
+     " local_shops anywhere_to anywhere_good what_is_close what_is_near what_is_around",
      "place|restaurant|venue|shop search"),
     ("until_what_time till_what_time still_let still_let_you let_you_in let_us_in doors_open doors_close last_orders"
      " last_admission admission open_already open_yet open_tomorrow open_at_the_weekend open_on open_at_night"
@@ -43,10 +43,10 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " what_do_people_think well_rated wheelchair number_of_the_shop ring_the_shop",
      "place|hour|detail open phone"),
     ("without_a_car without_my_car without_driving change_trains change_buses which_bus which_train which_tram"
-     " which_line which_way on_my_bike on_a_bike on_public best_way_home way_there way_back way_round"
-     " get_us_from get_me_from get_us_to get_me_home get_us_home find_my_way find_our_way turn_by_turn"
-     " how_do_we_get how_do_you_get how_does_one_get how_would_i_get how_will_i_get walk_there drive_there cycle_there"
-     " set_off leave_the_house take_me_there guide_me lead_me tram_stop bus_stop",
+     " which_line which_way on_my_bike on_a_bike on_public best_way_home way_there way_back way_round get_us_from"
+     " get_me_from get_us_to get_me_home get_us_home find_my_way find_our_way turn_by_turn how_do_we_get"
+     " how_do_you_get how_does_one_get how_would_i_get how_will_i_get walk_there drive_there cycle_there set_off"
+     " leave_the_house take_me_there guide_me lead_me tram_stop bus_stop",
      "direction|route transport"),
     ("how_long_will_it_take how_long_would_it how_long_do_i how_long_does_the how_far_apart how_far_away how_far_is"
      " quickest_to_reach fastest_to_reach which_is_closest which_is_nearest which_is_nearer nearer_to closer_to"
@@ -69,20 +69,20 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " where_am_i where_are_we standing_at these_numbers_on_the_map this_position this_point found_at landed_at",
      "address|geocode|reverse coordinate"),
     # Dates
-    ("anything_planned got_planned in_store_for_me in_store what_is_in_store what_have_i_got have_i_got_on got_on what_am_i_up_to"
-     " what_am_i_doing am_i_expected expected_anywhere need_to_be_anywhere supposed_to_be what_is_next what_comes_next"
-     " what_is_waiting first_thing_on free_evening free_afternoon free_morning do_i_have_time have_i_got_time"
-     " am_i_available how_full_is how_busy_is how_busy_am my_next my_monday my_tuesday my_wednesday my_thursday"
-     " my_friday my_weekend on_the_agenda on_my_plate_on when_is_the when_does_the what_day_is when_was_the_last"
-     " clashes_with anything_else_on",
+    ("anything_planned got_planned in_store_for_me in_store what_is_in_store what_have_i_got have_i_got_on got_on"
+     " what_am_i_up_to what_am_i_doing am_i_expected expected_anywhere need_to_be_anywhere supposed_to_be"
+     " what_is_next what_comes_next what_is_waiting first_thing_on free_evening free_afternoon free_morning"
+     " do_i_have_time have_i_got_time am_i_available how_full_is how_busy_is how_busy_am my_next my_monday"
+     " my_tuesday my_wednesday my_thursday my_friday my_weekend on_the_agenda on_my_plate_on when_is_the"
+     " when_does_the what_day_is when_was_the_last clashes_with anything_else_on",
      "event|calendar list"),
     ("squeeze_*_in slot_*_in fit_*_in pencil_*_in put_*_in_my_diary put_*_in_my_calendar put_*_in_the_calendar"
      " put_*_in_the_diary put_*_on_my_calendar put_*_on_the_calendar add_*_to_my_calendar add_*_to_the_calendar"
      " note_*_in_my_diary keep_*_free block_*_for reserve_*_for half_an_hour_with an_hour_with a_chat_with"
      " coffee_with lunch_with dinner_with breakfast_with drinks_with tea_with a_walk_with time_with"
-     " get_together_with see_somebody_on meet_somebody_on meet_somebody_at meeting_somebody i_am_seeing"
-     " i_am_meeting we_are_meeting leaving_do stag hen_night baby_shower bonfire quiz_night school_play sports_day"
-     " open_day guided_tour vet_appointment eye_test driving_test piano_lesson",
+     " get_together_with see_somebody_on meet_somebody_on meet_somebody_at meeting_somebody i_am_seeing i_am_meeting"
+     " we_are_meeting leaving_do stag hen_night baby_shower bonfire quiz_night school_play sports_day open_day"
+     " guided_tour vet_appointment eye_test driving_test piano_lesson",
      "event|calendar|meeting create"),
     ("push_*_back push_*_to put_*_off put_*_back bring_*_forward move_*_to shift_*_to shift_me_to moved_me_to"
      " moved_us_to make_it_later make_it_earlier make_it_longer make_it_shorter start_*_later start_*_earlier"
@@ -101,10 +101,10 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " suits_everyone suits_all time_for_all_of bring_*_together",
      "slot|free|busy|availability attendee find"),
     ("count_me count_us_in i_will_be_there we_will_be_there we_will_come i_am_coming we_are_coming i_would_love_to"
-     " i_can_not_come i_can_not_make can_not_make_it will_not_make_it not_make_it will_not_be_there"
-     " can_not_be_there not_be_able_to_come not_able_to_come not_attend not_be_joining unfortunately_i_can"
-     " say_yes_to_the_party say_no_to_the turn_*_down turn_the_invitation i_might_come not_sure_if_i_can"
-     " accept_the_invitation accept_the_invite bow_out_of",
+     " i_can_not_come i_can_not_make can_not_make_it will_not_make_it not_make_it will_not_be_there can_not_be_there"
+     " not_be_able_to_come not_able_to_come not_attend not_be_joining unfortunately_i_can say_yes_to_the_party"
+     " say_no_to_the turn_*_down turn_the_invitation i_might_come not_sure_if_i_can accept_the_invitation"
+     " accept_the_invite bow_out_of",
      "invitation|invite|event respond accept decline"),
     ("nobody_should_expect do_not_expect_me expect_me_at not_at_work not_in_work not_be_at_work not_be_in"
      " will_not_be_working i_am_skiing i_am_sailing i_am_travelling i_am_hiking i_am_on_a_cruise lying_on_the_beach"
@@ -114,17 +114,18 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " unreachable_from switched_off_from not_answering",
      "office|absence|vacation|leave out"),
     ("who_else_is_going who_else_will who_is_going_to_be who_all_is which_room where_is_it_held where_are_we_meeting"
-     " where_do_we_meet what_time_is_the what_time_does_the who_invited who_is_joining who_has_accepted"
-     " who_said_yes link_to_the_call how_do_i_join how_do_i_dial",
+     " where_do_we_meet what_time_is_the what_time_does_the who_invited who_is_joining who_has_accepted who_said_yes"
+     " link_to_the_call how_do_i_join how_do_i_dial",
      "event|attendee|location get meeting"),
     # Letters
     ("got_back_to_me get_back_to_me back_to_me come_back_to_me came_back_to_me been_in_touch got_in_touch"
      " has_somebody_been_in_touch any_word word_from any_sign_of anything_new_from something_from in_the_post"
      " has_the_bank has_the_school has_the_landlord has_the_agency arrived_from arrived_yet come_in_from came_from"
-     " what_did_*_want what_does_*_want want_from_me wants_from_me what_did_somebody_want what_does_somebody_want did_somebody_ever_send did_somebody_ever was_there_a"
-     " has_somebody_sent has_somebody_answered has_somebody_confirmed did_somebody_confirm did_somebody_send"
-     " order_confirmation tracking_mail delivery_notice travel_documents itinerary_from quote_from offer_from"
-     " invoice_from bill_from letter_from note_from heard_anything heard_back",
+     " what_did_*_want what_does_*_want want_from_me wants_from_me what_did_somebody_want what_does_somebody_want"
+     " did_somebody_ever_send did_somebody_ever was_there_a has_somebody_sent has_somebody_answered"
+     " has_somebody_confirmed did_somebody_confirm did_somebody_send order_confirmation tracking_mail"
+     " delivery_notice travel_documents itinerary_from quote_from offer_from invoice_from bill_from letter_from"
+     " note_from heard_anything heard_back",
      "message|email|mail search inbox"),
     ("say_in_his say_in_her say_in_their last_letter latest_letter his_letter her_letter their_letter his_last"
      " her_last his_mail her_mail her_email his_email what_exactly_did what_did_somebody_say what_did_somebody_write"
@@ -138,12 +139,12 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      "message|email|mail send post"),
     ("hold_*_back hold_it_back looked_over_it look_over_it read_over_it sleep_on_it not_send_it_yet not_send_yet"
      " do_not_send not_be_sent not_go_out_yet leave_it_unsent start_a_letter start_a_mail start_a_note_to"
-     " start_writing begin_a_letter half_finished word_something get_*_ready_to_send have_*_ready"
-     " for_me_to_check for_me_to_send before_sending until_i_have_looked",
+     " start_writing begin_a_letter half_finished word_something get_*_ready_to_send have_*_ready for_me_to_check"
+     " for_me_to_send before_sending until_i_have_looked",
      "draft|email|message create save"),
-    ("say_yes_to_somebody say_no_to_somebody say_yes say_thanks tell_*_yes tell_*_no write_*_back get_back_to answer_*_that"
-     " reply_*_that respond_*_that thank_her thank_him thank_them question_from his_question her_question"
-     " s_question s_mail s_email s_letter agree_to_his agree_to_her send_an_answer give_*_an_answer",
+    ("say_yes_to_somebody say_no_to_somebody say_yes say_thanks tell_*_yes tell_*_no write_*_back get_back_to"
+     " answer_*_that reply_*_that respond_*_that thank_her thank_him thank_them question_from his_question"
+     " her_question s_question s_mail s_email s_letter agree_to_his agree_to_her send_an_answer give_*_an_answer",
      "reply|respond message email"),
     ("let_*_have let_*_have_it pass_*_on pass_*_on_to pass_*_along hand_*_on send_*_on send_*_along show_*_to"
      " should_see should_see_what should_also_see should_also_get should_get_a_copy needs_to_see must_see_this"
@@ -164,18 +165,19 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " not_read_yet have_read_it already_read mark_*_as mark_*_unread file_*_under file_*_away set_*_aside"
      " make_it_stand highlight_the_mail as_urgent as_private as_work into_the_work_pile",
      "label|tag|message modify"),
-    ("bin_that bin_the chuck_*_out throw_*_away throw_*_out get_rid_of chain_letter away_with in_the_bin into_the_bin"
-     " in_the_trash into_the_rubbish rubbish do_not_want_to_see never_want_to_see",
+    ("bin_that bin_the chuck_*_out throw_*_away throw_*_out get_rid_of chain_letter away_with in_the_bin"
+     " into_the_bin in_the_trash into_the_rubbish rubbish do_not_want_to_see never_want_to_see",
      "delete|trash|remove message"),
     # Papers
-    ("what_is_in_the what_is_in_my what_stands_in_the what_did_i_put what_did_i_write what_have_i_written what_did_i_note on_the_shopping_list on_my_list on_the_list"
-     " my_list my_notes my_essay my_diary_of my_poem my_letter my_speech my_novel last_page first_page page_of_my"
-     " how_does_my_letter how_does_it_begin how_does_it_end begins_with_the_words what_stands_in what_is_written_in"
-     " let_me_read show_me_my read_me_my what_do_my_notes minutes_of",
+    ("what_is_in_the what_is_in_my what_stands_in_the what_did_i_put what_did_i_write what_have_i_written"
+     " what_did_i_note on_the_shopping_list on_my_list on_the_list my_list my_notes my_essay my_diary_of my_poem"
+     " my_letter my_speech my_novel last_page first_page page_of_my how_does_my_letter how_does_it_begin"
+     " how_does_it_end begins_with_the_words what_stands_in what_is_written_in let_me_read show_me_my read_me_my"
+     " what_do_my_notes minutes_of",
      "file|text|content|document read"),
-    ("keep_this keep_this_recipe keep_it_on_my keep_*_on_my_computer keep_*_on_my_laptop keep_*_as_a"
-     " put_*_in_a_file put_*_into_a_file save_*_as save_*_in save_*_to write_*_down note_*_down jot_*_down"
-     " type_*_up put_*_on_paper store_*_as store_*_in write_*_into_a leave_*_on_my_computer put_*_on_record",
+    ("keep_this keep_this_recipe keep_it_on_my keep_*_on_my_computer keep_*_on_my_laptop keep_*_as_a put_*_in_a_file"
+     " put_*_into_a_file save_*_as save_*_in save_*_to write_*_down note_*_down jot_*_down type_*_up put_*_on_paper"
+     " store_*_as store_*_in write_*_into_a leave_*_on_my_computer put_*_on_record",
      "file|document|content write"),
     ("put_it_right put_*_right got_*_wrong spelled_*_wrong spelt_*_wrong spelled_wrong spelt_wrong wrong_name"
      " wrong_date wrong_number slipped_in slip_in swap_*_for replace_*_with replace_*_by change_*_to all_over_the"
@@ -188,13 +190,13 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      "directory|folder|file list"),
     ("where_on_earth where_did_i_put where_did_i_leave where_have_i_put where_has where_could where_might i_put_my"
      " can_not_remember_where do_not_know_where find_the_one find_*_named find_*_called must_be_somewhere"
-     " used_to_have had_a_file agreement rental_agreement lease_agreement certificate_of tax_papers birth_certificate"
-     " warranty instructions_for",
+     " used_to_have had_a_file agreement rental_agreement lease_agreement certificate_of tax_papers"
+     " birth_certificate warranty instructions_for",
      "file|search|document find name"),
     ("in_their_own_place in_its_own_place into_its_own put_*_in_order put_*_into_the_folder put_*_in_the_folder"
-     " put_*_with_the put_*_elsewhere tidy_*_away tidy_*_up sort_*_into move_*_into move_*_over call_*_instead call_that"
-     " call_that_file name_*_differently rename_*_to goes_into_the belongs_in_the belongs_into from_my_desktop"
-     " off_my_desktop",
+     " put_*_with_the put_*_elsewhere tidy_*_away tidy_*_up sort_*_into move_*_into move_*_over call_*_instead"
+     " call_that call_that_file name_*_differently rename_*_to goes_into_the belongs_in_the belongs_into"
+     " from_my_desktop off_my_desktop",
      "move|rename|directory file"),
     ("fresh_place place_to_keep place_for_my place_for_the somewhere_to_keep somewhere_for_my_files fresh_folder"
      " empty_folder own_folder extra_folder folder_for",
@@ -203,8 +205,8 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " last_touch last_touched last_opened last_worked_on when_did_i_start how_new_is how_recent newest_version"
      " may_others_read can_others_open",
      "file|size|info time"),
-    ("parts_of_my_computer able_to_look able_to_see able_to_read able_to_open allowed_to_look let_you_see where_may_you"
-     " where_can_you which_places_can how_much_can_you_see off_limits out_of_bounds reach_into snoop",
+    ("parts_of_my_computer able_to_look able_to_see able_to_read able_to_open allowed_to_look let_you_see"
+     " where_may_you where_can_you which_places_can how_much_can_you_see off_limits out_of_bounds reach_into snoop",
      "allowed|access|directory list"),
     ("big_picture bird_s_eye_view laid_out_in how_is_*_laid_out how_*_is_laid_out how_is_*_organised"
      " how_is_*_organized what_is_where with_everything_in all_levels family_tree_of_folders nested_inside",
@@ -217,12 +219,12 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " moved_house has_moved_to adopted_a speaks_fluent is_called turned_forty turned_thirty turned_fifty"
      " is_expecting just_had_a_baby passed_away has_passed_away",
      "observation|memory|knowledge|entity add"),
-    ("in_my_life new_in_my_life new_doctor new_dentist new_boss new_girlfriend new_boyfriend new_partner new_flatmate"
-     " new_teacher new_dog new_cat new_team_member i_got_to_know i_have_met i_just_met let_me_introduce"
+    ("in_my_life new_in_my_life new_doctor new_dentist new_boss new_girlfriend new_boyfriend new_partner"
+     " new_flatmate new_teacher new_dog new_cat new_team_member i_got_to_know i_have_met i_just_met let_me_introduce"
      " let_me_tell_you_about this_is_my is_my_new has_joined_our_family",
      "entity|knowledge|memory create"),
-    ("a_couple are_a_couple in_love together_now are_together is_together_with going_out_with goes_out_with"
-     " engaged got_engaged are_engaged twins are_twins are_siblings are_friends are_brothers are_sisters are_related"
+    ("a_couple are_a_couple in_love together_now are_together is_together_with going_out_with goes_out_with engaged"
+     " got_engaged are_engaged twins are_twins are_siblings are_friends are_brothers are_sisters are_related"
      " is_related is_married_to is_the_son is_the_daughter is_the_child is_the_uncle is_the_aunt is_the_neighbour"
      " is_the_teacher is_the_owner is_the_boss works_for_the is_working_for studies_with shares_a_flat lives_with"
      " is_in_charge answers_to has_to_do_with go_to_school_with sits_next",
@@ -231,15 +233,15 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " not_a_couple not_married not_live_there does_not_live stopped_working_for left_his left_her are_divorced"
      " have_separated are_no_longer not_friends fallen_out parted_ways gave_up_his gave_up_her used_to_be",
      "relation|relationship|observation delete"),
-    ("need_not_remember need_not_know not_need_to_remember no_need_to_remember stop_remembering get_*_out_of_your_head"
-     " out_of_your_head wipe_everything erase_what delete_everything_you drop_everything_you you_may_forget"
-     " forget_all never_mind_what take_back_what i_take_that_back not_true_that",
+    ("need_not_remember need_not_know not_need_to_remember no_need_to_remember stop_remembering"
+     " get_*_out_of_your_head out_of_your_head wipe_everything erase_what delete_everything_you drop_everything_you"
+     " you_may_forget forget_all never_mind_what take_back_what i_take_that_back not_true_that",
      "memory|entity|observation|knowledge delete"),
     ("what_was_it_again was_it_again what_was_the_name what_was_his_name what_was_her_name told_you_about i_told_you"
-     " i_once_told told_you_once do_you_know_about do_you_know_anything do_you_know_who do_you_know_what do_you_recall"
-     " have_i_mentioned have_i_ever_told did_i_ever_tell did_i_mention remember_what remember_when who_was_it_again"
-     " what_do_you_know what_did_i_say refresh_my_memory help_me_remember tip_of_my_tongue what_does_somebody_like"
-     " what_is_somebody_allergic",
+     " i_once_told told_you_once do_you_know_about do_you_know_anything do_you_know_who do_you_know_what"
+     " do_you_recall have_i_mentioned have_i_ever_told did_i_ever_tell did_i_mention remember_what remember_when"
+     " who_was_it_again what_do_you_know what_did_i_say refresh_my_memory help_me_remember tip_of_my_tongue"
+     " what_does_somebody_like what_is_somebody_allergic",
      "knowledge|memory|node|graph search open"),
     ("picked_up_about everything_you_have_learned everything_about_me all_about_me know_about_me know_about_us"
      " learned_about_me remember_about_me stored_about_me everything_i_have_told all_i_have_told"
@@ -251,15 +253,15 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
     ("how_far_is_*_from how_long_is_*_from how_long_from how_far_from", "distance|direction|route travel time"),
     ("when_is_*_free when_are_*_free are_*_free when_do_*_have_time does_*_have_time are_both_free is_everyone_free",
      "slot|free|busy|availability attendee find"),
-    ("other_plans something_else_on love_to_come happy_to_come glad_to_come like_to_come pleased_to_come can_not_attend"
-     " have_to_miss afraid_i_can afraid_we_can",
+    ("other_plans something_else_on love_to_come happy_to_come glad_to_come like_to_come pleased_to_come"
+     " can_not_attend have_to_miss afraid_i_can afraid_we_can",
      "invitation|invite|event respond accept decline"),
-    ("let_me_miss do_not_let_me_miss not_let_me_forget do_not_let_me_forget do_not_want_to_miss must_not_miss"
-     " due_at due_on_the cancel_*_appointment cancel_*_meeting",
+    ("let_me_miss do_not_let_me_miss not_let_me_forget do_not_let_me_forget do_not_want_to_miss must_not_miss due_at"
+     " due_on_the cancel_*_appointment cancel_*_meeting",
      "event|calendar|appointment|meeting"),
     ("did_*_send did_*_ever_send has_*_sent has_*_written has_*_replied has_*_answered has_*_confirmed did_*_confirm"
-     " did_*_write did_*_answer did_*_reply did_*_get_back has_*_got_back have_*_got_back have_*_written have_*_replied"
-     " have_*_answered have_*_sent estimate quotation written_confirmation",
+     " did_*_write did_*_answer did_*_reply did_*_get_back has_*_got_back have_*_got_back have_*_written"
+     " have_*_replied have_*_answered have_*_sent estimate quotation written_confirmation",
      "message|email|mail search"),
     ("put_*_down_in put_*_down_on older_than newer_than how_old_is_*_file find_*_document find_*_file find_*_letter"
      " where_is_*_file where_is_*_document where_is_*_letter where_are_*_papers delete_*_file",

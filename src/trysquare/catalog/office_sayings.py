@@ -9,20 +9,21 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     # Data
     ("brought_in_the_most brings_in sold_best sold_most sold_the_most sells_best who_ordered who_bought"
      " who_has_ordered who_has_bought have_ordered have_bought ordered_more ordered_last bought_something"
-     " spend_on_average spends_the_most how_many_*_did how_many_*_do_we how_many_*_have_we how_many_*_were how_much_*_did_we how_many_joined how_many_people_joined how_many_have how_many_did"
-     " how_many_do_we how_many_were how_many_are_there how_many_of_our how_many_bought how_many_came how_many_left"
-     " compared_to compared_with than_last_year than_last_month as_last_year year_on_year"
-     " month_by_month from_month_to biggest_customer biggest_customers best_customers best_month worst_month"
-     " our_numbers our_figures in_numbers share_of_our what_share which_region which_country which_city which_product"
-     " which_products which_customers which_shop which_branch_sold oldest_customer youngest age_group"
-     " in_our_records in_our_data in_our_system on_file on_our_books from_our_records number_of_orders"
-     " number_of_customers number_of_users number_of_members add_up_all crunch_the_numbers work_out_the_average",
+     " spend_on_average spends_the_most how_many_*_did how_many_*_do_we how_many_*_have_we how_many_*_were"
+     " how_much_*_did_we how_many_joined how_many_people_joined how_many_have how_many_did how_many_do_we"
+     " how_many_were how_many_are_there how_many_of_our how_many_bought how_many_came how_many_left compared_to"
+     " compared_with than_last_year than_last_month as_last_year year_on_year month_by_month from_month_to"
+     " biggest_customer biggest_customers best_customers best_month worst_month our_numbers our_figures in_numbers"
+     " share_of_our what_share which_region which_country which_city which_product which_products which_customers"
+     " which_shop which_branch_sold oldest_customer youngest age_group in_our_records in_our_data in_our_system"
+     " on_file on_our_books from_our_records number_of_orders number_of_customers number_of_users number_of_members"
+     " add_up_all crunch_the_numbers work_out_the_average",
      "query|database|sql|row select"),
     ("should_get_the_new should_all_get should_all_have in_our_customer_data all_our_customers everyone_who_lives"
-     " everybody_who_lives everyone_who_has everybody_who_has put_up_all raise_*_by ten_percent_more for_good_from_our"
-     " wipe_the_old throw_out_the_old_records remove_duplicates double_entries wrong_in_our_data correct_our_records"
-     " change_*_in_the_database change_*_in_our_records put_*_in_the_database put_*_into_the_database"
-     " enter_*_into_the_database moved_so_change",
+     " everybody_who_lives everyone_who_has everybody_who_has put_up_all raise_*_by ten_percent_more"
+     " for_good_from_our wipe_the_old throw_out_the_old_records remove_duplicates double_entries wrong_in_our_data"
+     " correct_our_records change_*_in_the_database change_*_in_our_records put_*_in_the_database"
+     " put_*_into_the_database enter_*_into_the_database moved_so_change",
      "statement|sql|database|table execute"),
     ("what_do_we_store what_do_we_actually we_store do_we_store we_save_about kept_on kept_about do_we_collect"
      " data_do_we what_details details_are_kept details_do_we kind_of_details kinds_of_details what_information"
@@ -30,8 +31,8 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " about_each_order about_each_customer information_on_each",
      "table|column|schema|describe list"),
     ("takes_an_eternity take_an_eternity an_eternity takes_ages take_ages taking_so_long taking_forever"
-     " why_does_it_take_so why_so_slow why_is_it_so drag_on gets_stuck snail sluggish_report wait_so_long waiting_so_long"
-     " have_to_wait grind slow_as",
+     " why_does_it_take_so why_so_slow why_is_it_so drag_on gets_stuck snail sluggish_report wait_so_long"
+     " waiting_so_long have_to_wait grind slow_as",
      "query|slow|explain plan"),
     ("snappier snappy speed_*_up make_*_faster make_*_quicker get_*_faster run_*_faster less_waiting answer_quicker"
      " faster_searches could_we_do_to_speed quicken",
@@ -39,34 +40,34 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("hogging busy_all_day keeps_*_busy keeping_*_busy weighing_down takes_the_longest taking_the_longest"
      " most_expensive_queries eating_all eats_up what_is_slowing culprits",
      "slow|query|database list"),
-    ("in_a_safe_place to_a_safe_place put_*_in_a_safe somewhere_safe safe_copy spare_copy second_copy not_lose_anything"
-     " not_lose_any not_lose_our lose_everything loses_everything if_the_server_dies if_something_goes_wrong"
-     " in_case_something just_in_case before_we_touch before_we_change before_the_update before_the_move copy_everything"
-     " keep_a_copy_of_everything rescue_copy",
+    ("in_a_safe_place to_a_safe_place put_*_in_a_safe somewhere_safe safe_copy spare_copy second_copy"
+     " not_lose_anything not_lose_any not_lose_our lose_everything loses_everything if_the_server_dies"
+     " if_something_goes_wrong in_case_something just_in_case before_we_touch before_we_change before_the_update"
+     " before_the_move copy_everything keep_a_copy_of_everything rescue_copy",
      "backup|dump|database"),
     ("coping_with cope_with hold_up holding_up under_pressure out_of_breath near_the_limit is_everything_alright"
-     " everything_alright everything_all_right doing_well doing_all_right how_is_*_doing how_are_*_doing running_smoothly"
-     " run_smoothly on_its_knees struggling still_alive is_it_well",
+     " everything_alright everything_all_right doing_well doing_all_right how_is_*_doing how_are_*_doing"
+     " running_smoothly run_smoothly on_its_knees struggling still_alive is_it_well",
      "health|status|database check"),
     # Programs
     ("does_nothing do_nothing nothing_happens stays_empty stay_empty stays_blank is_empty_since keeps_freezing"
-     " keeps_hanging keeps_stopping gives_an_error gives_wrong shows_wrong shows_the_wrong shows_an_error throws_an_error"
-     " users_moan customers_moan people_moan people_complain customers_complain moan moaning grumble_about_the_app"
-     " write_that_up write_it_up write_*_up somebody_should_look somebody_should_fix somebody_needs_to_fix"
-     " should_be_looked look_into_it needs_looking needs_repairing needs_fixing_in it_would_be_good if_the_app"
-     " if_the_program would_be_handy would_be_useful idea_for_the_app suggestion_for_the report_*_to_the_developers"
-     " tell_the_developers tell_the_programmers let_the_developers_know wish_list_for stopped_responding"
-     " does_not_react does_not_work_any does_not_start does_not_save will_not_start will_not_save will_not_print"
-     " looks_broken out_of_place overlaps_the cut_off_on unreadable_on on_my_phone_the",
+     " keeps_hanging keeps_stopping gives_an_error gives_wrong shows_wrong shows_the_wrong shows_an_error"
+     " throws_an_error users_moan customers_moan people_moan people_complain customers_complain moan moaning"
+     " grumble_about_the_app write_that_up write_it_up write_*_up somebody_should_look somebody_should_fix"
+     " somebody_needs_to_fix should_be_looked look_into_it needs_looking needs_repairing needs_fixing_in"
+     " it_would_be_good if_the_app if_the_program would_be_handy would_be_useful idea_for_the_app suggestion_for_the"
+     " report_*_to_the_developers tell_the_developers tell_the_programmers let_the_developers_know wish_list_for"
+     " stopped_responding does_not_react does_not_work_any does_not_start does_not_save will_not_start will_not_save"
+     " will_not_print looks_broken out_of_place overlaps_the cut_off_on unreadable_on on_my_phone_the",
      "issue|bug|ticket create"),
     ("what_is_still_broken what_is_broken still_not_working what_is_left what_is_left_to what_remains"
      " what_still_needs what_do_we_still_have what_have_we_got_to_fix known_faults open_tasks open_points open_items"
      " to_dos list_of_bugs list_of_problems what_problems which_problems which_bugs which_faults",
      "issue|bug|ticket list"),
     ("is_history tick_*_off tick_it_off off_the_list is_sorted got_sorted got_fixed has_been_sorted has_been_dealt"
-     " is_dealt_with no_longer_happens does_not_happen_any can_close can_shut give_*_to_somebody_to_fix should_take_over"
-     " should_take_care_of_the_bug make_*_urgent more_urgent less_urgent high_priority top_priority put_somebody_on"
-     " is_back_again came_back_again",
+     " is_dealt_with no_longer_happens does_not_happen_any can_close can_shut give_*_to_somebody_to_fix"
+     " should_take_over should_take_care_of_the_bug make_*_urgent more_urgent less_urgent high_priority top_priority"
+     " put_somebody_on is_back_again came_back_again",
      "issue|bug|ticket|state update"),
     ("run_into_the run_into_this ran_into has_anyone_else has_anybody_else anyone_else_run anybody_else_have"
      " anyone_else_seen had_this_before had_that_before seen_this_before seen_that_before am_i_the_first"
@@ -76,49 +77,51 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " details_of_bug details_of_ticket what_happened_to_bug state_of_bug state_of_ticket",
      "issue|ticket|bug get detail number"),
     ("leave_a_few_words leave_*_under a_few_words_under write_*_under add_*_under say_*_under note_*_under"
-     " tell_*_in_the_ticket respond_in_the_ticket under_the_ticket under_that_bug to_the_bug_report in_the_bug_report",
+     " tell_*_in_the_ticket respond_in_the_ticket under_the_ticket under_that_bug to_the_bug_report"
+     " in_the_bug_report",
      "comment|issue add"),
-    ("before_it_goes_in before_it_goes_live look_over_my look_at_my_code look_at_my_work look_at_my_changes have_a_look_at_my"
-     " have_a_look_at_the_work work_i_finished i_finished i_have_finished what_i_wrote_for_the_app what_i_programmed"
-     " what_i_coded my_part_is my_part_is_done ready_to_go_in ready_to_be_taken hand_*_in hand_in_what offer_*_for_review"
-     " get_*_reviewed",
+    ("before_it_goes_in before_it_goes_live look_over_my look_at_my_code look_at_my_work look_at_my_changes"
+     " have_a_look_at_my have_a_look_at_the_work work_i_finished i_finished i_have_finished what_i_wrote_for_the_app"
+     " what_i_programmed what_i_coded my_part_is my_part_is_done ready_to_go_in ready_to_be_taken hand_*_in"
+     " hand_in_what offer_*_for_review get_*_reviewed",
      "pull|request|review create branch"),
     ("waiting_for_me_to_look waiting_for_my_blessing my_blessing whose_work_is whose_changes waiting_for_my"
      " still_to_be_looked anything_to_review what_should_i_look_at what_have_the_others_handed handed_in",
      "pull|review|request list"),
-    ("let_it_in let_*_in take_it_in take_*_in bring_*_in put_*_in_the_main_version put_*_into_the_main put_together_with"
-     " bring_together bring_*_together_with goes_into_the_main can_go_in may_go_in accept_*_change accept_*_changes"
-     " accept_*_work adopt",
+    ("let_it_in let_*_in take_it_in take_*_in bring_*_in put_*_in_the_main_version put_*_into_the_main"
+     " put_together_with bring_together bring_*_together_with goes_into_the_main can_go_in may_go_in accept_*_change"
+     " accept_*_changes accept_*_work adopt",
      "merge|pull request branch"),
-    ("looks_good_to_me looks_good looks_fine_to_me looks_alright is_fine_with_me i_am_happy_with happy_with_the_change"
-     " not_happy_with send_*_back back_to_the_drawing needs_another_go tests_are_missing do_it_again give_*_my_okay"
-     " give_*_the_okay give_*_the_thumbs have_my_okay has_my_okay my_verdict my_judgement criticise criticize critique",
+    ("looks_good_to_me looks_good looks_fine_to_me looks_alright is_fine_with_me i_am_happy_with"
+     " happy_with_the_change not_happy_with send_*_back back_to_the_drawing needs_another_go tests_are_missing"
+     " do_it_again give_*_my_okay give_*_the_okay give_*_the_thumbs have_my_okay has_my_okay my_verdict my_judgement"
+     " criticise criticize critique",
      "review|approve|pull request"),
     ("what_did_somebody_alter what_has_somebody_changed what_has_somebody_altered actually_alter actually_change"
      " exactly_did_somebody_change what_would_be_different what_is_different_in which_files_did before_and_after"
      " old_and_new line_for_line line_by_line",
      "diff|change|pull commit"),
-    ("where_in_our_code where_in_the_code where_in_the_program where_in_the_app where_do_we_work_out where_do_we_calculate"
-     " where_do_we_compute where_do_we_check where_do_we_set where_do_we_send where_do_we_ask where_do_we_store"
-     " which_part_of_the_program which_part_of_the_code place_in_the_code place_in_our_code places_in_the_code"
-     " in_our_program in_our_programs in_our_source responsible_for_the_calculation",
+    ("where_in_our_code where_in_the_code where_in_the_program where_in_the_app where_do_we_work_out"
+     " where_do_we_calculate where_do_we_compute where_do_we_check where_do_we_set where_do_we_send where_do_we_ask"
+     " where_do_we_store which_part_of_the_program which_part_of_the_code place_in_the_code place_in_our_code"
+     " places_in_the_code in_our_program in_our_programs in_our_source responsible_for_the_calculation",
      "code|search repository"),
-    ("put_*_up_in_our_code up_in_our_code into_our_code add_*_to_the_project add_*_to_our_project put_*_into_the_project"
-     " put_*_in_the_project put_*_into_the_repo save_*_to_the_project bring_*_up_to_the_server style_sheet"
-     " get_my_files_into in_one_go_to_the_project",
+    ("put_*_up_in_our_code up_in_our_code into_our_code add_*_to_the_project add_*_to_our_project"
+     " put_*_into_the_project put_*_in_the_project put_*_into_the_repo save_*_to_the_project"
+     " bring_*_up_to_the_server style_sheet get_my_files_into in_one_go_to_the_project",
      "commit|push|file repository"),
     ("something_crazy something_new_without without_ruining without_spoiling without_disturbing without_endangering"
-     " without_messing without_affecting without_anyone_noticing mess_around play_around play_with_an_idea try_an_idea"
-     " try_out_an_idea own_playground work_on_it_separately on_the_side side_track separate_version a_version_for_me"
-     " work_in_peace",
+     " without_messing without_affecting without_anyone_noticing mess_around play_around play_with_an_idea"
+     " try_an_idea try_out_an_idea own_playground work_on_it_separately on_the_side side_track separate_version"
+     " a_version_for_me work_in_peace",
      "branch|fork create"),
     ("play_with_their play_around_with_their their_project their_program take_their take_over_their copy_their"
      " my_own_copy_of their_work_as_a_start build_on_their change_their",
      "fork|repository"),
-    ("been_tinkering been_working_on been_busy_with been_up_to_in been_done_on been_done_in what_has_been_going_on_in"
-     " who_has_been who_did_the_last who_was_the_last who_was_last last_person_to what_was_last_done what_was_the_last"
-     " done_this_week done_since done_lately happened_to_the_code happened_in_the_project what_have_we_done"
-     " progress_of_the progress_on_the what_have_the_developers",
+    ("been_tinkering been_working_on been_busy_with been_up_to_in been_done_on been_done_in"
+     " what_has_been_going_on_in who_has_been who_did_the_last who_was_the_last who_was_last last_person_to"
+     " what_was_last_done what_was_the_last done_this_week done_since done_lately happened_to_the_code"
+     " happened_in_the_project what_have_we_done progress_of_the progress_on_the what_have_the_developers",
      "commit|history list"),
     ("fresh_home fresh_start home_for_the home_for_our place_for_our_code start_a_fresh place_for_the_new_program"
      " for_the_new_app for_the_new_program new_software from_scratch",
@@ -133,10 +136,10 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " next_version_out new_version_out put_*_out there_for_download make_*_public for_everyone_to_download",
      "release|publish|version"),
     # Pages
-    ("bring_*_up bring_up_the call_*_up s_homepage s_website s_site homepage_of site_of page_of_the take_me_to_*_website"
-     " take_me_to_*_homepage take_me_to_*_site go_to_*_site go_to_*_website go_to_*_page look_at_*_website"
-     " open_*_website open_*_page open_*_site railway_site on_their_website on_their_site on_the_website on_the_web"
-     " on_the_internet over_the_internet on_the_net",
+    ("bring_*_up bring_up_the call_*_up s_homepage s_website s_site homepage_of site_of page_of_the"
+     " take_me_to_*_website take_me_to_*_homepage take_me_to_*_site go_to_*_site go_to_*_website go_to_*_page"
+     " look_at_*_website open_*_website open_*_page open_*_site railway_site on_their_website on_their_site"
+     " on_the_website on_the_web on_the_internet over_the_internet on_the_net",
      "page|browser|url|navigate"),
     ("agree_to_the agree_to_the_cookies cookies cookie_thing cookie_notice goes_away go_away_so make_*_go_away"
      " get_that_out_of_the_way hit_the hit_the_green hit_the_red the_green_one the_red_button the_blue_button"
@@ -159,48 +162,54 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      "type|text|field|element"),
     ("with_my_own_eyes see_for_myself what_the_*_looks_like what_*_looks_like how_*_looks what_does_*_look_like"
      " how_does_*_look snap_a_picture take_a_picture_of_the take_a_picture_of_what picture_of_the_screen"
-     " picture_of_the_website photo_of_the_screen photo_of_the_page show_me_how_the_page show_me_how_the_site proof_of_what",
+     " picture_of_the_website photo_of_the_screen photo_of_the_page show_me_how_the_page show_me_how_the_site"
+     " proof_of_what",
      "screenshot|page|capture"),
     ("could_i_press can_i_press could_i_click can_i_click what_could_i_do_here what_can_i_do_on what_is_there_on"
-     " what_does_the_page_offer what_does_the_page_say what_does_the_site_say what_does_this_page what_is_on_the_site"
-     " which_fields_are_there describe_the_page",
+     " what_does_the_page_offer what_does_the_page_say what_does_the_site_say what_does_this_page"
+     " what_is_on_the_site which_fields_are_there describe_the_page",
      "snapshot|page|element"),
-    ("the_page_we_were we_were_on page_we_had where_we_were where_we_came_from one_step_back a_step_back last_page_i_was"
-     " go_one_back back_one_page back_to_the_results back_to_the_last back_to_the_previous back_to_where",
+    ("the_page_we_were we_were_on page_we_had where_we_were where_we_came_from one_step_back a_step_back"
+     " last_page_i_was go_one_back back_one_page back_to_the_results back_to_the_last back_to_the_previous"
+     " back_to_where",
      "back|page|previous"),
     ("through_the_website put_*_on_the_website put_*_on_their_site put_my_picture put_my_cv hand_*_in_online"
      " hand_in_my_documents send_*_through send_*_through_the_form send_*_through_the_website add_my_documents"
      " submit_my_photo submit_my_papers give_them_my_photo application_page",
      "upload|file|page"),
-    ("grumbling grumble under_the_hood complain_in_the_background complains_about_something something_wrong_with_the_page"
-     " wrong_with_this_page wrong_with_the_site does_the_page_report why_is_the_page_blank page_is_blank page_stays_white",
+    ("grumbling grumble under_the_hood complain_in_the_background complains_about_something"
+     " something_wrong_with_the_page wrong_with_this_page wrong_with_the_site does_the_page_report"
+     " why_is_the_page_blank page_is_blank page_stays_white",
      "console|message|page error"),
-    ("outside_services talk_to_on talk_to_other does_this_page_talk does_the_page_call does_the_page_ask does_this_site_contact"
-     " who_does_the_page who_else_gets_my_data in_contact_with sends_my_data phones_home phone_home fetched_from loaded_from"
-     " gets_its_data",
+    ("outside_services talk_to_on talk_to_other does_this_page_talk does_the_page_call does_the_page_ask"
+     " does_this_site_contact who_does_the_page who_else_gets_my_data in_contact_with sends_my_data phones_home"
+     " phone_home fetched_from loaded_from gets_its_data",
      "network|request|page"),
     ("keep_this_article keep_the_article read_*_on_the_plane read_*_on_the_train read_*_later read_*_on_the_way"
-     " read_*_without_internet on_the_plane without_internet without_network take_*_with_me take_this_page as_a_document"
-     " article_for_later page_for_later page_as_a",
+     " read_*_without_internet on_the_plane without_internet without_network take_*_with_me take_this_page"
+     " as_a_document article_for_later page_for_later page_as_a",
      "pdf|save|page"),
     # Money
     ("wants_*_back want_*_back wants_his_*_back wants_her_*_back give_*_back_to give_*_back get_*_back_from_us"
      " pay_*_back send_*_back_to_the_customer money_returned charged_double charged_too_much paid_double paid_twice"
-     " was_charged_twice make_it_good make_*_good arrived_broken came_broken sent_it_back sent_*_back brought_it_back"
-     " returned_it took_it_back never_arrived not_arrived wrong_size cancelled_her_order cancelled_his_order",
+     " was_charged_twice make_it_good make_*_good arrived_broken came_broken sent_it_back sent_*_back"
+     " brought_it_back returned_it took_it_back never_arrived not_arrived wrong_size cancelled_her_order"
+     " cancelled_his_order",
      "refund|payment|charge"),
     ("settled_up not_settled has_not_settled still_has_to_pay still_have_to_pay still_to_pay yet_to_pay paid_for"
      " paid_yet paid_already paid_on_time paid_their paid_his paid_her still_waiting_for_money waiting_for_payment"
      " waiting_for_our_money owe_us money_are_we_owed owing in_debt in_the_red_with_us late_payers slow_payers"
      " behind_with",
      "invoice|bill|payment list status"),
-    ("in_the_kitty kitty in_the_till in_the_coffers in_the_bank in_the_pot nest_egg how_much_have_we_got how_much_do_we"
-     " how_much_did_we_take how_much_is_left how_much_is_there how_much_have_we_left money_is_left money_do_we_have"
-     " money_have_we enough_money money_in_our our_finances flush skint how_rich_are pay_ourselves withdraw payout_to_us",
+    ("in_the_kitty kitty in_the_till in_the_coffers in_the_bank in_the_pot nest_egg how_much_have_we_got"
+     " how_much_do_we how_much_did_we_take how_much_is_left how_much_is_there how_much_have_we_left money_is_left"
+     " money_do_we_have money_have_we enough_money money_in_our our_finances flush skint how_rich_are pay_ourselves"
+     " withdraw payout_to_us",
      "balance|account|available payment"),
     ("is_quitting is_leaving_us is_leaving wants_to_leave wants_to_quit wants_to_stop does_not_want_to_continue"
-     " not_renew will_not_renew not_continue end_*_membership end_*_subscription stop_*_subscription stop_*_membership"
-     " cancel_*_membership cancel_*_plan gave_notice has_given_notice member_is gym_member gave_up_the_membership",
+     " not_renew will_not_renew not_continue end_*_membership end_*_subscription stop_*_subscription"
+     " stop_*_membership cancel_*_membership cancel_*_plan gave_notice has_given_notice member_is gym_member"
+     " gave_up_the_membership",
      "subscription|cancel|membership plan"),
     ("knocked_off knock_off knock_*_off taken_off take_*_off_the_price regulars regular_customers loyal_customers"
      " faithful_customers ten_percent five_percent a_third_off half_price half_off something_off a_little_off"
@@ -218,9 +227,10 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " invoice_is_fine invoice_is_right make_the_invoice_final make_the_bill_final bill_is_correct out_with_the_bill"
      " out_with_the_invoice",
      "invoice|finalize|draft send"),
-    ("chip_in throw_in_a_few support_us support_me fans donors donor followers_can_pay people_can_pay customers_can_pay"
-     " how_can_people_pay pay_us pay_me_online pay_me_for click_to_pay something_to_click_to_pay a_way_to_pay buy_me_a"
-     " whip_round collection_for collect_*_for_the_gift send_us_money send_me_money give_us_money",
+    ("chip_in throw_in_a_few support_us support_me fans donors donor followers_can_pay people_can_pay"
+     " customers_can_pay how_can_people_pay pay_us pay_me_online pay_me_for click_to_pay something_to_click_to_pay"
+     " a_way_to_pay buy_me_a whip_round collection_for collect_*_for_the_gift send_us_money send_me_money"
+     " give_us_money",
      "payment|link|pay price"),
     ("gone_to_their_bank gone_to_the_bank went_to_the_bank via_their_bank through_their_bank behind_our_back"
      " had_the_payment_reversed took_the_money_back says_it_was_not_him says_it_was_not_her does_not_recognise"
@@ -234,20 +244,21 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " one_of_our_customers who_are_our_customers who_buys_from_us do_we_know_the_buyer in_our_customer_list",
      "customer|client list"),
     ("we_sell_*_as_well we_also_sell we_now_sell we_are_selling are_going_to_sell sell_*_too new_in_our_shop"
-     " new_in_the_shop on_the_shelf on_our_shelves on_our_shelf add_*_to_our_range add_*_to_the_shop put_*_in_our_shop"
-     " put_*_in_the_shop for_sale_from",
+     " new_in_the_shop on_the_shelf on_our_shelves on_our_shelf add_*_to_our_range add_*_to_the_shop"
+     " put_*_in_our_shop put_*_in_the_shop for_sale_from",
      "product|price create sell"),
     ("pay_us_every pays_us_every pay_every_month pay_monthly paying_every on_a_subscription still_subscribed"
      " regular_payers standing_order running_subscription who_is_subscribed which_members paying_customers"
      " on_the_premium",
      "subscription|customer|plan list"),
     # Teams
-    ("let_the_team_know let_*_team_know tell_the_team tell_the_whole tell_the_group tell_our_group tell_my_group tell_them_all"
-     " tell_*_in_the_group tell_*_in_the_chat tell_all_the say_*_in_the_group say_*_in_the_chat put_*_in_the_group"
-     " put_*_in_the_chat share_*_with_the_group share_*_with_the_team share_*_with_everyone wish_the_colleagues"
-     " wish_the_team wish_everyone wish_everybody in_the_general in_our_group everyone_at_work everybody_at_work"
-     " everyone_in_the_office everybody_in_the_office all_colleagues all_the_colleagues my_colleagues fellow_workers"
-     " shout_it spread_the_news happy_new_year merry_christmas good_morning_to welcome_*_to_the_team",
+    ("let_the_team_know let_*_team_know tell_the_team tell_the_whole tell_the_group tell_our_group tell_my_group"
+     " tell_them_all tell_*_in_the_group tell_*_in_the_chat tell_all_the say_*_in_the_group say_*_in_the_chat"
+     " put_*_in_the_group put_*_in_the_chat share_*_with_the_group share_*_with_the_team share_*_with_everyone"
+     " wish_the_colleagues wish_the_team wish_everyone wish_everybody in_the_general in_our_group everyone_at_work"
+     " everybody_at_work everyone_in_the_office everybody_in_the_office all_colleagues all_the_colleagues"
+     " my_colleagues fellow_workers shout_it spread_the_news happy_new_year merry_christmas good_morning_to"
+     " welcome_*_to_the_team",
      "channel|message|post"),
     ("while_i_was_off while_i_was_out while_i_was_gone while_i_was_on did_i_miss what_did_i_miss what_have_i_missed"
      " what_is_new_in what_is_happening_in what_is_up_in what_are_they_saying what_are_people_saying"
@@ -255,13 +266,14 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " what_did_sales in_the_marketing in_the_sales anything_interesting anything_important catch_*_up catch_me_up"
      " fill_me_in bring_me_up_to",
      "channel|history|message get latest"),
-    ("give_*_a_heart give_*_a_little_heart a_little_heart give_*_a_smile give_*_a_thumbs_up give_*_a_thumb a_thumbs_up"
-     " thumbs_up show_*_that_i_like show_that_i_like like_*_post like_*_message put_a_smiley applaud_her applaud_him"
-     " laugh_at_his laugh_at_her send_a_smile wink good_news_from",
+    ("give_*_a_heart give_*_a_little_heart a_little_heart give_*_a_smile give_*_a_thumbs_up give_*_a_thumb"
+     " a_thumbs_up thumbs_up show_*_that_i_like show_that_i_like like_*_post like_*_message put_a_smiley applaud_her"
+     " applaud_him laugh_at_his laugh_at_her send_a_smile wink good_news_from",
      "reaction|emoji|message add"),
-    ("a_corner a_corner_where a_corner_for own_corner among_themselves among_ourselves can_talk can_talk_about can_chat"
-     " could_talk a_place_where_we a_place_where_the a_space_where a_room_where somewhere_to_talk somewhere_to_discuss"
-     " somewhere_to_chat talk_in_private own_group separate_group set_up_a_group make_a_group make_a_room",
+    ("a_corner a_corner_where a_corner_for own_corner among_themselves among_ourselves can_talk can_talk_about"
+     " can_chat could_talk a_place_where_we a_place_where_the a_space_where a_room_where somewhere_to_talk"
+     " somewhere_to_discuss somewhere_to_chat talk_in_private own_group separate_group set_up_a_group make_a_group"
+     " make_a_room",
      "channel|group|room create"),
     ("get_*_into_our get_*_into_the bring_*_into_our bring_*_into_the add_*_to_our_group add_*_to_the_group"
      " add_*_to_the_chat let_*_into_our let_*_into_the should_be_in_our_group should_be_in_the_group is_missing_in"
@@ -272,24 +284,25 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " s_extension how_do_i_get_hold get_hold_of how_can_i_call which_department what_department her_position"
      " his_position his_role her_role in_charge_of_the who_is_responsible",
      "profile|user|member get phone title"),
-    ("who_all_works works_here_at who_works_in who_works_with_us who_works_at_our who_is_in_the_team who_is_in_my_team"
-     " who_is_on_my_team who_belongs_to our_whole_team everyone_we_have all_who_work how_many_colleagues"
-     " names_of_my_colleagues names_of_everyone names_of_all",
+    ("who_all_works works_here_at who_works_in who_works_with_us who_works_at_our who_is_in_the_team"
+     " who_is_in_my_team who_is_on_my_team who_belongs_to our_whole_team everyone_we_have all_who_work"
+     " how_many_colleagues names_of_my_colleagues names_of_everyone names_of_all",
      "user|member|workspace|profile list"),
-    ("everybody_should_see everyone_should_see people_should_see others_should_see should_see_that_i"
-     " show_that_i_am show_*_that_i_am show_them_i let_people_know_i let_*_know_i_am at_the_doctor at_the_dentist"
-     " in_the_gym on_the_phone_until on_my_way on_the_road in_a_call in_a_workshop on_a_break having_a_break"
-     " be_disturbed disturbed taking_a_break gone_for_a_walk out_for_lunch not_to_be_disturbed want_to_be_bothered be_bothered not_be_bothered"
-     " want_peace leave_me_alone need_quiet heads_down i_am_back_at_my",
+    ("everybody_should_see everyone_should_see people_should_see others_should_see should_see_that_i show_that_i_am"
+     " show_*_that_i_am show_them_i let_people_know_i let_*_know_i_am at_the_doctor at_the_dentist in_the_gym"
+     " on_the_phone_until on_my_way on_the_road in_a_call in_a_workshop on_a_break having_a_break be_disturbed"
+     " disturbed taking_a_break gone_for_a_walk out_for_lunch not_to_be_disturbed want_to_be_bothered be_bothered"
+     " not_be_bothered want_peace leave_me_alone need_quiet heads_down i_am_back_at_my",
      "status|set emoji"),
-    ("should_get_a_good_morning tomorrow_at_eight_the tomorrow_at_nine_the on_monday_morning_the first_thing_tomorrow"
-     " first_thing_on_monday not_now_but not_before_nine at_midnight_wish when_they_wake_up send_*_tomorrow"
-     " post_*_tomorrow send_*_at_eight send_*_at_nine tell_*_tomorrow"
-     " remind_the_team remind_the_group remind_everyone remind_everybody",
+    ("should_get_a_good_morning tomorrow_at_eight_the tomorrow_at_nine_the on_monday_morning_the"
+     " first_thing_tomorrow first_thing_on_monday not_now_but not_before_nine at_midnight_wish when_they_wake_up"
+     " send_*_tomorrow post_*_tomorrow send_*_at_eight send_*_at_nine tell_*_tomorrow remind_the_team"
+     " remind_the_group remind_everyone remind_everybody",
      "schedule|message later post"),
     ("in_response_to in_response_to_my in_reply_to_my said_to_my_suggestion said_about_my think_of_my_idea"
-     " think_of_my_suggestion what_did_they_think what_do_they_think reacted_to_my reply_to_my answer_to_my answered_my"
-     " answers_did_i answer_did_i under_my_post under_my_message under_my_question anyone_answer anybody_answer",
+     " think_of_my_suggestion what_did_they_think what_do_they_think reacted_to_my reply_to_my answer_to_my"
+     " answered_my answers_did_i answer_did_i under_my_post under_my_message under_my_question anyone_answer"
+     " anybody_answer",
      "thread|reply|message get"),
     ("right_beneath right_below right_under answer_*_beneath answer_*_below answer_*_under answer_right reply_right"
      " write_*_below write_*_beneath under_his_post under_her_post under_his_question under_her_question below_his"
@@ -311,7 +324,8 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("have_we_built has_*_built did_we_build built_since been_built been_programmed", "commit|history list"),
     ("for_the_public good_enough_for to_the_public ready_for_the_world into_the_world", "release|publish"),
     ("press_*_button click_*_button push_*_button hit_*_button click_on", "click|button|element page"),
-    ("error_hidden hidden_error hidden_errors error_behind errors_behind silent_errors", "console|error|page message"),
+    ("error_hidden hidden_error hidden_errors error_behind errors_behind silent_errors",
+     "console|error|page message"),
     ("group_of_its_own group_of_their_own group_of_our_own channel_of_its_own room_of_their_own",
      "channel|group create"),
     ("was_decided been_decided decided_in agreed_in was_agreed been_agreed what_was_agreed discussed_in",
