@@ -45,7 +45,7 @@ _HOUR = re.compile(
     re.IGNORECASE,
 )
 _TELLING = frozenset(
-    map(stem, "tell say write let inform remind ask remember note mind forget announce reply answer wish mail".split())
+    map(stem, ["tell", "say", "write", "let", "inform", "remind", "ask", "remember", "note", "mind", "forget", "announce", "reply", "answer", "wish", "mail"])
 )
 _BEFORE_TOLD = frozenset(("that", "if", "whether"))
 _QUOTED = re.compile(r'["\u201c][^"\u201c\u201d]+["\u201d]')

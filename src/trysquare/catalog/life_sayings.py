@@ -75,7 +75,9 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("horoscope star_sign dream fortune tarot love_poem rhyme haiku limerick fairy_tale bedtime_story invent_a_story"
      " tell_me_a_story story",
      "story|poem|horoscope|rhyme"),
-    ("the_news news_today latest_news in_the_news world_news headline headlines newspaper election politics president minister", "headline|journalism|news"),
+    ("the_news news_today latest_news in_the_news world_news"
+     " headline headlines newspaper election politics president minister",
+     "headline|journalism|news"),
     # Words and numbers
     ("translate translation french german spanish italian japanese chinese russian latin into_english into_french"
      " into_german in_spanish",
