@@ -44,9 +44,8 @@ _HOUR = re.compile(
     r"|\d{1,2})|\d{1,2} ?[ap]m)\b",
     re.IGNORECASE,
 )
-_TELLING = frozenset(
-    map(stem, ["tell", "say", "write", "let", "inform", "remind", "ask", "remember", "note", "mind", "forget", "announce", "reply", "answer", "wish", "mail"])
-)
+_TELLING_VERBS = "tell say write let inform remind ask remember note mind forget announce reply answer wish mail"
+_TELLING = frozenset(map(stem, _TELLING_VERBS.split()))
 _BEFORE_TOLD = frozenset(("that", "if", "whether"))
 _QUOTED = re.compile(r'["\u201c][^"\u201c\u201d]+["\u201d]')
 _TOLD = 0.3

@@ -69,20 +69,20 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " where_am_i where_are_we standing_at these_numbers_on_the_map this_position this_point found_at landed_at",
      "address|geocode|reverse coordinate"),
     # Dates
-    ("anything_planned got_planned in_store_for_me in_store what_is_in_store what_have_i_got have_i_got_on got_on"
-     " what_am_i_up_to what_am_i_doing am_i_expected expected_anywhere need_to_be_anywhere supposed_to_be"
-     " what_is_next what_comes_next what_is_waiting first_thing_on free_evening free_afternoon free_morning"
-     " do_i_have_time have_i_got_time am_i_available how_full_is how_busy_is how_busy_am my_next my_monday"
-     " my_tuesday my_wednesday my_thursday my_friday my_weekend on_the_agenda on_my_plate_on when_is_the"
-     " when_does_the what_day_is when_was_the_last clashes_with anything_else_on",
+    ("anything_planned got_planned in_store_for_me in_store what_is_in_store have_i_got_on got_on what_am_i_up_to"
+     " what_am_i_doing am_i_expected expected_anywhere need_to_be_anywhere supposed_to_be what_is_next"
+     " what_comes_next what_is_waiting first_thing_on free_evening free_afternoon free_morning do_i_have_time"
+     " have_i_got_time am_i_available how_full_is how_busy_is how_busy_am my_next my_monday my_tuesday my_wednesday"
+     " my_thursday my_friday my_weekend on_the_agenda on_my_plate_on when_is_the when_does_the what_day_is"
+     " when_was_the_last clashes_with anything_else_on",
      "event|calendar list"),
     ("squeeze_*_in slot_*_in fit_*_in pencil_*_in put_*_in_my_diary put_*_in_my_calendar put_*_in_the_calendar"
      " put_*_in_the_diary put_*_on_my_calendar put_*_on_the_calendar add_*_to_my_calendar add_*_to_the_calendar"
      " note_*_in_my_diary keep_*_free block_*_for reserve_*_for half_an_hour_with an_hour_with a_chat_with"
-     " coffee_with lunch_with dinner_with breakfast_with drinks_with tea_with a_walk_with time_with"
-     " get_together_with see_somebody_on meet_somebody_on meet_somebody_at meeting_somebody i_am_seeing i_am_meeting"
-     " we_are_meeting leaving_do stag hen_night baby_shower bonfire quiz_night school_play sports_day open_day"
-     " guided_tour vet_appointment eye_test driving_test piano_lesson",
+     " coffee_with dinner_with breakfast_with drinks_with tea_with a_walk_with time_with get_together_with"
+     " see_somebody_on meet_somebody_on meet_somebody_at meeting_somebody i_am_seeing i_am_meeting we_are_meeting"
+     " leaving_do stag hen_night baby_shower bonfire quiz_night school_play sports_day open_day guided_tour"
+     " vet_appointment eye_test driving_test piano_lesson",
      "event|calendar|meeting create"),
     ("push_*_back push_*_to put_*_off put_*_back bring_*_forward move_*_to shift_*_to shift_me_to moved_me_to"
      " moved_us_to make_it_later make_it_earlier make_it_longer make_it_shorter start_*_later start_*_earlier"
@@ -109,16 +109,16 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
     ("nobody_should_expect do_not_expect_me expect_me_at not_at_work not_in_work not_be_at_work not_be_in"
      " will_not_be_working i_am_skiing i_am_sailing i_am_travelling i_am_hiking i_am_on_a_cruise lying_on_the_beach"
      " at_the_seaside at_the_beach off_on_holiday off_to go_away going_away going_on_holiday going_on_vacation"
-     " on_holiday on_parental on_maternity on_paternity on_sick in_hospital_from operation_on having_surgery"
-     " taking_the_week taking_friday take_*_off having_*_off week_off weeks_off afternoon_off back_on_monday"
-     " unreachable_from switched_off_from not_answering",
+     " on_parental on_maternity on_paternity on_sick in_hospital_from operation_on having_surgery taking_the_week"
+     " taking_friday take_*_off having_*_off week_off weeks_off afternoon_off back_on_monday unreachable_from"
+     " switched_off_from not_answering",
      "office|absence|vacation|leave out"),
     ("who_else_is_going who_else_will who_is_going_to_be who_all_is which_room where_is_it_held where_are_we_meeting"
      " where_do_we_meet what_time_is_the what_time_does_the who_invited who_is_joining who_has_accepted who_said_yes"
      " link_to_the_call how_do_i_join how_do_i_dial",
      "event|attendee|location get meeting"),
     # Letters
-    ("got_back_to_me get_back_to_me back_to_me come_back_to_me came_back_to_me been_in_touch got_in_touch"
+    ("got_back_to_me get_back_to_me come_back_to_me came_back_to_me been_in_touch got_in_touch"
      " has_somebody_been_in_touch any_word word_from any_sign_of anything_new_from something_from in_the_post"
      " has_the_bank has_the_school has_the_landlord has_the_agency arrived_from arrived_yet come_in_from came_from"
      " what_did_*_want what_does_*_want want_from_me wants_from_me what_did_somebody_want what_does_somebody_want"
@@ -128,7 +128,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " note_from heard_anything heard_back",
      "message|email|mail search inbox"),
     ("say_in_his say_in_her say_in_their last_letter latest_letter his_letter her_letter their_letter his_last"
-     " her_last his_mail her_mail her_email his_email what_exactly_did what_did_somebody_say what_did_somebody_write"
+     " her_last his_mail her_mail her_email his_email what_did_somebody_say what_did_somebody_write"
      " what_does_somebody_write what_does_somebody_say word_for_word the_whole_letter read_me_what read_what"
      " show_me_what",
      "message|email|mail read content"),
@@ -142,9 +142,9 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " start_writing begin_a_letter half_finished word_something get_*_ready_to_send have_*_ready for_me_to_check"
      " for_me_to_send before_sending until_i_have_looked",
      "draft|email|message create save"),
-    ("say_yes_to_somebody say_no_to_somebody say_yes say_thanks tell_*_yes tell_*_no write_*_back get_back_to"
-     " answer_*_that reply_*_that respond_*_that thank_her thank_him thank_them question_from his_question"
-     " her_question s_question s_mail s_email s_letter agree_to_his agree_to_her send_an_answer give_*_an_answer",
+    ("say_yes_to_somebody say_no_to_somebody say_thanks tell_*_yes tell_*_no get_back_to answer_*_that reply_*_that"
+     " respond_*_that thank_her thank_him thank_them question_from his_question her_question s_question s_mail"
+     " s_email s_letter agree_to_his agree_to_her send_an_answer give_*_an_answer",
      "reply|respond message email"),
     ("let_*_have let_*_have_it pass_*_on pass_*_on_to pass_*_along hand_*_on send_*_on send_*_along show_*_to"
      " should_see should_see_what should_also_see should_also_get should_get_a_copy needs_to_see must_see_this"
@@ -155,18 +155,18 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " out_of_his_mail out_of_her_mail pictures_from_the_mail hanging_on tickets_from_the_mail save_*_from_the_mail"
      " the_form_they_sent the_pictures_they the_photos_he the_photos_she",
      "attachment|download message"),
-    ("by_itself by_themselves on_their_own from_now_on_all should_vanish should_disappear should_go_straight"
-     " straight_into_the_bin straight_in_the_bin straight_to_the_bin every_time_somebody every_time_i_get"
-     " whenever_something whenever_i_get whenever_there anything_from_the should_always always_be should_never"
-     " never_again_see keep_*_out_of_my_inbox out_of_my_inbox off_my_inbox sick_of_the sick_of_these fed_up"
-     " stop_bothering stop_sending stop_these pestering flooding_my clutter cluttering",
+    ("by_itself by_themselves on_their_own from_now_on_all should_vanish should_disappear straight_into_the_bin"
+     " straight_in_the_bin straight_to_the_bin every_time_somebody every_time_i_get whenever_something"
+     " whenever_i_get whenever_there anything_from_the should_always always_be should_never never_again_see"
+     " keep_*_out_of_my_inbox off_my_inbox sick_of_the sick_of_these fed_up stop_bothering stop_sending stop_these"
+     " pestering flooding_my clutter cluttering",
      "filter|rule|incoming message"),
     ("stands_out stand_out treat_*_as treat_it_as dealt_with put_*_in_the_pile to_read_later come_back_to_it"
      " not_read_yet have_read_it already_read mark_*_as mark_*_unread file_*_under file_*_away set_*_aside"
      " make_it_stand highlight_the_mail as_urgent as_private as_work into_the_work_pile",
      "label|tag|message modify"),
-    ("bin_that bin_the chuck_*_out throw_*_away throw_*_out get_rid_of chain_letter away_with in_the_bin"
-     " into_the_bin in_the_trash into_the_rubbish rubbish do_not_want_to_see never_want_to_see",
+    ("bin_that bin_the chuck_*_out throw_*_away throw_*_out chain_letter away_with in_the_bin into_the_bin"
+     " in_the_trash into_the_rubbish rubbish do_not_want_to_see never_want_to_see",
      "delete|trash|remove message"),
     # Papers
     ("what_is_in_the what_is_in_my what_stands_in_the what_did_i_put what_did_i_write what_have_i_written"
@@ -175,20 +175,20 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " how_does_it_end begins_with_the_words what_stands_in what_is_written_in let_me_read show_me_my read_me_my"
      " what_do_my_notes minutes_of",
      "file|text|content|document read"),
-    ("keep_this keep_this_recipe keep_it_on_my keep_*_on_my_computer keep_*_on_my_laptop keep_*_as_a put_*_in_a_file"
+    ("keep_this_recipe keep_it_on_my keep_*_on_my_computer keep_*_on_my_laptop keep_*_as_a put_*_in_a_file"
      " put_*_into_a_file save_*_as save_*_in save_*_to write_*_down note_*_down jot_*_down type_*_up put_*_on_paper"
      " store_*_as store_*_in write_*_into_a leave_*_on_my_computer put_*_on_record",
      "file|document|content write"),
     ("put_it_right put_*_right got_*_wrong spelled_*_wrong spelt_*_wrong spelled_wrong spelt_wrong wrong_name"
      " wrong_date wrong_number slipped_in slip_in swap_*_for replace_*_with replace_*_by change_*_to all_over_the"
      " take_out_the_part leave_out_the cross_*_out strike_*_out cross_*_off cut_the_last rewrite_the_first"
-     " add_a_sentence add_a_paragraph in_the_second_line on_page last_sentence first_sentence",
+     " add_a_sentence add_a_paragraph in_the_second_line last_sentence first_sentence",
      "edit|file text line"),
-    ("lying_around lying_around_in what_is_in_my what_is_in_the have_i_got_in have_i_got_stored what_have_i_stored"
-     " what_is_on_my_desktop what_is_on_my_stick everything_in_my in_my_downloads in_downloads in_my_documents"
-     " in_the_documents what_all_is_in look_in_my look_inside_my rummage cupboard drawer",
+    ("lying_around lying_around_in what_is_in_my what_is_in_the have_i_got_stored what_have_i_stored"
+     " what_is_on_my_desktop what_is_on_my_stick everything_in_my in_downloads in_my_documents in_the_documents"
+     " what_all_is_in look_in_my look_inside_my rummage cupboard drawer",
      "directory|folder|file list"),
-    ("where_on_earth where_did_i_put where_did_i_leave where_have_i_put where_has where_could where_might i_put_my"
+    ("where_on_earth where_did_i_leave where_have_i_put where_has where_could where_might i_put_my"
      " can_not_remember_where do_not_know_where find_the_one find_*_named find_*_called must_be_somewhere"
      " used_to_have had_a_file agreement rental_agreement lease_agreement certificate_of tax_papers"
      " birth_certificate warranty instructions_for",
@@ -199,7 +199,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " from_my_desktop off_my_desktop",
      "move|rename|directory file"),
     ("fresh_place place_to_keep place_for_my place_for_the somewhere_to_keep somewhere_for_my_files fresh_folder"
-     " empty_folder own_folder extra_folder folder_for",
+     " empty_folder own_folder extra_folder",
      "directory|folder create"),
     ("how_heavy fit_on_my fit_on_a fits_on_my on_my_stick usb_stick too_big too_big_to how_much_room when_did_i"
      " last_touch last_touched last_opened last_worked_on when_did_i_start how_new_is how_recent newest_version"
@@ -212,7 +212,7 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " how_is_*_organized what_is_where with_everything_in all_levels family_tree_of_folders nested_inside",
      "tree|directory|recursive"),
     # What to remember
-    ("keep_*_in_mind bear_*_in_mind keep_in_mind_that never_forget_that do_not_forget remember_that remember_this"
+    ("keep_*_in_mind bear_*_in_mind keep_in_mind_that never_forget_that do_not_forget remember_this"
      " make_sure_you_know make_sure_you_remember you_need_to_know by_the_way in_case_i_forget lest_i_forget"
      " can_not_have can_not_eat can_not_stand must_not_eat does_not_eat does_not_drink does_not_like is_afraid_of"
      " is_fond_of is_crazy_about is_keen is_scared_of takes_sugar shoe_size is_left_handed grew_up studied_at"
@@ -238,10 +238,10 @@ HOME_SAYINGS: tuple[tuple[str, str], ...] = (
      " you_may_forget forget_all never_mind_what take_back_what i_take_that_back not_true_that",
      "memory|entity|observation|knowledge delete"),
     ("what_was_it_again was_it_again what_was_the_name what_was_his_name what_was_her_name told_you_about i_told_you"
-     " i_once_told told_you_once do_you_know_about do_you_know_anything do_you_know_who do_you_know_what"
-     " do_you_recall have_i_mentioned have_i_ever_told did_i_ever_tell did_i_mention remember_what remember_when"
-     " who_was_it_again what_do_you_know what_did_i_say refresh_my_memory help_me_remember tip_of_my_tongue"
-     " what_does_somebody_like what_is_somebody_allergic",
+     " i_once_told told_you_once do_you_know_anything do_you_know_who do_you_know_what do_you_recall"
+     " have_i_mentioned have_i_ever_told did_i_ever_tell did_i_mention remember_what remember_when who_was_it_again"
+     " what_did_i_say refresh_my_memory help_me_remember tip_of_my_tongue what_does_somebody_like"
+     " what_is_somebody_allergic",
      "knowledge|memory|node|graph search open"),
     ("picked_up_about everything_you_have_learned everything_about_me all_about_me know_about_me know_about_us"
      " learned_about_me remember_about_me stored_about_me everything_i_have_told all_i_have_told"

@@ -25,14 +25,13 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " correct_our_records change_*_in_the_database change_*_in_our_records put_*_in_the_database"
      " put_*_into_the_database enter_*_into_the_database moved_so_change",
      "statement|sql|database|table execute"),
-    ("what_do_we_store what_do_we_actually we_store do_we_store we_save_about kept_on kept_about do_we_collect"
-     " data_do_we what_details details_are_kept details_do_we kind_of_details kinds_of_details what_information"
-     " what_is_recorded what_do_we_record what_do_we_note recorded_for_each stored_for_each kept_for_each"
-     " about_each_order about_each_customer information_on_each",
+    ("what_do_we_actually we_save_about kept_on kept_about do_we_collect data_do_we what_details details_are_kept"
+     " details_do_we kind_of_details kinds_of_details what_information what_is_recorded what_do_we_record"
+     " what_do_we_note recorded_for_each stored_for_each kept_for_each about_each_order about_each_customer"
+     " information_on_each",
      "table|column|schema|describe list"),
-    ("takes_an_eternity take_an_eternity an_eternity takes_ages take_ages taking_so_long taking_forever"
-     " why_does_it_take_so why_so_slow why_is_it_so drag_on gets_stuck snail sluggish_report wait_so_long"
-     " waiting_so_long have_to_wait grind slow_as",
+    ("takes_an_eternity take_an_eternity an_eternity taking_so_long taking_forever why_does_it_take_so why_so_slow"
+     " why_is_it_so drag_on gets_stuck snail sluggish_report wait_so_long waiting_so_long have_to_wait grind slow_as",
      "query|slow|explain plan"),
     ("snappier snappy speed_*_up make_*_faster make_*_quicker get_*_faster run_*_faster less_waiting answer_quicker"
      " faster_searches could_we_do_to_speed quicken",
@@ -40,10 +39,10 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("hogging busy_all_day keeps_*_busy keeping_*_busy weighing_down takes_the_longest taking_the_longest"
      " most_expensive_queries eating_all eats_up what_is_slowing culprits",
      "slow|query|database list"),
-    ("in_a_safe_place to_a_safe_place put_*_in_a_safe somewhere_safe safe_copy spare_copy second_copy"
-     " not_lose_anything not_lose_any not_lose_our lose_everything loses_everything if_the_server_dies"
-     " if_something_goes_wrong in_case_something just_in_case before_we_touch before_we_change before_the_update"
-     " before_the_move copy_everything keep_a_copy_of_everything rescue_copy",
+    ("in_a_safe_place to_a_safe_place put_*_in_a_safe somewhere_safe spare_copy second_copy not_lose_anything"
+     " not_lose_any not_lose_our lose_everything loses_everything if_the_server_dies if_something_goes_wrong"
+     " in_case_something just_in_case before_we_touch before_we_change before_the_update before_the_move"
+     " copy_everything keep_a_copy_of_everything rescue_copy",
      "backup|dump|database"),
     ("coping_with cope_with hold_up holding_up under_pressure out_of_breath near_the_limit is_everything_alright"
      " everything_alright everything_all_right doing_well doing_all_right how_is_*_doing how_are_*_doing"
@@ -53,12 +52,12 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("does_nothing do_nothing nothing_happens stays_empty stay_empty stays_blank is_empty_since keeps_freezing"
      " keeps_hanging keeps_stopping gives_an_error gives_wrong shows_wrong shows_the_wrong shows_an_error"
      " throws_an_error users_moan customers_moan people_moan people_complain customers_complain moan moaning"
-     " grumble_about_the_app write_that_up write_it_up write_*_up somebody_should_look somebody_should_fix"
-     " somebody_needs_to_fix should_be_looked look_into_it needs_looking needs_repairing needs_fixing_in"
-     " it_would_be_good if_the_app if_the_program would_be_handy would_be_useful idea_for_the_app suggestion_for_the"
-     " report_*_to_the_developers tell_the_developers tell_the_programmers let_the_developers_know wish_list_for"
-     " stopped_responding does_not_react does_not_work_any does_not_start does_not_save will_not_start will_not_save"
-     " will_not_print looks_broken out_of_place overlaps_the cut_off_on unreadable_on on_my_phone_the",
+     " grumble_about_the_app write_that_up write_*_up somebody_should_look somebody_should_fix somebody_needs_to_fix"
+     " should_be_looked needs_looking needs_repairing needs_fixing_in it_would_be_good if_the_app if_the_program"
+     " would_be_handy would_be_useful idea_for_the_app suggestion_for_the report_*_to_the_developers"
+     " tell_the_developers tell_the_programmers let_the_developers_know wish_list_for stopped_responding"
+     " does_not_react does_not_work_any does_not_start does_not_save will_not_start will_not_save will_not_print"
+     " looks_broken out_of_place overlaps_the cut_off_on unreadable_on on_my_phone_the",
      "issue|bug|ticket create"),
     ("what_is_still_broken what_is_broken still_not_working what_is_left what_is_left_to what_remains"
      " what_still_needs what_do_we_still_have what_have_we_got_to_fix known_faults open_tasks open_points open_items"
@@ -77,8 +76,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " details_of_bug details_of_ticket what_happened_to_bug state_of_bug state_of_ticket",
      "issue|ticket|bug get detail number"),
     ("leave_a_few_words leave_*_under a_few_words_under write_*_under add_*_under say_*_under note_*_under"
-     " tell_*_in_the_ticket respond_in_the_ticket under_the_ticket under_that_bug to_the_bug_report"
-     " in_the_bug_report",
+     " tell_*_in_the_ticket respond_in_the_ticket under_that_bug to_the_bug_report in_the_bug_report",
      "comment|issue add"),
     ("before_it_goes_in before_it_goes_live look_over_my look_at_my_code look_at_my_work look_at_my_changes"
      " have_a_look_at_my have_a_look_at_the_work work_i_finished i_finished i_have_finished what_i_wrote_for_the_app"
@@ -92,10 +90,9 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " put_together_with bring_together bring_*_together_with goes_into_the_main can_go_in may_go_in accept_*_change"
      " accept_*_changes accept_*_work adopt",
      "merge|pull request branch"),
-    ("looks_good_to_me looks_good looks_fine_to_me looks_alright is_fine_with_me i_am_happy_with"
-     " happy_with_the_change not_happy_with send_*_back back_to_the_drawing needs_another_go tests_are_missing"
-     " do_it_again give_*_my_okay give_*_the_okay give_*_the_thumbs have_my_okay has_my_okay my_verdict my_judgement"
-     " criticise criticize critique",
+    ("looks_fine_to_me looks_alright is_fine_with_me i_am_happy_with happy_with_the_change not_happy_with"
+     " send_*_back back_to_the_drawing needs_another_go tests_are_missing do_it_again give_*_my_okay give_*_the_okay"
+     " give_*_the_thumbs have_my_okay has_my_okay my_verdict my_judgement criticise criticize critique",
      "review|approve|pull request"),
     ("what_did_somebody_alter what_has_somebody_changed what_has_somebody_altered actually_alter actually_change"
      " exactly_did_somebody_change what_would_be_different what_is_different_in which_files_did before_and_after"
@@ -104,7 +101,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("where_in_our_code where_in_the_code where_in_the_program where_in_the_app where_do_we_work_out"
      " where_do_we_calculate where_do_we_compute where_do_we_check where_do_we_set where_do_we_send where_do_we_ask"
      " where_do_we_store which_part_of_the_program which_part_of_the_code place_in_the_code place_in_our_code"
-     " places_in_the_code in_our_program in_our_programs in_our_source responsible_for_the_calculation",
+     " places_in_the_code in_our_program in_our_programs responsible_for_the_calculation",
      "code|search repository"),
     ("put_*_up_in_our_code up_in_our_code into_our_code add_*_to_the_project add_*_to_our_project"
      " put_*_into_the_project put_*_in_the_project put_*_into_the_repo save_*_to_the_project"
@@ -150,11 +147,10 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("my_name_and_address name_and_address name_and_email put_my_name_and put_in_my_name put_in_my_details enter_my"
      " enter_our fill_*_in fill_*_out order_page booking_page sign_up_page registration_page login_page"
      " give_them_my_address give_them_my_details all_the_boxes the_blanks blanks sign_*_up_for sign_*_in log_*_in"
-     " apply_for_the apply_for_a my_birthday_and my_date_of_birth",
+     " apply_for_the my_birthday_and my_date_of_birth",
      "form|fill|field page"),
-    ("from_the_list_of pick_*_from choose_*_from choose_*_in_the_list pick_*_out_of select_*_from list_of_countries"
-     " set_*_to_english set_the_country set_the_size set_the_colour in_the_menu from_the_menu the_second_option"
-     " instead_of_standard express_delivery",
+    ("pick_*_from choose_*_from choose_*_in_the_list pick_*_out_of select_*_from set_*_to_english set_the_country"
+     " set_the_size set_the_colour in_the_menu from_the_menu the_second_option instead_of_standard express_delivery",
      "select|option|dropdown"),
     ("put_*_in_the_search write_*_in_the_search type_*_in_the_search enter_*_in_the_search type_*_into enter_*_into"
      " write_*_into_the_field put_*_into_the_field put_*_in_the_field put_*_in_the_box bar_of_the in_the_search_bar"
@@ -187,7 +183,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      "network|request|page"),
     ("keep_this_article keep_the_article read_*_on_the_plane read_*_on_the_train read_*_later read_*_on_the_way"
      " read_*_without_internet on_the_plane without_internet without_network take_*_with_me take_this_page"
-     " as_a_document article_for_later page_for_later page_as_a",
+     " article_for_later page_for_later",
      "pdf|save|page"),
     # Money
     ("wants_*_back want_*_back wants_his_*_back wants_her_*_back give_*_back_to give_*_back get_*_back_from_us"
@@ -227,10 +223,9 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " invoice_is_fine invoice_is_right make_the_invoice_final make_the_bill_final bill_is_correct out_with_the_bill"
      " out_with_the_invoice",
      "invoice|finalize|draft send"),
-    ("chip_in throw_in_a_few support_us support_me fans donors donor followers_can_pay people_can_pay"
-     " customers_can_pay how_can_people_pay pay_us pay_me_online pay_me_for click_to_pay something_to_click_to_pay"
-     " a_way_to_pay buy_me_a whip_round collection_for collect_*_for_the_gift send_us_money send_me_money"
-     " give_us_money",
+    ("chip_in throw_in_a_few support_us support_me fans donors donor followers_can_pay customers_can_pay"
+     " how_can_people_pay pay_us pay_me_online pay_me_for click_to_pay something_to_click_to_pay a_way_to_pay"
+     " buy_me_a whip_round collection_for collect_*_for_the_gift send_us_money send_me_money give_us_money",
      "payment|link|pay price"),
     ("gone_to_their_bank gone_to_the_bank went_to_the_bank via_their_bank through_their_bank behind_our_back"
      " had_the_payment_reversed took_the_money_back says_it_was_not_him says_it_was_not_her does_not_recognise"
@@ -252,22 +247,20 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " on_the_premium",
      "subscription|customer|plan list"),
     # Teams
-    ("let_the_team_know let_*_team_know tell_the_team tell_the_whole tell_the_group tell_our_group tell_my_group"
-     " tell_them_all tell_*_in_the_group tell_*_in_the_chat tell_all_the say_*_in_the_group say_*_in_the_chat"
-     " put_*_in_the_group put_*_in_the_chat share_*_with_the_group share_*_with_the_team share_*_with_everyone"
-     " wish_the_colleagues wish_the_team wish_everyone wish_everybody in_the_general in_our_group everyone_at_work"
-     " everybody_at_work everyone_in_the_office everybody_in_the_office all_colleagues all_the_colleagues"
-     " my_colleagues fellow_workers shout_it spread_the_news happy_new_year merry_christmas good_morning_to"
-     " welcome_*_to_the_team",
+    ("let_the_team_know let_*_team_know tell_the_whole tell_the_group tell_our_group tell_my_group tell_them_all"
+     " tell_*_in_the_group tell_*_in_the_chat tell_all_the say_*_in_the_group say_*_in_the_chat put_*_in_the_group"
+     " put_*_in_the_chat share_*_with_the_group share_*_with_the_team share_*_with_everyone wish_the_colleagues"
+     " wish_the_team wish_everyone wish_everybody in_the_general in_our_group everyone_at_work everybody_at_work"
+     " everyone_in_the_office everybody_in_the_office all_colleagues all_the_colleagues my_colleagues fellow_workers"
+     " shout_it spread_the_news happy_new_year merry_christmas good_morning_to welcome_*_to_the_team",
      "channel|message|post"),
-    ("while_i_was_off while_i_was_out while_i_was_gone while_i_was_on did_i_miss what_did_i_miss what_have_i_missed"
-     " what_is_new_in what_is_happening_in what_is_up_in what_are_they_saying what_are_people_saying"
-     " what_are_they_discussing what_do_they_talk what_did_the_team what_did_the_group what_did_marketing"
-     " what_did_sales in_the_marketing in_the_sales anything_interesting anything_important catch_*_up catch_me_up"
-     " fill_me_in bring_me_up_to",
+    ("while_i_was_off while_i_was_out while_i_was_gone while_i_was_on what_have_i_missed what_is_new_in"
+     " what_is_happening_in what_is_up_in what_are_they_saying what_are_people_saying what_are_they_discussing"
+     " what_do_they_talk what_did_the_team what_did_the_group what_did_marketing what_did_sales in_the_sales"
+     " anything_interesting anything_important catch_*_up catch_me_up fill_me_in bring_me_up_to",
      "channel|history|message get latest"),
     ("give_*_a_heart give_*_a_little_heart a_little_heart give_*_a_smile give_*_a_thumbs_up give_*_a_thumb"
-     " a_thumbs_up thumbs_up show_*_that_i_like show_that_i_like like_*_post like_*_message put_a_smiley applaud_her"
+     " a_thumbs_up show_*_that_i_like show_that_i_like like_*_post like_*_message put_a_smiley applaud_her"
      " applaud_him laugh_at_his laugh_at_her send_a_smile wink good_news_from",
      "reaction|emoji|message add"),
     ("a_corner a_corner_where a_corner_for own_corner among_themselves among_ourselves can_talk can_talk_about"
@@ -296,8 +289,8 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      "status|set emoji"),
     ("should_get_a_good_morning tomorrow_at_eight_the tomorrow_at_nine_the on_monday_morning_the"
      " first_thing_tomorrow first_thing_on_monday not_now_but not_before_nine at_midnight_wish when_they_wake_up"
-     " send_*_tomorrow post_*_tomorrow send_*_at_eight send_*_at_nine tell_*_tomorrow remind_the_team"
-     " remind_the_group remind_everyone remind_everybody",
+     " send_*_tomorrow post_*_tomorrow send_*_at_eight send_*_at_nine tell_*_tomorrow remind_the_group"
+     " remind_everyone remind_everybody",
      "schedule|message later post"),
     ("in_response_to in_response_to_my in_reply_to_my said_to_my_suggestion said_about_my think_of_my_idea"
      " think_of_my_suggestion what_did_they_think what_do_they_think reacted_to_my reply_to_my answer_to_my"
