@@ -90,13 +90,18 @@ class Asked:
         return self.weight <= _TOLD
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it is a saying with a word that says what it is about."""
+        return self.weight >= _SAYING
+
+    @property
     def is_slight_elsewhere(self) -> bool:
         """Whether it tells next to nothing even where it is about something else."""
         return self.elsewhere_weight <= _TOLD
 
 
 _AT_AN_HOUR = Asked(
-    term="day hour", own=(), stands_for=(EVENTS,), weight=_ASIDE, unknown_weight=0.0, elsewhere_weight=0.0
+    term="day hour", own=(), stands_for=(EVENTS,), weight=_CUE, unknown_weight=0.0, elsewhere_weight=0.0
 )
 """A day and an hour make an appointment, whatever it is about."""
 

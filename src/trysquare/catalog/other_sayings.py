@@ -127,4 +127,23 @@ OTHER_SAYINGS: tuple[tuple[str, str], ...] = (
     ("is_it_legal legal_to illegal against_the_law my_rights sue_my sue_the press_charges draw_up_a_will my_will"
      " marriage_contract prenup adopt_a_child custody vote_for",
      "legal|lawsuit|notary"),
+    # What further servers do
+    ("site_is_down site_down server_is_down server_down keeps_going_down went_down error_rate response_times page_me"
+     " on_call pager dashboards grafana out_of_memory cpu_load disk_is_full disk_full what_do_the_logs in_the_logs"
+     " outages stack_traces who_is_on_duty",
+     "monitor|incident|dashboard|telemetry|trace"),
+    ("google_it google_for look_it_up look_*_up_online search_the_web search_the_internet find_*_online"
+     " find_out_online what_does_the_internet find_articles articles_about research_the papers_about studies_about",
+     "web|internet|crawl"),
+    ("cell_a1 cells pivot_table in_the_spreadsheet in_the_sheet add_a_column_to_the_sheet excel google_sheet",
+     "spreadsheet|sheet|cell|workbook"),
+    ("slides_about powerpoint keynote_about title_slide", "slide|presentation|deck"),
+    ("on_my_to_do to_my_to_do my_to_do_list my_todo my_tasks put_*_on_my_list add_*_to_my_list tick_off_the_task"
+     " chores things_i_have_to_do",
+     "todo|task|reminder|note"),
+    ("address_book phone_book business_card save_*_number new_contact_for", "contact|vcard|addressbook"),
+    ("sales_pipeline prospects prospect cold_call hot_leads close_the_deal", "lead|opportunity|crm|deal"),
+    ("clock_me_in clock_in clock_out hours_i_worked log_my_hours overtime", "timesheet|timer|timesheets"),
+    ("feature_flag feature_toggle turn_the_feature a_b_test", "flag|toggle|rollout|experiment"),
+    ("nothing_in_stock out_of_stock reorder_level in_the_warehouse how_many_are_left", "inventory|stock|warehouse"),
 )  # fmt: skip

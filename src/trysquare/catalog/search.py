@@ -26,7 +26,7 @@ _LEAST_SHARE_MET = 0.33
 _LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.53, 0.2
 """Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
 _LEAST_MET_ELSE, _LEAST_SHARE_ELSE = 0.62, 0.27
-"""More than that where some of the request is known to be about something that no tool here is about."""
+"""More than that where some of the request is about something that no tool here is about, and nothing else is sure."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
@@ -80,6 +80,8 @@ class _Wanted:
     meant: list[Meant]
     is_elsewhere: bool
     """Whether it is known to be about something that no tool here is about."""
+    is_sure: bool
+    """Whether it is said of hardly anything but what some tool here is about."""
 
 
 class SearchIndex:
@@ -149,7 +151,8 @@ class SearchIndex:
         is_most = best >= _LEAST_SHARE_MET * whole
         is_elsewhere = any(one.is_elsewhere for one in wanted)
         met = _LEAST_MET_ELSE if is_elsewhere else _LEAST_MET
-        share = _LEAST_SHARE_ELSE if is_elsewhere else _LEAST_SHARE_OF_MUCH
+        is_sure = any(one.is_sure for one in wanted)
+        share = _LEAST_SHARE_ELSE if is_elsewhere and not is_sure else _LEAST_SHARE_OF_MUCH
         is_much = best >= met * self._rarity("") and best >= share * whole
         # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
         return _BESIDE * best if is_most or is_much else math.inf
@@ -173,6 +176,7 @@ class SearchIndex:
             known=known,
             meant=meant,
             is_elsewhere=is_elsewhere and not known and not one.is_slight_elsewhere,
+            is_sure=bool(meant) and one.is_sure,
         )
 
     def _known(self, one: Asked) -> list[tuple[str, float]]:
