@@ -96,3 +96,40 @@ def test_any_text_is_taken_apart(query: str) -> None:
     found = asked(query)
     assert len({one.term for one in found}) == len(found)
     assert all(one.weight > 0 and one.unknown_weight > 0 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("parted", "whole"),
+    [
+        ("call the big party off", "call off the big party"),
+        ("let my old neighbours know", "let know my old neighbours"),
+    ],
+)
+def test_a_saying_is_known_with_words_in_between(parted: str, whole: str) -> None:
+    assert {one.term for one in asked(parted)} == {one.term for one in asked(whole)}
+    assert any(one.is_saying for one in asked(parted))
+
+
+def test_a_saying_with_too_many_words_in_between_is_none() -> None:
+    assert not any(one.is_saying for one in asked("call aunt Marianne about seven green elephants off"))
+
+
+def test_a_saying_is_known_in_its_short_form() -> None:
+    assert asked("what's on the agenda") == asked("what is on the agenda")
+
+
+def test_what_shall_be_told_counts_little() -> None:
+    query = "tell the crew that the elephant escaped"
+    assert _of(query, "elephant").is_slight
+    assert not _of("find the elephant", "elephant").is_slight
+    assert not _of("who said that the elephant escaped", "elephant").is_slight
+
+
+def test_what_is_quoted_counts_little() -> None:
+    assert _of('search for "elephant" there', "elephant").is_slight
+    assert not _of('"elephant"', "elephant").is_slight
+
+
+def test_a_day_and_an_hour_make_an_appointment() -> None:
+    assert _found("zorbing on Tuesday at three") == ["list_events"]
+    assert _found("zorbing at three") == []

@@ -8,8 +8,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from trysquare.catalog.everyday import DEEDS, EVENTS, FILLERS, PEOPLE, TIMES, Meant, longest_saying, said_as
-from trysquare.catalog.words import SAYS_NOTHING, split_words, stem
+from trysquare.catalog.everyday import (
+    DEEDS,
+    EVENTS,
+    FILLERS,
+    PEOPLE,
+    TIMES,
+    Meant,
+    longest_saying,
+    parted_sayings,
+    said_as,
+)
+from trysquare.catalog.words import SAYS_NOTHING, spell_out, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
 _FILE_NAME = re.compile(
@@ -26,9 +36,25 @@ _OPENINGS = (
 )
 _QUESTIONS = frozenset(_OPENINGS.split())
 _AFTER_NAMES = frozenset(("is", "are", "and", "has", "was", "will", "works", "lives", "left", "likes", "s"))
+_DAY = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|today|tonight|\d{1,2}(?:st|nd|rd|th))\b", re.IGNORECASE
+)
+_HOUR = re.compile(
+    r"\b(?:at (?:(?:half|quarter) (?:past|to) )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon"
+    r"|\d{1,2})|\d{1,2} ?[ap]m)\b",
+    re.IGNORECASE,
+)
+_TELLING_VERBS = "tell say write let inform remind ask remember note mind forget announce reply answer wish mail"
+_TELLING = frozenset(map(stem, _TELLING_VERBS.split()))
+_BEFORE_TOLD = frozenset(("that", "if", "whether"))
+_QUOTED = re.compile(r'["\u201c][^"\u201c\u201d]+["\u201d]')
+_TOLD = 0.3
+"""What shall be told, noted or typed tells little of the tool that does it."""
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
 _CUE = 1.0
 """A saying without any word that says what it is about: it may be said of much else."""
+_WIDEST_GAP = 4
+"""How many words people put into a saying that they part."""
 _CARRYING = FILLERS | DEEDS | TIMES
 _UNKNOWN_SHARE = 0.55
 """A word that no tool knows counts less against a tool: people tell more than what they look for."""
@@ -60,8 +86,24 @@ class Asked:
 
     @property
     def is_slight(self) -> bool:
-        """Whether it tells next to nothing: a time, a number, a word that carries the sentence."""
-        return self.weight <= _SLIGHT
+        """Whether it tells next to nothing: a time, a number, a word that carries the sentence or is to be told."""
+        return self.weight <= _TOLD
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is a saying with a word that says what it is about."""
+        return self.weight >= _SAYING
+
+    @property
+    def is_slight_elsewhere(self) -> bool:
+        """Whether it tells next to nothing even where it is about something else."""
+        return self.elsewhere_weight <= _TOLD
+
+
+_AT_AN_HOUR = Asked(
+    term="day hour", own=(), stands_for=(EVENTS,), weight=_CUE, unknown_weight=0.0, elsewhere_weight=0.0
+)
+"""A day and an hour make an appointment, whatever it is about."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,34 +116,88 @@ class _Word:
     is_name: bool = False
     is_aside: bool = False
     """Whether it follows a preposition: it tells where, when or with whom, not what."""
+    is_told: bool = False
+    """Whether it is what shall be told or noted, not what shall be done."""
 
 
 def asked(query: str) -> list[Asked]:
     """What a request asks for, each term once."""
-    things = _things(_words(query))
+    things = _things(_put_together(_words(spell_out(query))))
     if things and all(one.term in TIMES for one in things):
         return [replace(one, stands_for=(EVENTS,)) for one in things]
-    return things
+    return [*things, _AT_AN_HOUR] if _DAY.search(query) and _HOUR.search(query) else things
 
 
 def is_question(query: str) -> bool:
     """Whether somebody wants to know something, and nothing shall be changed."""
-    first = next(iter(split_words(query)), "")
+    first = next(iter(split_words(spell_out(query))), "")
     return first in _QUESTIONS
 
 
 def _words(query: str) -> list[_Word]:
     words: list[_Word] = []
     aside = False
-    for token in _TOKEN.findall(query):
+    told_from = _start_of_told(query)
+    quoted = [range(*found.span()) for found in _QUOTED.finditer(query) if len(found[0]) < len(query)]
+    for found in _TOKEN.finditer(query):
+        token = found[0]
+        is_told = found.start() >= told_from or any(found.start() in span for span in quoted)
         for text in _parts(token):
-            is_name = token[:1].isupper() and (bool(words) or _begins_with_name(query))
+            is_name = _is_capital(token) and (bool(words) or _begins_with_name(query))
             said = _SOMEBODY if is_name or text in _SOME_PEOPLE else stem(text)
             words.append(
-                _Word(text=text, stem=stem(text), said=said, is_first=not words, is_name=is_name, is_aside=aside)
+                _Word(
+                    text=text,
+                    stem=stem(text),
+                    said=said,
+                    is_first=not words,
+                    is_name=is_name,
+                    is_aside=aside,
+                    is_told=is_told,
+                )
             )
             aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
     return words
+
+
+def _start_of_told(query: str) -> int:
+    """Where that begins which shall be told or noted: after `tell them that` or `let her know`, or at the very end."""
+    if is_question(query):
+        return len(query)
+    verb = ""
+    for found in _TOKEN.finditer(query):
+        text = found[0].lower()
+        if (verb and text in _BEFORE_TOLD) or (verb == "let" and text == "know"):
+            return found.end()
+        verb = stem(text) if stem(text) in _TELLING else verb
+    return len(query)
+
+
+def _put_together(words: list[_Word]) -> list[_Word]:
+    """The words with parted sayings in one piece: `call the party off` as `call off the party`."""
+    for at, word in enumerate(words):
+        for saying, cut in parted_sayings(word.stem):
+            start = _start_of_rest(words, at, saying, cut)
+            if start is not None:
+                end = start + len(saying) - cut
+                words = [*words[: at + cut], *words[start:end], *words[at + cut : start], *words[end:]]
+                break
+    return words
+
+
+def _start_of_rest(words: list[_Word], at: int, saying: tuple[str, ...], cut: int) -> int | None:
+    """Where the second part of a parted saying begins, a few words after the first; none where it does not come."""
+    stems = tuple(word.stem for word in words[at : at + cut + _WIDEST_GAP + len(saying)])
+    if stems[:cut] != saying[:cut]:
+        return None
+    rest = saying[cut:]
+    gaps = range(1, _WIDEST_GAP + 1)
+    return next((at + cut + gap for gap in gaps if stems[cut + gap : cut + gap + len(rest)] == rest), None)
+
+
+def _is_capital(token: str) -> bool:
+    """Whether it is written as a name is; a day and a month are too, and are none."""
+    return token[:1].isupper() and stem(token.lower()) not in TIMES
 
 
 def _begins_with_name(query: str) -> bool:
@@ -138,12 +234,19 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
         if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
             own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
             term = " ".join(word.stem for word in said)
+            if all(word.is_told for word in said):
+                return length, _told(Asked(term=term, own=own, stands_for=meant))
             if all(map(_says_little, said)):
                 is_deed = said[0].is_first and said[0].stem in DEEDS
                 against = _ELSEWHERE_DEED if is_deed else _SLIGHT
                 return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
-            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING)
+            against = _ELSEWHERE_SHARE * (_ASIDE if said[0].is_aside else _PLAIN)
+            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING, elsewhere_weight=against)
     return 1, _single(words[at])
+
+
+def _told(one: Asked) -> Asked:
+    return replace(one, weight=_TOLD, unknown_weight=_SLIGHT, elsewhere_weight=_SLIGHT)
 
 
 def _says_little(word: _Word) -> bool:
@@ -159,8 +262,8 @@ def _single(word: _Word) -> Asked | None:
     else:
         unknown = _UNKNOWN_DEED if word.is_first and weight == _PLAIN else weight * _UNKNOWN_SHARE
     meant = said_as((word.stem,))
-    elsewhere = _ELSEWHERE_DEED if word.is_first else unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
-    return Asked(
+    elsewhere = _elsewhere(word, weight, unknown)
+    one = Asked(
         term=word.stem,
         own=(word.stem,),
         stands_for=meant,
@@ -168,6 +271,15 @@ def _single(word: _Word) -> Asked | None:
         unknown_weight=unknown,
         elsewhere_weight=elsewhere,
     )
+    return _told(one) if word.is_told and not one.is_slight else one
+
+
+def _elsewhere(word: _Word, weight: float, unknown: float) -> float:
+    if word.is_name or word.stem in PEOPLE:
+        return unknown
+    if word.is_first:
+        return _ELSEWHERE_DEED
+    return unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
 
 
 def _weight(word: _Word) -> float:

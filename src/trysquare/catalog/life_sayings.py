@@ -30,7 +30,7 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("film movie series episode netflix tv television watch channel_five subtitles trailer stream documentary cartoon"
      " video videos clip footage",
      "movie|film|video|television"),
-    ("photo photos selfie camera image_of portrait painting drawing draw paint_a sketch_of illustrate illustration"
+    ("selfie camera image_of portrait painting drawing draw paint_a sketch_of illustrate illustration"
      " logo_for wallpaper_for crop brighten_the retouch red_eyes blur sharpen collage album_of poster meme",
      "image|photo|picture|drawing"),
     ("aloud read_aloud read_out voice pronounce accent dictate dictation speech_to recording record transcribe"
@@ -75,7 +75,9 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
     ("horoscope star_sign dream fortune tarot love_poem rhyme haiku limerick fairy_tale bedtime_story invent_a_story"
      " tell_me_a_story story",
      "story|poem|horoscope|rhyme"),
-    ("news headline headlines newspaper election politics president minister", "news|headline|article"),
+    ("the_news news_today latest_news in_the_news world_news"
+     " headline headlines newspaper election politics president minister",
+     "headline|journalism|news"),
     # Words and numbers
     ("translate translation french german spanish italian japanese chinese russian latin into_english into_french"
      " into_german in_spanish",
@@ -120,7 +122,7 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
      "social|tweet|follower"),
     ("car_wash tank tyre tyres tire tires petrol refuel charge_my_car engine oil_change mileage parking_space"
      " driving_licence drive_me_to chauffeur gearbox brake brakes",
-     "vehicle|car|fuel|tyre"),
+     "vehicle|fuel|tyre"),
     # Offices that do other things
     ("sign_the_contract notary signature legal sue court divorce will_and patent trademark lawsuit legally",
      "legal|signature|contract"),

@@ -126,7 +126,7 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("alter what_changed what_did_change difference", "diff|change"),
     ("source sources codebase", "code|repository search"),
     ("who_touched touched who_changed who_wrote last_changed", "commit|history"),
-    ("build pipeline green red passed failing ci", "workflow|build|pipeline|ci run status"),
+    ("build pipeline passed failing ci is_red is_green build_red build_green", "workflow|build|pipeline|ci run status"),
     ("own_copy my_own_copy", "fork|clone"),
     ("project", "repository|project"),
     ("ship go_live version changelog roll_out", "release|publish|deploy"),

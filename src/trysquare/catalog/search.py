@@ -23,8 +23,10 @@ _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
 _LEAST_SHARE_MET = 0.33
 """The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
-_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.62, 0.2
+_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.53, 0.2
 """Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
+_LEAST_MET_ELSE, _LEAST_SHARE_ELSE = 0.62, 0.27
+"""More than that where some of the request is about something that no tool here is about, and nothing else is sure."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
@@ -76,6 +78,10 @@ class _Wanted:
     """What it counts for when the fitting ones are ordered."""
     known: list[tuple[str, float]]
     meant: list[Meant]
+    is_elsewhere: bool
+    """Whether it is known to be about something that no tool here is about."""
+    is_sure: bool
+    """Whether it is said of hardly anything but what some tool here is about."""
 
 
 class SearchIndex:
@@ -143,7 +149,11 @@ class SearchIndex:
         """The coverage that a tool needs: out of reach where not even the best one is sure enough to be shown."""
         whole = sum(one.weight for one in wanted)
         is_most = best >= _LEAST_SHARE_MET * whole
-        is_much = best >= _LEAST_MET * self._rarity("") and best >= _LEAST_SHARE_OF_MUCH * whole
+        is_elsewhere = any(one.is_elsewhere for one in wanted)
+        met = _LEAST_MET_ELSE if is_elsewhere else _LEAST_MET
+        is_sure = any(one.is_sure for one in wanted)
+        share = _LEAST_SHARE_ELSE if is_elsewhere and not is_sure else _LEAST_SHARE_OF_MUCH
+        is_much = best >= met * self._rarity("") and best >= share * whole
         # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
         return _BESIDE * best if is_most or is_much else math.inf
 
@@ -160,7 +170,14 @@ class SearchIndex:
         against = one.elsewhere_weight if is_elsewhere else one.unknown_weight
         weight = one.weight if known or meant else against
         share = one.weight if one.is_slight else max(one.weight, _LEAST_SHARE)
-        return _Wanted(weight=self._rarity(one.term) * weight, share=share, known=known, meant=meant)
+        return _Wanted(
+            weight=self._rarity(one.term) * weight,
+            share=share,
+            known=known,
+            meant=meant,
+            is_elsewhere=is_elsewhere and not known and not one.is_slight_elsewhere,
+            is_sure=bool(meant) and one.is_sure,
+        )
 
     def _known(self, one: Asked) -> list[tuple[str, float]]:
         own = [(term, 1.0) for term in one.own if term in self._postings]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 _SHORTEST_MEANT, _SHORTEST_TYPED = 4, 5
 """Shorter words are one slip away from too many others."""
 _TWO_SLIPS = 8
+_SHORT = 5
+"""A word of so few letters with one too many or another one is rather another word: `coast` is no slip for `cost`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +47,7 @@ class Spelling:
         found: list[tuple[int, str]] = []
         for candidate in self._candidates(term):
             distance = slips(term, candidate, allowed)
-            if distance <= allowed:
+            if distance <= allowed and (len(term) > _SHORT or _is_likely_slip(term, candidate)):
                 found.append((distance, candidate))
         found.sort()
         return [Guess(term=known, nearness=1.0 - 0.25 * distance) for distance, known in found[:count]]
@@ -55,6 +57,11 @@ class Spelling:
         for trigram in _trigrams(term):
             shared.update(self._by_trigram.get(trigram, ()))
         return [known for known, _ in shared.most_common(40) if len(known) >= _SHORTEST_MEANT and known[0] == term[0]]
+
+
+def _is_likely_slip(typed: str, meant: str) -> bool:
+    """Whether a letter was left out, or two letters were swapped."""
+    return len(typed) < len(meant) or sorted(typed) == sorted(meant)
 
 
 def _trigrams(term: str) -> set[str]:

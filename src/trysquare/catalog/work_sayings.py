@@ -76,7 +76,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("i_ll_come i_will_come i_can_come can_make_it say_yes_to count_me_out i_m_in rain_check send_my_regrets"
      " accept_the_meeting maybe_i_come tentative tentatively pass_on_the_invite",
      "invitation|invite respond accept"),
-    ("who_s_coming who_else_is who_will_be_there who_is_invited where_is_the_meeting which_room_is what_room"
+    ("who_else_is who_will_be_there who_is_invited where_is_the_meeting which_room_is what_room"
      " link_for_the_meeting join_link zoom_link video_link dial",
      "event|attendee|location get"),
     ("on_leave on_vacation i_ll_be_away i_will_be_away i_am_off away_from gone_until not_in_the_office"
@@ -122,7 +122,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
      " invoice_template dissertation novel script_of lyrics cv_file plan_txt text_file paper letter_to_the budget"
      " speech worksheet slides presentation brochure flyer template log logs config configuration settings_file",
      "file|document|text"),
-    ("what_does_it_say_in what_is_in_the_file what_s_in open_the_file open_the_document read_through show_me_the_file"
+    ("what_does_it_say_in what_is_in_the_file open_the_file open_the_document read_through show_me_the_file"
      " look_into let_me_see_the both_files these_files three_files several_files files_at_once",
      "file|content|text read"),
     ("save_it_as save_that put_it_in_a_file store_this_in write_it_to make_a_file new_file new_document keep_this_as"
@@ -172,7 +172,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("why_does_it_take why_is_it_slow why_is_this_so takes_so_long take_so_long crawl crawling drags query_plan"
      " behind_the_scenes how_does_the_database how_expensive",
      "explain|plan|query execution"),
-    ("slowest longest_running eats eating_up hog hogs worst_queries holding_us_up slows slowing slowing_down"
+    ("slowest longest_running eating_up hog hogs worst_queries holding_us_up slows slowing slowing_down"
      " using_most",
      "slow|query list"),
     ("make_it_faster make_this_faster quicker_searches could_be_faster more_quickly speed speeds speedup accelerate"
@@ -335,7 +335,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("smile smiling happy_face laughing_face celebrate like_his like_her like_the_message give_it_a_thumbs heart_on"
      " react_with like_that",
      "reaction|emoji add message"),
-    ("what_have_they what_did_they_say what_did_people_say what_are_they_talking talking_about what_s_new"
+    ("what_have_they what_did_they_say what_did_people_say what_are_they_talking talking_about"
      " what_happened_in news_in the_latest_from anything_new new_in_the been_said last_messages latest_messages"
      " been_discussed while_i_was_away chatter chatting up_to_date",
      "channel|history|message latest get"),
@@ -369,7 +369,7 @@ WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     ("for_the_record keep_it_in_mind make_a_mental mental_note be_aware bear_that never_forget so_you_know just_so_you"
      " you_should_know fyi for_future please_remember note_for",
      "observation|memory|knowledge|entity add"),
-    ("vegetarian_now moved_to lives_now changed_jobs got_a_new plays_the is_from comes_from was_born his_birthday"
+    ("vegetarian_now moved_to lives_now changed_jobs got_a_new is_from comes_from was_born his_birthday"
      " her_birthday has_two has_three drinks_only hobby_is",
      "observation|entity|knowledge|memory add"),
     ("met_a met_somebody a_new_friend new_colleague new_neighbour new_acquaintance new_contact new_employee"
