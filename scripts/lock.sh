@@ -7,3 +7,4 @@ common="--universal --python-version 3.11 --generate-hashes --no-header --no-ann
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
 .venv/bin/uv pip compile --group node $common -o constraints/node.txt
 echo elysia-ai==0.2.8 | .venv/bin/uv pip compile - $common -o constraints/elysia.txt
+echo 'pydantic-ai-slim[openai]>=2.66,<3' | .venv/bin/uv pip compile pyproject.toml - --group build --extra local --extra code $common -o constraints/eval.txt

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from trysquare.cli.logs import HANDLER
 
 # A busy machine is slow now and then; how long an example takes says nothing about what is tested.
 settings.register_profile("trysquare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,6 +36,19 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     return home
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """Logging as it was before a command set it up."""
+    root, tools = logging.getLogger(), logging.getLogger("trysquare.tools")
+    levels, switched_off = (root.level, tools.level), logging.root.manager.disable
+    yield
+    for handler in [known for known in root.handlers if known.name == HANDLER]:
+        root.removeHandler(handler)
+    root.setLevel(levels[0])
+    tools.setLevel(levels[1])
+    logging.disable(switched_off)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

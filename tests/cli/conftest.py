@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from trysquare.cli.logs import HANDLER
 from trysquare.cli.main import main
 
 TOOLS = '''
@@ -103,18 +101,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             module_file = getattr(sys.modules[name], "__file__", None) or ""
             if module_file.startswith(str(tmp_path)):
                 del sys.modules[name]
-
-
-@pytest.fixture(autouse=True)
-def own_logging() -> Iterator[None]:
-    """Logging as it was before the command set it up."""
-    root, tools = logging.getLogger(), logging.getLogger("trysquare.tools")
-    levels = root.level, tools.level
-    yield
-    for handler in [known for known in root.handlers if known.name == HANDLER]:
-        root.removeHandler(handler)
-    root.setLevel(levels[0])
-    tools.setLevel(levels[1])
 
 
 @pytest.fixture

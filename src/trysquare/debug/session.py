@@ -268,8 +268,7 @@ class Session:
                 self._move(Status.PAUSED, stop=stop)
             raise
         except ConnectionLost:
-            # A program that was killed takes its debugger with it before the move is answered; how it ended is told.
-            if not self._place.is_ending:
+            if not self._place.is_ending:  # a killed program takes its debugger with it; how it ended is told
                 raise
         return await self.wait(timeout=timeout)
 

@@ -41,10 +41,12 @@ async def test_no_call_gets_another_ones_answer_or_none(
                 group.start_soon(call, fleet, caller)
             for _ in range(size(5, 100)):
                 os.kill(int(await pid_of(fleet)), signal.SIGKILL)
+            before = outcomes["answered"]
+            while outcomes["answered"] <= before + CALLERS:
+                await anyio.lowlevel.checkpoint()
             done.set()
         assert await words(fleet, "echo", "after") == "after"
         assert fleet.status()["toy"].under_way == 0
-    assert outcomes["answered"] > CALLERS
     record_property("shown", f"{era}: {dict(outcomes)} with {size(5, 100)} kills")
 
 

@@ -25,6 +25,8 @@ from trysquare.cli.demo.transcript import Transcript
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 ERAS = (MODERN, HANDSHAKE)
 START_SECONDS = 30.0
+_FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache"}
+"""What the servers keep, and where in the temporary project."""
 
 
 @dataclass(kw_only=True)
@@ -58,7 +60,8 @@ class Stage:
     def environment(self) -> dict[str, str]:
         """The servers' environment: the example tools, and state that lives in the temporary project."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith(("TRYSQUARE_", "MCP_"))}
-        return {**kept, "MCP_INCLUDE_EXAMPLE_TOOLS": "true", "XDG_STATE_HOME": str(self.project / "state")}
+        folders = {name: str(self.project / place) for name, place in _FOLDERS.items()}
+        return {**kept, "MCP_INCLUDE_EXAMPLE_TOOLS": "true", **folders}
 
     def command(self, *words: str) -> list[str]:
         """A trysquare command for the temporary project."""

@@ -27,6 +27,9 @@ _ALL = 0xFFFF
 _OF_FILES = 1 | 2 | 4 | 1 << 14 | 1 << 15
 _NETWORK = 3
 _SCOPES = 3
+_PR_CAPBSET_DROP = 24
+_FIRST_BEYOND_FILES = 5
+"""The capabilities below it are about owners and modes of files; Landlock holds those to the workspace."""
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 38, 22, 1, 36
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1
@@ -103,6 +106,14 @@ def _filter_calls(libc: Any, *, sockets: bool) -> None:
     _checked(libc.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), "seccomp")
 
 
+def drop_capabilities() -> None:
+    """Leave root no more than what concerns files, from the next program on: some powers see into other processes."""
+    libc = _libc()
+    number = _FIRST_BEYOND_FILES
+    while libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+        number += 1
+
+
 def become_command(specification: dict[str, Any]) -> NoReturn:
     """In the child: set the limits, give up the rights and become the command."""
     try:
@@ -111,6 +122,8 @@ def become_command(specification: dict[str, Any]) -> NoReturn:
         if os.geteuid() != 0:
             most = specification["processes"] + _own_processes()
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        else:
+            drop_capabilities()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         if specification["merged"]:
             os.dup2(1, 2)
