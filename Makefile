@@ -3,21 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := .make
+DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl system clean
+.PHONY: help demo test test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(STAMPS)/runtime $(STAMPS)/servers ## Set up, start the server and drive every room through a real MCP client
-	@$(BIN)/trysquare demo
+demo: $(STAMPS)/runtime servers weights ## Set up, start the server and drive every room through a real MCP client
+	@XDG_DATA_HOME=$(DATA) $(BIN)/trysquare demo
 
-test: $(STAMPS)/dev node servers elysia bfcl system ## Set up and run all tests (default sizes)
+test: $(STAMPS)/dev node servers elysia bfcl weights system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-full: $(STAMPS)/dev node servers elysia bfcl system ## The same with the full sizes of the fuzz and fault suites
+test-full: $(STAMPS)/dev node servers elysia bfcl weights system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
@@ -50,6 +51,8 @@ elysia: $(STAMPS)/elysia
 
 bfcl: $(STAMPS)/bfcl
 
+weights: $(STAMPS)/weights
+
 system: ## Install the Debian packages that the tests use, where this user can
 	@sh scripts/system-packages.sh
 
@@ -57,7 +60,7 @@ lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(VENV)-elysia bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia $(VENV)-eval $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -86,6 +89,11 @@ $(STAMPS)/bfcl: constraints/bfcl.txt $(STAMPS)/dev
 $(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/node.txt
 	$(BIN)/python scripts/node_packages.py examples/gateway
+	@touch $@
+
+# The smallest model, for the demo, in a folder of this checkout and not in the user's.
+$(STAMPS)/weights: src/trysquare/models/known.py $(STAMPS)/runtime
+	XDG_DATA_HOME=$(DATA) $(BIN)/trysquare models install smollm2-135m
 	@touch $@
 
 # Elysia in an environment of its own, because what it pins does not fit with what we need. Python 3.11 or 3.12.

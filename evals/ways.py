@@ -31,9 +31,13 @@ NATIVE = "llama.cpp's own tool calling"
 PYDANTIC_AI = "pydantic-ai, over llama.cpp's server"
 MOST_TOKENS = 256
 CONTEXT = 4096
+STOP = ["\n" * 6]
+"""Ends an answer over llama.cpp's server. The larger model writes line breaks behind its call up to the last token."""
 _SYSTEM = """\
-You answer with calls of tools, as a JSON array: [{"name":"…","args":{…}}, …]
-Write one call for each thing that is asked for: one where one thing is asked for, several where several are.
+You answer with calls of tools, as a JSON array without line breaks: [{"name":"…","args":{…}},{"name":"…","args":{…}}]
+A call has one value for each argument. Where the request names several values or things, write a call for each of them.
+Request: Add 1 and 2. Answer: [{"name":"add","args":{"a":1,"b":2}}]
+Request: Add 1 and 2, and 3 and 4. Answer: [{"name":"add","args":{"a":1,"b":2}},{"name":"add","args":{"a":3,"b":4}}]
 Take the values of arguments from the request. Leave out optional arguments of which it says nothing.
 The tools, one a line:"""
 
@@ -149,14 +153,17 @@ def _native_request(question: Question) -> ModelRequest:
     )
 
 
+def _native_body(question: Question) -> JsonObject:
+    return {**native_body(_native_request(question)), "stop": STOP}
+
+
 def _native_way(server: _Server) -> Way:
     def plan(question: Question) -> JsonObject:
-        return {**native_body(_native_request(question)), **_runtime()}
+        return {**_native_body(question), **_runtime()}
 
     async def ask(question: Question) -> Answered:
-        request = _native_request(question)
-        found = await anyio.to_thread.run_sync(server.complete, native_body(request))
-        answer = read_answer(found, request, ModelOptions(), "native")
+        found = await anyio.to_thread.run_sync(server.complete, _native_body(question))
+        answer = read_answer(found, _native_request(question), ModelOptions(), "native")
         return Answered(calls=answer.calls, text=answer.text)
 
     return Way(name=NATIVE, plan=plan, ask=ask)
@@ -170,10 +177,16 @@ def _pydantic_ai_way(server: _Server) -> Way:
     providers: Any = importlib.import_module("pydantic_ai.providers.openai")
     provider = providers.OpenAIProvider(base_url=f"{server.address}/v1", api_key=server.key)
     model = models.OpenAIChatModel("local", provider=provider)
-    settings = {"temperature": 0.0, "max_tokens": MOST_TOKENS, "parallel_tool_calls": True, "timeout": 600.0}
+    settings = {
+        "temperature": 0.0,
+        "max_tokens": MOST_TOKENS,
+        "parallel_tool_calls": True,
+        "stop_sequences": STOP,
+        "timeout": 600.0,
+    }
 
     def plan(question: Question) -> JsonObject:
-        return {**native_body(_native_request(question)), **_runtime(), "pydantic-ai": version("pydantic-ai-slim")}
+        return {**_native_body(question), **_runtime(), "pydantic-ai": version("pydantic-ai-slim")}
 
     async def ask(question: Question) -> Answered:
         try:

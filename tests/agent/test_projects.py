@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -53,12 +55,14 @@ async def run(
         return await run_request(AgentRequest(agent=agent, task=task), scripted, Unjournalled())
 
 
-@pytest.mark.parametrize("name", list(DIALOGUES)[: size(3, 5)])
+@pytest.mark.parametrize("name", sorted(DIALOGUES)[: size(3, 5)])
 async def test_the_builder_makes_a_failing_project_pass(name: str, tmp_path: Path) -> None:
     project = copied(name, tmp_path)
     model = ScriptedModel(DIALOGUES[name])
     outcome = await run("builder", project, model)
     assert outcome.finished, outcome
+    ended = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project, check=False)
+    assert ended.returncode == 0, "all tests of the project pass, not only those that the builder ran"
     for file in project.glob("test_*.py"):
         assert file.read_bytes() == (PROJECTS / name / file.name).read_bytes(), "the tests themselves stay as they are"
 
@@ -69,6 +73,15 @@ async def test_the_builder_cannot_finish_on_a_part_of_the_tests_while_others_fai
     outcome = await run("builder", project, model)
     assert outcome.status == "gave_up"
     assert "finish" not in model.offered()
+
+
+async def test_the_builder_cannot_finish_on_a_part_of_the_tests_where_others_were_never_run(tmp_path: Path) -> None:
+    project = copied("ledger", tmp_path)
+    model = ScriptedModel([*DIALOGUES["ledger"][:4], call("give_up", reason="Enough.")])
+    outcome = await run("builder", project, model)
+    assert outcome.status == "gave_up"
+    assert "all tests were run and some fail" in model.told()
+    assert "finish" not in model.offered(), "it opens again when all tests pass"
 
 
 def tree(folder: Path) -> dict[str, str]:

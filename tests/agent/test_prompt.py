@@ -108,7 +108,7 @@ The run ends with a call of `finish`, whose claims are checked, or of `give_up`.
 ## Before `finish`
 
 - A call of `test` has succeeded.
-- The tests were run after the last change and passed; they are run once more to check it.
+- The tests were run after the last change and passed; then all of them are run to check it.
 - `finish` names the files that were made or changed, and they exist.\
 """)
 

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trysquare.cli.demo import gateway, workbench
+from tests.support import missing_component
+from trysquare.cli.demo import gateway, local, workbench
 from trysquare.cli.demo.steps import (
     AT_THE_WORKBENCH,
     BEHIND_THE_GATEWAY,
@@ -17,11 +18,18 @@ from trysquare.cli.demo.steps import (
     OF_THE_GUIDE,
     OVER_HTTP,
     WITH_A_BOT,
+    WITH_A_LOCAL_MODEL,
 )
 from trysquare.cli.demo.transcript import Transcript
 
 
+DATA = Path(__file__).parents[2] / ".data"
+"""Where `make weights` puts the smallest model."""
+
+
 def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own_home: Path) -> None:
+    if local.is_missing({"XDG_DATA_HOME": str(DATA)}):
+        missing_component("the smallest model", "run `make weights`")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     # What a user's environment may hold: a proxy, and settings that are wrong.
@@ -32,10 +40,11 @@ def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own
         text=True,
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(temporary), **unhelpful},
+        env={**os.environ, "TMPDIR": str(temporary), "XDG_DATA_HOME": str(DATA), **unhelpful},
     )
     assert ran.returncode == 0, ran.stdout[-3000:]
     steps = 2 * len(IN_EACH_ERA) + len(OF_THE_GUIDE) + len(OF_THE_DEBUGGER) + len(OVER_HTTP) + len(WITH_A_BOT)
+    steps += len(WITH_A_LOCAL_MODEL)
     steps += len(AT_THE_WORKBENCH) if workbench.can_be_shown() else 0
     steps += 0 if gateway.is_missing() else len(BEHIND_THE_GATEWAY)
     assert f"All {steps} steps showed what they should" in ran.stdout

@@ -17,6 +17,8 @@ from trysquare.files.beneath import open_beneath
 FINISH = "finish"
 GIVE_UP = "give_up"
 
+TESTS_FAIL = "all tests were run and some fail: call the tool that runs them without a choice of tests to see which"
+
 RunTests: TypeAlias = Callable[[str, JsonObject], Awaitable[bool]]
 """Calls a tool that runs tests, and says whether they pass."""
 
@@ -26,7 +28,7 @@ class Criteria:
     """What must hold before a run may finish."""
 
     tests_pass: bool = False
-    """Tests were run after the last change and passed; they are run once more at the end."""
+    """Tests were run after the last change and passed; at the end all of them are run once more."""
     files_exist: bool = False
     """`finish` names at least one file; those that it names exist in any case."""
     files_change: bool = False
@@ -41,7 +43,7 @@ def told(criteria: Criteria) -> tuple[str, ...]:
     if criteria.files_change:
         lines.append("At least one file was changed.")
     if criteria.tests_pass:
-        lines.append("The tests were run after the last change and passed; they are run once more to check it.")
+        lines.append("The tests were run after the last change and passed; then all of them are run to check it.")
     if criteria.files_exist:
         lines.append("`finish` names the files that were made or changed, and they exist.")
     return tuple(lines)
@@ -66,10 +68,9 @@ async def checked_evidence(
     wrong = [*missing(criteria, ledger), *await run_in_thread(lambda: _missing_files(files, root))]
     if criteria.files_exist and not files:
         wrong.append("name the files that were made or changed in `files`")
-    if criteria.tests_pass and not wrong and ledger.test_call is not None:
-        name, arguments = ledger.test_call
-        if not await run_tests(name, arguments):
-            wrong.append("the tests were run again and do not pass")
+    if criteria.tests_pass and not wrong and (whole := ledger.whole_test_call) is not None:
+        if not await run_tests(*whole):
+            wrong.append(TESTS_FAIL)
     return tuple(wrong)
 
 

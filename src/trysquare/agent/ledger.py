@@ -5,8 +5,10 @@ from __future__ import annotations
 from trysquare.agent.records import CallRecord
 from trysquare.core.types import JsonObject
 
-NARROWING = frozenset({"module", "package", "run", "script"})
+NARROWING = frozenset({"module", "package", "run"})
 """Arguments that choose some of the tests."""
+_CHOOSING = NARROWING | {"script"}
+"""Arguments that make a run of tests another run than one without them."""
 
 
 class Ledger:
@@ -19,7 +21,7 @@ class Ledger:
         self._files: dict[str, None] = {}
         self._called: set[str] = set()
         self._failing: set[frozenset[tuple[str, str]]] = set()
-        self.test_call: tuple[str, JsonObject] | None = None
+        self._test_call: tuple[str, JsonObject] | None = None
         """The tool and the arguments of the last tests that passed."""
 
     def note(self, record: CallRecord) -> None:
@@ -35,15 +37,28 @@ class Ledger:
             self._note_tests(record)
 
     def _note_tests(self, record: CallRecord) -> None:
-        which = frozenset((name, str(value)) for name, value in record.call.arguments.items() if name in NARROWING)
+        which = frozenset((name, str(value)) for name, value in record.call.arguments.items() if name in _CHOOSING)
         if not record.passed:
             self._passed_at = 0
             self._failing.add(which)
             return
         self._passed_at = self._number
-        self.test_call = (record.call.name, record.call.arguments)
+        self._test_call = (record.call.name, record.call.arguments)
         # Tests that failed have to pass themselves; only a run without a choice of tests speaks for all of them.
         self._failing = {failed for failed in self._failing if which and failed != which}
+
+    def note_failing_whole(self) -> None:
+        """Take in that all tests were run, and that some fail."""
+        self._passed_at = 0
+        self._failing.add(frozenset())
+
+    @property
+    def whole_test_call(self) -> tuple[str, JsonObject] | None:
+        """The call of the last tests that passed without its choice of tests; None where no tests passed."""
+        if self._test_call is None:
+            return None
+        name, arguments = self._test_call
+        return name, {key: value for key, value in arguments.items() if key not in NARROWING}
 
     @property
     def modified_files(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import cast
 from trysquare.agent.budgets import Spent, exhausted
 from trysquare.agent.calling import Calling, Numbered, refusal
 from trysquare.agent.certainty import Doubt, doubt_of
-from trysquare.agent.completion import FINISH, GIVE_UP, checked_evidence, missing, told
+from trysquare.agent.completion import FINISH, GIVE_UP, TESTS_FAIL, checked_evidence, missing, told
 from trysquare.agent.dialogue import Dialogue
 from trysquare.agent.journal import Journal, Unjournalled
 from trysquare.agent.ledger import Ledger
@@ -274,6 +274,8 @@ class _Loop:
         files = [str(name) for name in cast("list[object]", call.arguments.get("files") or [])]
         kept = await self._journal.step(f"check {place}", lambda: self._checked(files))
         wrong = cast(list[str], kept["wrong"])
+        if TESTS_FAIL in wrong:
+            self._ledger.note_failing_whole()
         if wrong:
             return refusal(
                 call,

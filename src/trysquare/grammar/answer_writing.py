@@ -42,7 +42,9 @@ class AnswerWriter:
                 return
 
     def _ending(self, ending: str) -> Option:
-        return Option(look=ending, need=self._least_next_call if ending == "," else lambda: len(ending))
+        if ending == ",":
+            return Option(look=ending + BEFORE_NAME, need=self._least_next_call)
+        return Option(look=ending, need=lambda: len(ending))
 
     def _call(self, endings: tuple[str, ...]) -> Writing:
         yield Forced(text=BEFORE_NAME)

@@ -14,7 +14,8 @@ from trysquare.grammar.shapes import Integers, Numbers, Shape
 from trysquare.grammar.wanted import Free, Inside, Option
 
 _QUOTE = literal('"')
-_SHARE = 4
+_SHARE = 2
+"""Of the tokens that are left, the part that what follows a value may need without being left out beside it."""
 _LONGEST_NUMBER = 24
 """Bytes. A model that may go on writing digits sometimes does, and no number of a call needs more."""
 _LONGEST_CHARACTER = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,8 +10,8 @@ from typing import TypeAlias
 
 from trysquare.grammar.shapes import Shape
 
-TAIL = 2
-"""How many bytes of what follows a piece may come with it: tokens such as `","` and `"}}` hold both."""
+_TAIL = re.compile(r"[^A-Za-z0-9_]+")
+"""What of the text behind a piece may come with it, since tokens such as `","` and `"}},{"` hold both."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +78,9 @@ def tails(after: tuple[Option, ...]) -> tuple[Option, ...]:
     """The beginnings of what may follow, as far as they may come with what stands before them, each once."""
     needs: dict[str, list[Callable[[], int]]] = {}
     for option in after:
-        needs.setdefault(option.look[:TAIL], []).append(option.need)
+        marks = _TAIL.match(option.look)
+        if marks is not None:
+            needs.setdefault(marks[0], []).append(option.need)
     return tuple(Option(look=look, need=partial(_least_of, several)) for look, several in needs.items())
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher
 
 _FEW = 512
-"""Tokens that are weighed exactly, all of them; of more, the likeliest are asked for."""
+"""Where none of the likeliest tokens fits, so many can be weighed exactly; of more, all are asked for."""
 _FIRST_LOOK = 64
 
 
@@ -72,9 +74,10 @@ class Decoder:
             if came is not None:
                 self._pending += came
             else:
+                held = self._hold_back() if any(_joins(self._pending, each) for each in piece.choices) else ""
                 self._settle()
                 decoded.choice = decoded.choice or self._weigh_tools(piece)
-                came = self._choose(piece)
+                came = self._choose(piece, held)
             decoded.text += came
             walk.take(came)
             if self._used() >= most_tokens:
@@ -94,6 +97,19 @@ class Decoder:
         self._append(self._runtime.tokenize(self._pending))
         self._pending = ""
 
+    def _hold_back(self) -> str:
+        """Take the last token of what is forced away from it, as text.
+
+        How a brace is cut into tokens depends on the mark behind it, so a model that was given the brace alone would
+        be pushed to the mark that seldom shares its token.
+        """
+        *_, last = self._runtime.tokenize(self._pending) or [self._end]
+        held = self._runtime.vocabulary.tokens[last].decode("utf-8", errors="replace")
+        if not self._pending.endswith(held):
+            return ""
+        self._pending = self._pending.removesuffix(held)
+        return held
+
     def _append(self, forced: Sequence[int]) -> None:
         if not self._fast_forward:
             for count in range(len(forced)):
@@ -107,13 +123,12 @@ class Decoder:
         if self._cancelled():
             raise TakenBack
 
-    def _choose(self, piece: Segment) -> str:
-        """What the model writes for a piece."""
-        matcher = self._matcher(piece.lark)
+    def _choose(self, piece: Segment, held: str) -> str:
+        """What the model writes for a piece, behind the text that was held back before it."""
+        matcher = self._matcher(_led(piece.lark, by=held))
         base = len(self._tokens)
-        limit = None if piece.most_tokens is None else base + piece.most_tokens
         self._append(self._forced(matcher))
-        while not matcher.is_stopped() and (limit is None or len(self._tokens) < limit):
+        while not matcher.is_stopped() and len(self._tokens) < self._limit(base, held, piece):
             self._check()
             token = self._pick(matcher.compute_logit_bias())
             if token == self._end:
@@ -123,9 +138,18 @@ class Decoder:
             self._append(self._forced(matcher))
         if matcher.is_error():
             raise ToolError(f"llguidance fails: {matcher.get_error()}", code=ErrorCode.GRAMMAR_REFUSED)
-        if limit is not None:
-            del self._tokens[limit:]
-        return self._written(base)
+        del self._tokens[self._limit(base, held, piece) :]
+        return self._written(base).removeprefix(held)
+
+    def _limit(self, base: int, held: str, piece: Segment) -> int:
+        """How many tokens there may be at the end of a piece: those of the text held back are not the piece's."""
+        if piece.most_tokens is None:
+            return sys.maxsize
+        at, left = base, len(held.encode())
+        while at < len(self._tokens) and left >= len(self._runtime.vocabulary.tokens[self._tokens[at]]):
+            left -= len(self._runtime.vocabulary.tokens[self._tokens[at]])
+            at += 1
+        return at + piece.most_tokens
 
     def _forced(self, matcher: LLMatcher) -> list[int]:
         """The tokens that can only come next, already taken by the matcher."""
@@ -156,8 +180,7 @@ class Decoder:
 
     def _pick(self, mask: bytes) -> int:
         """The next token that the mask allows, by the model's probabilities."""
-        few = listed(mask, _FEW)
-        candidates = self._weigh(self._tokens, few) if few is not None else self._look(mask)
+        candidates = self._weighed.get(tuple(self._tokens)) or self._look(mask)
         if not candidates:
             raise ToolError("No token of the model fits the grammar.", code=ErrorCode.GRAMMAR_REFUSED)
         return draw(candidates, self._sampling, self._random)
@@ -169,15 +192,29 @@ class Decoder:
         return self._weighed[key]
 
     def _look(self, mask: bytes) -> list[Candidate]:
-        """The likeliest tokens that a wide mask allows."""
-        most = _FIRST_LOOK
-        size = len(self._runtime.vocabulary.tokens)
-        while True:
-            found = self._runtime.likeliest(self._tokens, min(most, size))
-            allowed = [Candidate(token=t, probability=math.exp(log)) for t, log in found if mask[t]]
-            if allowed or most >= size:
-                return allowed
-            most *= 16
+        """The likeliest tokens that a mask allows.
+
+        A token that it refuses counts for its longest beginning that it allows: a model that closes one brace too few
+        before the next call, in one token, still wants that brace and that call.
+        """
+        shares: dict[int, float] = {}
+        for token, log in self._runtime.likeliest(self._tokens, _FIRST_LOOK):
+            fitting = token if mask[token] else self._allowed_beginning(token, mask)
+            if fitting is not None:
+                shares[fitting] = shares.get(fitting, 0.0) + math.exp(log)
+        if shares:
+            return [Candidate(token=token, probability=share) for token, share in shares.items()]
+        return self._look_further(mask)
+
+    def _allowed_beginning(self, token: int, mask: bytes) -> int | None:
+        return next((each for each in self._runtime.vocabulary.beginnings(token) if mask[each]), None)
+
+    def _look_further(self, mask: bytes) -> list[Candidate]:
+        few = listed(mask, _FEW)
+        if few is not None:
+            return self._runtime.weigh(self._tokens, few)
+        everything = self._runtime.likeliest(self._tokens, len(self._runtime.vocabulary.tokens))
+        return [Candidate(token=token, probability=math.exp(log)) for token, log in everything if mask[token]]
 
     def _weigh_tools(self, piece: Segment) -> Mapping[str, float]:
         """The probability of each tool, where a piece is the choice of one."""
@@ -205,3 +242,13 @@ class Decoder:
             onward = at.deep_copy()
             onward.consume_token(candidate.token)
             self._divide(spread, onward, [*written, candidate.token], share * candidate.probability)
+
+
+def _joins(before: str, after: str) -> bool:
+    """Whether a token is likely to go over the border of two texts: between marks, and inside of a word."""
+    return bool(before and after) and before[-1].isalnum() == after[0].isalnum()
+
+
+def _led(lark: str, *, by: str) -> str:
+    """A piece's grammar with text in front of it."""
+    return f"start: {json.dumps(by)} piece\n" + lark.replace("start:", "piece:", 1) if by else lark

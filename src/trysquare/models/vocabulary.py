@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -51,10 +51,21 @@ class Vocabulary:
             text = text[size:]
         return found
 
+    def beginnings(self, token: int) -> Iterator[int]:
+        """The tokens that a token's text begins with, longest first, without the token itself."""
+        text = self.tokens[token] if token in self._numbers_of_text else b""
+        for size in range(len(text) - 1, 0, -1):
+            if (found := self._numbers.get(text[:size])) is not None:
+                yield found
+
     @cached_property
     def _numbers(self) -> Mapping[bytes, int]:
         control = set(self.control)
         return {text: number for number, text in enumerate(self.tokens) if text and number not in control}
+
+    @cached_property
+    def _numbers_of_text(self) -> frozenset[int]:
+        return frozenset(self._numbers.values())
 
     @cached_property
     def _longest(self) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
-from trysquare.cli.demo import debugger, workbench
+from trysquare.cli.demo import debugger, local, workbench
 from trysquare.cli.demo.bot import bot_server
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.gateway import GatewayTalk, is_missing, write_servers
@@ -24,9 +24,11 @@ from trysquare.cli.demo.steps import (
     OF_THE_GUIDE,
     OVER_HTTP,
     WITH_A_BOT,
+    WITH_A_LOCAL_MODEL,
 )
 from trysquare.cli.demo.transcript import Transcript
 from trysquare.cli.output import styled
+from trysquare.core.errors import ToolError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +63,7 @@ async def _play(stage: Stage) -> None:
     await _play_gateway(stage)
     await _play_debugger(stage)
     await _play_workbench(stage)
+    await _play_local(stage)
     stage.transcript.chapter("A server over streamable HTTP")
     async with stage.http_server() as server:
         for served in OVER_HTTP:
@@ -129,13 +132,23 @@ async def _play_workbench(stage: Stage) -> None:
             await _guarded(stage, step.play(talk))
 
 
+async def _play_local(stage: Stage) -> None:
+    stage.transcript.chapter("A local model: calls that cannot be malformed")
+    if (missing := local.is_missing()) is not None:
+        stage.transcript.note(f"left out: {missing}")
+        return
+    for step in WITH_A_LOCAL_MODEL:
+        stage.transcript.step(step.title, step.shows)
+        await _guarded(stage, step.play(stage))
+
+
 async def _guarded(stage: Stage, playing: Awaitable[None]) -> None:
     """Play one step; what breaks it is a failure of that step, and the next one is played."""
     from mcp import MCPError
 
     try:
         await playing
-    except (MCPError, KeyError, OSError, TimeoutError, RuntimeError, ExceptionGroup) as error:
+    except (MCPError, ToolError, KeyError, OSError, TimeoutError, RuntimeError, ExceptionGroup) as error:
         stage.transcript.broke(error)
 
 

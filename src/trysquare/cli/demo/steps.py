@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
-from trysquare.cli.demo import bot, conversation, debugger, gateway, guide, service, workbench
+from trysquare.cli.demo import bot, conversation, debugger, gateway, guide, local, service, workbench
 from trysquare.cli.demo.conversation import Conversation
 from trysquare.cli.demo.gateway import GatewayTalk
 from trysquare.cli.demo.guide import GuideTalk
@@ -58,6 +58,10 @@ OF_THE_DEBUGGER: tuple[Step[[Conversation]], ...] = (
 AT_THE_WORKBENCH: tuple[Step[[Conversation]], ...] = (
     Step(title="An edit, taken back", play=workbench.edit_and_undo),
     Step(title="A command, held", play=workbench.hold_a_command),
+)
+WITH_A_LOCAL_MODEL: tuple[Step[[Stage]], ...] = (
+    Step(title="A grammar at work", play=local.hold_to_grammar),
+    Step(title="Calls of the smallest model", play=local.work_with_smallest),
 )
 OVER_HTTP: tuple[Step[[Stage, HttpServer]], ...] = (
     Step(title="Profiles", play=service.choose_profiles),

@@ -1,0 +1,150 @@
+"""Steps of a local model: the grammar that its calls are held to, and an agent that works with the smallest one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+
+from jsonschema import Draft202012Validator
+
+from trysquare.agent.journal import Unjournalled
+from trysquare.agent.opening import AGENTS_FOLDER, Surroundings, run_request
+from trysquare.agent.request import AgentRequest
+from trysquare.app import agent_surroundings
+from trysquare.cli.demo.stage import Stage
+from trysquare.models.model import Model, ModelAnswer, ModelRequest
+from trysquare.models.places import weights_file
+from trysquare.settings.model import Settings
+
+SMALLEST = "smollm2-135m"
+STEPS = 3
+_SCOUT = """\
+name = "scout"
+description = "Looks around in a project."
+instructions = "Look at the files, and say what you find."
+workspace = "copy"
+
+[tools]
+required = ["file", "search"]
+parallel = false
+
+[policy]
+rules = [{ effect = "allow", tool = "search" }, { effect = "allow", tool = "file", actions = ["read"] }]
+"""
+_FILES = {"shop.py": "RATE = 2\n\n\ndef total(prices):\n    return sum(prices) * RATE\n", "notes.md": "# A shop\n"}
+
+
+def is_missing(env: Mapping[str, str] = os.environ) -> str | None:
+    """Why no local model can be shown here; None where one can."""
+    if find_spec("xllamacpp") is None or find_spec("llguidance") is None:
+        return "it needs llama.cpp; install it with: pip install 'trysquare[local]'"
+    if not weights_file(SMALLEST, env).exists():
+        return f"it needs a model; install it with: trysquare models install {SMALLEST}"
+    return None
+
+
+async def hold_to_grammar(stage: Stage) -> None:
+    """The grammar of a tool's calls lets a right call pass, and stops a wrong one at its first wrong character."""
+    grammar = await _trysquare(stage, "grammar", "--tool", "hello_world")
+    stage.transcript.received(grammar.stdout, lines=6)
+    file = stage.project / "calls.gbnf"
+    file.write_text(grammar.stdout, encoding="utf-8")
+    right = '{"name":"hello_world","args":{"name":"Ada"}}'
+    wrong = '{"name":"hello_world","args":{"nane":"Ada"}}'
+    passed = await _trysquare(stage, "grammar", "--check", str(file), "--text", right)
+    stage.transcript.received(passed.stdout)
+    stopped = await _trysquare(stage, "grammar", "--check", str(file), "--text", wrong)
+    stage.transcript.received(stopped.stdout + stopped.stderr)
+    stage.transcript.expect(passed.returncode == 0, "the right call fits")
+    stage.transcript.expect(stopped.returncode != 0, "the wrong one does not, and a model held to it cannot write it")
+
+
+async def _trysquare(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
+    stage.transcript.sent("trysquare", *words)
+    return await asyncio.to_thread(
+        subprocess.run,
+        stage.command(*words),
+        env=stage.environment(),
+        cwd=stage.project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@dataclass(kw_only=True)
+class _Watched:
+    """A model whose requests and answers are kept."""
+
+    model: Model
+    heard: list[tuple[ModelRequest, ModelAnswer]] = field(default_factory=list[tuple[ModelRequest, ModelAnswer]])
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def context_tokens(self) -> int:
+        return self.model.context_tokens
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        answer = await self.model.answer(request)
+        self.heard.append((request, answer))
+        return answer
+
+    def count(self, text: str) -> int:
+        return self.model.count(text)
+
+
+async def work_with_smallest(stage: Stage) -> None:
+    """A model of 135 million parameters chooses the tools, and each call that it writes is valid."""
+    heard = await _run_scout(stage)
+    for _, answer in heard:
+        stage.transcript.received(answer.text)
+        usage = answer.usage
+        stage.transcript.note(
+            f"{usage.completion_tokens} tokens, of which the grammar forced {usage.forced_tokens}; {_odds(answer)}"
+        )
+    calls = [(request, call) for request, answer in heard for call in answer.calls]
+    stage.transcript.expect(len(calls) >= STEPS, f"it made {STEPS} calls")
+    stage.transcript.expect(all(answer.held == "grammar" for _, answer in heard), "each was held to the grammar")
+    schemas = [{offer.name: offer.schema for offer in request.tools}[call.name] for request, call in calls]
+    valid = all(
+        Draft202012Validator(schema).is_valid(call.arguments) for schema, (_, call) in zip(schemas, calls, strict=True)
+    )
+    stage.transcript.expect(valid, "each fits its tool's schema, as another validator says")
+
+
+async def _run_scout(stage: Stage) -> list[tuple[ModelRequest, ModelAnswer]]:
+    project = stage.project / "scouted"
+    (project / AGENTS_FOLDER).mkdir(parents=True)
+    (project / AGENTS_FOLDER / "scout.toml").write_text(_SCOUT, encoding="utf-8")
+    for name, text in _FILES.items():
+        (project / name).write_text(text, encoding="utf-8")
+    settings = Settings(project=project)
+    heard: list[tuple[ModelRequest, ModelAnswer]] = []
+    request = AgentRequest(agent="scout", task="Find the rate.", model=f"local:{SMALLEST}", steps=STEPS)
+    stage.transcript.sent("run scout", f'"{request.task}"', f"--model {request.model}", f"--steps {STEPS}")
+    with agent_surroundings(settings, {}) as around:
+        await run_request(request, _watching(around, heard), Unjournalled())
+    return heard
+
+
+def _watching(around: Surroundings, heard: list[tuple[ModelRequest, ModelAnswer]]) -> Surroundings:
+    @asynccontextmanager
+    async def opened(spec: str | None) -> AsyncGenerator[Model]:
+        async with around.open_model(spec) as model:
+            yield _Watched(model=model, heard=heard)
+
+    return replace(around, open_model=opened)
+
+
+def _odds(answer: ModelAnswer) -> str:
+    """How likely the model took each tool to be."""
+    return json.dumps({name: round(share, 2) for name, share in answer.choice.items()})
