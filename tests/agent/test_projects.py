@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.agent.scripted import ScriptedModel, call
@@ -61,7 +61,8 @@ async def test_the_builder_makes_a_failing_project_pass(name: str, tmp_path: Pat
     model = ScriptedModel(DIALOGUES[name])
     outcome = await run("builder", project, model)
     assert outcome.finished, outcome
-    ended = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project, check=False)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ended = await anyio.run_process(words, cwd=project, check=False)
     assert ended.returncode == 0, "all tests of the project pass, not only those that the builder ran"
     for file in project.glob("test_*.py"):
         assert file.read_bytes() == (PROJECTS / name / file.name).read_bytes(), "the tests themselves stay as they are"

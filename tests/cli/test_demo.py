@@ -22,7 +22,6 @@ from trysquare.cli.demo.steps import (
 )
 from trysquare.cli.demo.transcript import Transcript
 
-
 DATA = Path(__file__).parents[2] / ".data"
 """Where `make weights` puts the smallest model."""
 

@@ -136,7 +136,7 @@ def test_several_calls_are_walked_until_the_model_closes_the_array_or_the_most_a
             '[{"name":"',
             """<no of ['now"', 'nil"']>""",
             'w","args":{}}',
-            '<, of [\',{"name":"\', \']\']>',
+            "<, of [',{\"name\":\"', ']']>",
             '{"name":"',
             """<ni of ['now"', 'nil"']>""",
             'l","args":{}}]',

@@ -68,9 +68,9 @@ async def checked_evidence(
     wrong = [*missing(criteria, ledger), *await run_in_thread(lambda: _missing_files(files, root))]
     if criteria.files_exist and not files:
         wrong.append("name the files that were made or changed in `files`")
-    if criteria.tests_pass and not wrong and (whole := ledger.whole_test_call) is not None:
-        if not await run_tests(*whole):
-            wrong.append(TESTS_FAIL)
+    whole = ledger.whole_test_call if criteria.tests_pass and not wrong else None
+    if whole is not None and not await run_tests(*whole):
+        wrong.append(TESTS_FAIL)
     return tuple(wrong)
 
 

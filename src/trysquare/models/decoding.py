@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _FEW = 512
 """Where none of the likeliest tokens fits, so many can be weighed exactly; of more, all are asked for."""
 _FIRST_LOOK = 64
+_MOST_HELD = 4
+"""Forced tokens that one token may take the place of."""
 
 
 class TakenBack(Exception):
@@ -74,7 +76,7 @@ class Decoder:
             if came is not None:
                 self._pending += came
             else:
-                held = self._hold_back() if any(_joins(self._pending, each) for each in piece.choices) else ""
+                held = "" if self._names(piece) else self._hold_back(piece.choices)
                 self._settle()
                 decoded.choice = decoded.choice or self._weigh_tools(piece)
                 came = self._choose(piece, held)
@@ -97,18 +99,18 @@ class Decoder:
         self._append(self._runtime.tokenize(self._pending))
         self._pending = ""
 
-    def _hold_back(self) -> str:
-        """Take the last token of what is forced away from it, as text.
+    def _hold_back(self, choices: Sequence[str]) -> str:
+        """Take the end of what is forced away from it, where a token goes over the border to one of the choices.
 
-        How a brace is cut into tokens depends on the mark behind it, so a model that was given the brace alone would
-        be pushed to the mark that seldom shares its token.
+        A model that was given a brace alone would be pushed away from the marks that mostly share a token with it.
         """
-        *_, last = self._runtime.tokenize(self._pending) or [self._end]
-        held = self._runtime.vocabulary.tokens[last].decode("utf-8", errors="replace")
-        if not self._pending.endswith(held):
-            return ""
-        self._pending = self._pending.removesuffix(held)
-        return held
+        tokens, vocabulary = self._runtime.tokenize(self._pending), self._runtime.vocabulary
+        for start in range(max(0, len(tokens) - _MOST_HELD), len(tokens)):
+            held = self._bytes(tokens[start:]).decode("utf-8", errors="replace")
+            if any(vocabulary.has_beginning((held + choice[:1]).encode()) for choice in choices if choice):
+                self._pending = self._pending.removesuffix(held)
+                return held
+        return ""
 
     def _append(self, forced: Sequence[int]) -> None:
         if not self._fast_forward:
@@ -218,12 +220,17 @@ class Decoder:
 
     def _weigh_tools(self, piece: Segment) -> Mapping[str, float]:
         """The probability of each tool, where a piece is the choice of one."""
-        names = [choice.removesuffix('"') for choice in piece.choices]
-        if len(names) < 2 or not self._tools.issuperset(names):
+        names = self._names(piece)
+        if not names:
             return {}
         spread = Spread(names)
         self._divide(spread, self._matcher(piece.lark), [], 1.0)
         return spread.shares
+
+    def _names(self, piece: Segment) -> list[str]:
+        """The tools among which a piece chooses; none where it is no choice of a tool."""
+        names = [choice.removesuffix('"') for choice in piece.choices]
+        return names if len(names) > 1 and self._tools.issuperset(names) else []
 
     def _divide(self, spread: Spread, at: LLMatcher, written: list[int], share: float) -> None:
         """Divide a share among the names that may still come."""
@@ -242,11 +249,6 @@ class Decoder:
             onward = at.deep_copy()
             onward.consume_token(candidate.token)
             self._divide(spread, onward, [*written, candidate.token], share * candidate.probability)
-
-
-def _joins(before: str, after: str) -> bool:
-    """Whether a token is likely to go over the border of two texts: between marks, and inside of a word."""
-    return bool(before and after) and before[-1].isalnum() == after[0].isalnum()
 
 
 def _led(lark: str, *, by: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -57,6 +58,15 @@ class Vocabulary:
         for size in range(len(text) - 1, 0, -1):
             if (found := self._numbers.get(text[:size])) is not None:
                 yield found
+
+    def has_beginning(self, text: bytes) -> bool:
+        """Whether a token begins with a text."""
+        at = bisect_left(self._sorted, text)
+        return at < len(self._sorted) and self._sorted[at].startswith(text)
+
+    @cached_property
+    def _sorted(self) -> Sequence[bytes]:
+        return sorted(self._numbers)
 
     @cached_property
     def _numbers(self) -> Mapping[bytes, int]:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
-from jsonschema import Draft202012Validator
+import jsonschema
 
 from trysquare.agent.journal import Unjournalled
 from trysquare.agent.opening import AGENTS_FOLDER, Surroundings, run_request
@@ -115,10 +115,9 @@ async def work_with_smallest(stage: Stage) -> None:
     stage.transcript.expect(len(calls) >= STEPS, f"it made {STEPS} calls")
     stage.transcript.expect(all(answer.held == "grammar" for _, answer in heard), "each was held to the grammar")
     schemas = [{offer.name: offer.schema for offer in request.tools}[call.name] for request, call in calls]
-    valid = all(
-        Draft202012Validator(schema).is_valid(call.arguments) for schema, (_, call) in zip(schemas, calls, strict=True)
-    )
-    stage.transcript.expect(valid, "each fits its tool's schema, as another validator says")
+    for schema, (_, call) in zip(schemas, calls, strict=True):
+        jsonschema.validate(call.arguments, schema)
+    stage.transcript.expect(True, "each fits its tool's schema, as another validator says")
 
 
 async def _run_scout(stage: Stage) -> list[tuple[ModelRequest, ModelAnswer]]:
