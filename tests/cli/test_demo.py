@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support import missing_component
 from trysquare.cli.demo import gateway, local, workbench
 from trysquare.cli.demo.steps import (
@@ -26,6 +28,7 @@ DATA = Path(__file__).parents[2] / ".data"
 """Where `make weights` puts the smallest model."""
 
 
+@pytest.mark.timeout(600)
 def test_the_demo_shows_every_step_and_leaves_nothing_behind(tmp_path: Path, own_home: Path) -> None:
     if local.is_missing({"XDG_DATA_HOME": str(DATA)}):
         missing_component("the smallest model", "run `make weights`")

@@ -63,7 +63,7 @@ class Decoder:
         self._cancelled = cancelled
         self._tools = tools
         self._fast_forward = fast_forward
-        self._given = 0
+        self._chosen = 0
         self._pending = ""
         """Forced text that the model has not been given yet: the next piece, or the end, settles it."""
         self._weighed: dict[tuple[int, ...], list[Candidate]] = {}
@@ -88,7 +88,7 @@ class Decoder:
         self._settle()
         decoded.whole = piece is None
         decoded.tokens = len(self._tokens) - self._start
-        decoded.forced = min(self._given, decoded.tokens)
+        decoded.forced = max(0, decoded.tokens - self._chosen) if self._fast_forward else 0
         return decoded
 
     def _used(self) -> int:
@@ -117,8 +117,6 @@ class Decoder:
             for count in range(len(forced)):
                 self._check()
                 self._runtime.weigh(self._tokens + list(forced[:count]), [forced[count]])
-        else:
-            self._given += len(forced)
         self._tokens += forced
 
     def _check(self) -> None:
@@ -137,6 +135,7 @@ class Decoder:
                 break
             matcher.consume_token(token)
             self._tokens.append(token)
+            self._chosen += 1
             self._append(self._forced(matcher))
         if matcher.is_error():
             raise ToolError(f"llguidance fails: {matcher.get_error()}", code=ErrorCode.GRAMMAR_REFUSED)

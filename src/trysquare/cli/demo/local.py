@@ -51,12 +51,12 @@ def is_missing(env: Mapping[str, str] = os.environ) -> str | None:
 
 async def hold_to_grammar(stage: Stage) -> None:
     """The grammar of a tool's calls lets a right call pass, and stops a wrong one at its first wrong character."""
-    grammar = await _trysquare(stage, "grammar", "--tool", "hello_world")
+    grammar = await _trysquare(stage, "grammar", "--tool", "divide")
     stage.transcript.received(grammar.stdout, lines=6)
     file = stage.project / "calls.gbnf"
     file.write_text(grammar.stdout, encoding="utf-8")
-    right = '{"name":"hello_world","args":{"name":"Ada"}}'
-    wrong = '{"name":"hello_world","args":{"nane":"Ada"}}'
+    right = '{"name":"divide","args":{"dividend":6,"divisor":4}}'
+    wrong = '{"name":"divide","args":{"dividend":6,"diviser":4}}'
     passed = await _trysquare(stage, "grammar", "--check", str(file), "--text", right)
     stage.transcript.received(passed.stdout)
     stopped = await _trysquare(stage, "grammar", "--check", str(file), "--text", wrong)
