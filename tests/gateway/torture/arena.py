@@ -25,9 +25,9 @@ from tests.support import size
 
 PATIENCE: Final = 20.0
 """Seconds after which nobody is believed to answer any more."""
-MUCH_PATIENCE: Final = 6 * PATIENCE
+MUCH_PATIENCE: Final = 15 * PATIENCE
 """Seconds for a call that has much to carry; those beside it get no more than any other."""
-LONGEST: Final = 9 * PATIENCE
+LONGEST: Final = 18 * PATIENCE
 """Seconds for a whole trial."""
 _ENDED = "comes to its end"
 LIMIT: Final = 2.0
