@@ -21,6 +21,8 @@ from benchmarks.tables import Table, Target
 from benchmarks.torture import torture_tables, torture_targets
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
+ONCE = {"discovery", "torture"}
+"""Sections whose figures do not get better by being measured again."""
 HEADINGS = {
     "cold": "Cold start over stdio, from the start of the process to the whole list of tools",
     "call": "Calls over stdio, 2025-11-25 (handshake)",
@@ -42,21 +44,29 @@ def print_report(results: Results) -> None:
 
 
 def write_page(page: Path, results: Results, plan: Plan, sections: Sequence[str] = ()) -> None:
-    """Put the figures between the markers of the page."""
+    """Put the figures between the markers of the page: a single section between its own, where there are some."""
     text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
+    start, end = _markers(text, sections)
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
     parts = [_made_by(plan, sections), *map(_markdown, [targets_table(results), *tables(results)])]
-    page.write_text(before + START + "\n\n" + "\n\n".join(parts) + "\n\n" + END + after, encoding="utf-8")
+    page.write_text(before + start + "\n\n" + "\n\n".join(parts) + "\n\n" + end + after, encoding="utf-8")
+
+
+def _markers(text: str, sections: Sequence[str]) -> tuple[str, str]:
+    own = START.replace("figures", f"figures of {' '.join(sections)}")
+    return (own, own.replace("start", "end")) if own in text else (START, END)
 
 
 def _made_by(plan: Plan, sections: Sequence[str]) -> str:
     known = ", ".join(f"{name} {number}" for name, number in versions().items())
-    command = " ".join(["python -m benchmarks", *sections, f"--rounds {plan.rounds} --seconds {plan.seconds:g}"])
+    is_once = bool(sections) and ONCE.issuperset(sections)
+    options = [] if is_once else [f"--rounds {plan.rounds} --seconds {plan.seconds:g}"]
+    command = " ".join(["python -m benchmarks", *sections, *options])
     return (
         f"Made by {'' if sections else '`make bench` ('}`{command}`{'' if sections else ')'}: "
-        f"best of {plan.rounds} interleaved rounds, {os.cpu_count()} cores, {platform.machine()}, "
-        f"{platform.system()}, Python {platform.python_version()}; {known}."
+        f"{'each once' if is_once else f'best of {plan.rounds} interleaved rounds'}, {os.cpu_count()} cores, "
+        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}; {known}."
     )
 
 

@@ -6,7 +6,9 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.peers.gateways import GATEWAYS, MCP_HUB, McpHub
@@ -20,6 +22,8 @@ from tests.gateway.torture.scorecard import as_json
 
 SCORECARD = ROOT / "benchmarks" / ".peers" / "torture.json"
 OURS = Trysquare()
+AT_ONCE = 4
+"""Lanes that are tried side by side, each by a process of its own: most of a trial is waiting."""
 
 
 @dataclass(slots=True)
@@ -30,15 +34,27 @@ class TortureResults:
     strangers: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The kinds of servers that a gateway does not speak with even when nothing is wrong."""
 
+    def add(self, title: str, lane: Lane, verdicts: Sequence[Verdict]) -> None:
+        """Keep what came of a lane."""
+        if verdicts[0].passed:
+            self.verdicts += verdicts
+        else:
+            self.strangers.setdefault(title, []).append(str(lane))
+
 
 def measure_torture(results: TortureResults, *, quick: bool = False) -> None:
     """Every trial once. A gateway that does not get through with a server in good health is not tried with ill ones."""
     if results.verdicts:
         return
-    for gateway in gateways():
-        lanes = gateway.lanes()[:1] if quick else gateway.lanes()
-        rows = [row for row in ROWS if row.name in ("plain", "killed")] if quick else ROWS
-        asyncio.run(_measure(results, gateway, lanes, rows))
+    known = gateways()
+    names = ["plain", "killed"] if quick else [row.name for row in ROWS]
+    every = [list(enumerate(one.lanes()[:1] if quick else one.lanes())) for one in known]
+    # In turns, so that a gateway that waits for its timeouts stands beside one that works.
+    turns = sorted((turn, number, lane) for number, lanes in enumerate(every) for turn, lane in lanes)
+    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
+        tried = [(number, lane, pool.submit(try_lane, number, lane, names)) for _, number, lane in turns]
+        for number, lane, trying in sorted(tried, key=lambda one: one[0]):
+            results.add(known[number].title, lane, trying.result())
     if not quick:
         write_scorecard(SCORECARD, results)
 
@@ -48,23 +64,24 @@ def gateways() -> list[Gateway]:
     return [OURS, *(one for one in GATEWAYS if not isinstance(one, McpHub) or MCP_HUB.is_dir())]
 
 
-async def _measure(results: TortureResults, gateway: Gateway, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:
-    plain, *faults = rows
-    for lane in lanes:
-        verdict = await _tried(plain, lane, gateway)
-        if not verdict.passed:
-            results.strangers.setdefault(gateway.title, []).append(str(lane))
-            continue
-        results.verdicts.append(verdict)
-        for row in faults:
-            if row.impossible(lane) is None:
-                results.verdicts.append(await _tried(row, lane, gateway))
+def try_lane(number: int, lane: Lane, names: Sequence[str]) -> list[Verdict]:
+    """Every trial of one gateway on one lane: the first is with a server in good health."""
+    return asyncio.run(_try_lane(gateways()[number], lane, names))
+
+
+async def _try_lane(gateway: Gateway, lane: Lane, names: Sequence[str]) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    for row in (row for row in ROWS if row.name in names and row.impossible(lane) is None):
+        verdicts.append(await _tried(row, lane, gateway))
+        if not verdicts[0].passed:
+            break
+    return verdicts
 
 
 async def _tried(row: Row, lane: Lane, gateway: Gateway) -> Verdict:
     verdict = await run_trial(row, lane, gateway, WHOLE)
-    told = verdict.failures or "passed"
-    print(f"  {gateway.title}: {row.name}, {lane}: {told[:200]}", file=sys.stderr)
+    told = " ".join(verdict.failures.split()) or "passed"
+    print(f"  {gateway.title}: {row.name}, {lane}, {verdict.seconds:.0f} s: {told[:1000]}", file=sys.stderr, flush=True)
     return verdict
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -15,10 +16,11 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx2
 from mcp import Client
-from mcp.client.sse import sse_client
+from mcp.client import sse
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
@@ -112,7 +114,7 @@ class FastMcpProxy:
         command = [*fastmcp_command(write_config(servers, folder)), str(port)]
         async with (
             listening(command, own_environment(folder), folder, port),
-            client_of(streamable_http_client(f"http://127.0.0.1:{port}/mcp"), lane.client) as client,
+            client_of(_http_client(f"http://127.0.0.1:{port}/mcp"), lane.client) as client,
         ):
             yield FlatFront(client, "_")
 
@@ -146,7 +148,7 @@ class McpProxy:
             command = mcp_proxy_command(write_config(here, folder), port)
             await stack.enter_async_context(listening(command, environment, folder, port))
             transports: dict[str, Any] = {
-                name: streamable_http_client(f"http://127.0.0.1:{port}/servers/{name}/mcp/") for name in here
+                name: _http_client(f"http://127.0.0.1:{port}/servers/{name}/mcp/") for name in here
             }
             for name in set(servers) - set(here):
                 kind = "sse" if servers[name]["type"] == "sse" else "streamablehttp"
@@ -199,7 +201,7 @@ class McpHub:
         url = f"http://127.0.0.1:{port}/mcp"
         async with listening(command, mcp_hub_environment(folder), folder, port):
             await until_ready(url)
-            async with client_of(sse_client(url), lane.client) as client:
+            async with client_of(_events_client(url), lane.client) as client:
                 yield FlatFront(client, "__")
 
 
@@ -226,6 +228,19 @@ async def until_ready(url: str, seconds: float = 20.0) -> None:
 async def _streams(web: httpx2.AsyncClient, url: str) -> bool:
     async with web.stream("GET", url) as response:
         return response.status_code == 200
+
+
+# A client takes events of up to a megabyte by default. That is no limit of the gateway that is tried.
+_http_client = functools.partial(streamable_http_client, max_sse_event_size=None)
+
+
+@contextlib.asynccontextmanager
+async def _events_client(url: str) -> AsyncGenerator[Any]:
+    """The SDK's client over events. Its own limit can only be lifted where it opens the stream."""
+    opening = functools.partial(vars(sse)["sse_within_origin"], max_event_size=None)
+    with patch.object(sse, "sse_within_origin", opening):
+        async with sse.sse_client(url) as streams:
+            yield streams
 
 
 def _lanes(front: Any, *clients: Any) -> list[Lane]:

@@ -77,3 +77,15 @@ def test_the_page_keeps_its_words_and_gets_new_figures(tmp_path: Path):
     assert text.endswith(f"{END}\nafter\n")
     assert "old figures" not in text
     assert "| SDK low-level + jsonschema |" in text
+
+
+def test_a_section_with_markers_of_its_own_leaves_the_other_figures_alone(tmp_path: Path):
+    page = tmp_path / "page.md"
+    own = "<!-- figures of torture: start -->\nold\n<!-- figures of torture: end -->"
+    page.write_text(f"{own}\n{START}\nother figures\n{END}\n", encoding="utf-8")
+    write_page(page, finished(0.5), Plan(), ["torture"])
+    text = page.read_text(encoding="utf-8")
+
+    assert text.startswith("<!-- figures of torture: start -->\n\nMade by `python -m benchmarks torture`: each once")
+    assert text.endswith(f"<!-- figures of torture: end -->\n{START}\nother figures\n{END}\n")
+    assert "old\n" not in text

@@ -10,6 +10,7 @@ from benchmarks.gateway_peers import FASTMCP, HUB, KINDS, TRYSQUARE
 from benchmarks.measures import Load
 from benchmarks.torture import TortureResults, torture_tables, torture_targets
 from tests.gateway.torture.arena import Check, Verdict
+from tests.gateway.torture.lanes import LANES
 
 
 async def test_events_are_read_whole_wherever_the_stream_is_cut() -> None:
@@ -69,3 +70,18 @@ def test_the_scorecards_stand_side_by_side_with_what_went_wrong() -> None:
     assert table.head == ["the server …", "Trysquare", "other"]
     assert ["is killed in the middle of a call", "1 of 1", "1 of 2: next call"] in table.rows
     assert target.is_met
+
+
+def test_a_gateway_that_cannot_use_a_server_in_good_health_is_tried_no_further() -> None:
+    def verdict(row: str, holds: bool) -> Verdict:
+        checks = (Check(name="next call", holds=holds),)
+        return Verdict(row=row, lane=str(LANES[0]), gateway="Trysquare", checks=checks, seconds=1)
+
+    results = TortureResults()
+    results.add("Trysquare", LANES[0], [verdict("plain", True), verdict("killed", True)])
+    results.add("Trysquare", LANES[1], [verdict("plain", False)])
+    [table] = torture_tables(results)
+    [target] = torture_targets(results)
+
+    assert table.rows[-1] == ["servers in good health that it cannot use", str(LANES[1])]
+    assert not target.is_met

@@ -101,7 +101,7 @@ class Asked:
 
 
 _AT_AN_HOUR = Asked(
-    term="day hour", own=(), stands_for=(EVENTS,), weight=_CUE, unknown_weight=0.0, elsewhere_weight=0.0
+    term="day hour", own=(), stands_for=(EVENTS,), weight=_SAYING, unknown_weight=0.0, elsewhere_weight=0.0
 )
 """A day and an hour make an appointment, whatever it is about."""
 

@@ -21,12 +21,14 @@ from trysquare.core.types import JsonObject
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _SYNONYM_NEARNESS = 0.5
-_LEAST_SHARE_MET = 0.33
-"""The share of a request that the best tool must meet; below it the honest answer is that nothing fits."""
-_LEAST_MET, _LEAST_SHARE_OF_MUCH = 0.53, 0.2
-"""Or it meets much of a long request, about one thing that is hardly ever said and that it is surely about."""
-_LEAST_MET_ELSE, _LEAST_SHARE_ELSE = 0.62, 0.27
-"""More than that where some of the request is about something that no tool here is about, and nothing else is sure."""
+_LEAST_MET = 0.5
+"""What the best tool must meet, as a share of the request; below it the honest answer is that nothing fits."""
+_MUCH = 0.4
+"""A tool may meet less of a long request if it meets much: what one rare word tells whole is worth this share."""
+_ELSEWHERE_MORE = 0.1
+"""But it must meet more where some of the request is about something that no tool here is about."""
+_SURE_LESS = 0.2
+"""And less where something was said that is hardly ever said of anything else."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
@@ -148,14 +150,13 @@ class SearchIndex:
     def _least(self, wanted: Sequence[_Wanted], best: float) -> float:
         """The coverage that a tool needs: out of reach where not even the best one is sure enough to be shown."""
         whole = sum(one.weight for one in wanted)
-        is_most = best >= _LEAST_SHARE_MET * whole
+        if not best:
+            return math.inf
+        met = best / whole + _MUCH * best / self._rarity("")
         is_elsewhere = any(one.is_elsewhere for one in wanted)
-        met = _LEAST_MET_ELSE if is_elsewhere else _LEAST_MET
         is_sure = any(one.is_sure for one in wanted)
-        share = _LEAST_SHARE_ELSE if is_elsewhere and not is_sure else _LEAST_SHARE_OF_MUCH
-        is_much = best >= met * self._rarity("") and best >= share * whole
         # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
-        return _BESIDE * best if is_most or is_much else math.inf
+        return _BESIDE * best if met >= _LEAST_MET + _ELSEWHERE_MORE * is_elsewhere - _SURE_LESS * is_sure else math.inf
 
     def _wanted(self, query: str) -> list[_Wanted]:
         """Each thing that a query asks for: what it weighs, and the known terms that stand for it."""

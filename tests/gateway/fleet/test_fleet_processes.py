@@ -20,6 +20,7 @@ from trysquare.gateway.fleet.fleet import open_fleet
 SERVERS_IN_A_GATEWAY = 5
 PROGRAM = Path(__file__).parents[1] / "gateway_process.py"
 ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.timeout(size(120, 1200))
 
 
 async def test_no_process_is_left_of_servers_that_are_killed(record_property: Callable[[str, object], None]) -> None:
