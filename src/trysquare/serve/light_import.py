@@ -55,6 +55,12 @@ def light_imports() -> Generator[None]:
         yield
 
 
+def load_server() -> None:
+    """Import what serves over stdio, lightly."""
+    with light_imports():
+        importlib.import_module("trysquare.serve.stdio")
+
+
 @contextmanager
 def _deferred_builds() -> Generator[None]:
     """Have pydantic compile what is declared within the block when it is first used."""
