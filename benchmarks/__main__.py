@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,8 @@ def main(words: list[str] | None = None) -> int:
     peers = [peer for peer in PEERS if is_there(peer)]
     for peer in set(PEERS) - set(peers):
         print(f"{peer} is left out: run `make node`", file=sys.stderr)
+    # An installed package has its bytecode; a checkout where none may be written would be compiled at every start.
+    compileall.compile_dir(ROOT / "src" / "trysquare", quiet=2)
     results = Results()
     with tempfile.TemporaryDirectory() as project:
         try:

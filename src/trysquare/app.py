@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,24 +16,25 @@ from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
-from trysquare.jobs.opening import JobsAddress, available, jobs_file
-from trysquare.serve.options import SHORTEST_KEY, ServeOptions
+from trysquare.core.toolset import CombinedToolset, ExpectingToolset, SettlingToolset, Toolset
+from trysquare.serve.options import ServeOptions
+from trysquare.serve.state_keys import state_keys
 from trysquare.settings.load import value_of
 from trysquare.settings.model import Settings
-from trysquare.settings.named_tools import named_toolset
 from trysquare.settings.origin import Origin
 from trysquare.store.handles import LazyHandles
 from trysquare.store.lazy import LazyDatabase, LazyStates
 from trysquare.store.lazy_approvals import LazyApprovals, LazyState
 from trysquare.store.location import FOLDER, prepare_folder, project_state, user_state
 from trysquare.store.project_id import known_id, made_id
+from trysquare.wrappers.prefixed import final_name
 from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset, wrapped_toolset
 
 if TYPE_CHECKING:
     from trysquare.agent.opening import Surroundings
     from trysquare.bots.config import BotConfig
     from trysquare.guide.config import GuideConfig
+    from trysquare.jobs.opening import JobsAddress
     from trysquare.store.workflow import WorkflowStore
 
 Origins: TypeAlias = Mapping[str, Origin]
@@ -68,8 +69,20 @@ class App:
     state: LazyState
     settling: tuple[SettlingToolset, ...] = ()
     """Rooms that find out beside everything else what they have."""
+    expecting: tuple[ExpectingToolset, ...] = ()
+    """Rooms that can get ready for a call."""
     is_fixed: bool = False
     """Whether what is listed follows from the settings and our own code alone."""
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Get ready for calls of these tools, which are on their way. Nothing starts that waits for a person."""
+        for name in names:
+            tool = self.toolset.find(name)
+            if tool is None or tool.metadata.consent is not None:
+                continue
+            plain = name.removeprefix(final_name("", self.settings.prefix or ""))
+            for toolset in self.expecting:
+                toolset.expect(plain)
 
     async def settled(self) -> None:
         """Wait until every room knows what it has; a server need not, a person who looks once does."""
@@ -104,6 +117,8 @@ def state_file(settings: Settings, origins: Origins) -> Path:
 
 def jobs_address(settings: Settings, origins: Origins, *, make: bool = False) -> JobsAddress:
     """Where jobs are kept: in the settings' database, else in a file beside the state, whose folder may be made."""
+    from trysquare.jobs.opening import JobsAddress, jobs_file
+
     if settings.database is not None:
         own = settings.project_id or (made_id(settings.project) if make else known_id(settings.project))
         return JobsAddress(url=settings.database.get_secret_value(), project=own or "-")
@@ -113,34 +128,11 @@ def jobs_address(settings: Settings, origins: Origins, *, make: bool = False) ->
     return JobsAddress(url=jobs_file(folder))
 
 
-def state_keys(settings: Settings) -> tuple[bytes, ...]:
-    """The keys that seal questions to the person, from the settings and from the keys' file."""
-    keys = [key.get_secret_value() for key in settings.http.state_keys]
-    file = settings.http.state_keys_file
-    if file is not None:
-        keys.extend(_lines(file))
-    for key in keys:
-        if len(key.encode()) < SHORTEST_KEY:
-            raise ConfigurationError(
-                f"a state key needs at least {SHORTEST_KEY} bytes.",
-                where=str(file or "http.state_keys"),
-                hint="`python3 -c 'import secrets; print(secrets.token_hex(32))'` makes one.",
-            )
-    return tuple(key.encode() for key in keys)
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise ConfigurationError(f"http.state_keys_file cannot be read: {reason}.", where=str(file)) from None
-    return [line.strip() for line in lines if line.strip()]
-
-
 @asynccontextmanager
 async def python_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """The tools of Python modules, named as `MODULE:NAME`."""
+    from trysquare.settings.named_tools import named_toolset
+
     where = place_of("tools", origins)
     yield CombinedToolset(named_toolset(named, project=settings.project, where=where) for named in settings.tools)
 
@@ -277,6 +269,7 @@ async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[
 async def agent_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """Every agent as a tool."""
     from trysquare.agent.toolset import agents_toolset
+    from trysquare.jobs.opening import available
 
     kept = partial(jobs_address, settings, origins, make=True) if available() else None
     with agent_surroundings(settings, origins) as around:
@@ -340,6 +333,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             profiles=_profiles(settings, known_origins),
             state=state,
             settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
+            expecting=tuple(toolset for toolset in toolsets if isinstance(toolset, ExpectingToolset)),
             is_fixed=all(room.is_fixed for room in ROOMS if value_of(settings, room.key)),
         )
 

@@ -13,7 +13,8 @@ import pytest
 
 from trysquare import CallContext, ConfigurationError, Consent, Declarations, FixedToolset, Toolset, call_tool, tool
 from trysquare import app as app_module
-from trysquare.app import App, LazyState, Origins, Room, open_app, state_file, state_keys
+from trysquare.app import App, LazyState, Origins, Room, open_app, state_file
+from trysquare.serve.state_keys import state_keys
 from trysquare.settings.model import HttpSettings, LimitSettings, Settings
 from trysquare.settings.origin import Origin
 
@@ -234,3 +235,29 @@ def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
             return known.name, known.instructions, known.page_size, known.call_timeout
 
     assert asyncio.run(options()) == ("mine", "Be kind.", 7, 5.0)
+
+
+class Expecting(FixedToolset):
+    """Remembers what it is told to expect."""
+
+    def __init__(self) -> None:
+        super().__init__(tools.toolset().tools())
+        self.expected: list[str] = []
+
+    def expect(self, name: str) -> None:
+        self.expected.append(name)
+
+
+async def test_a_room_is_told_of_calls_on_their_way_by_its_own_names_unless_they_wait_for_a_person(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    toolset = Expecting()
+
+    @asynccontextmanager
+    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        yield toolset
+
+    monkeypatch.setattr(app_module, "ROOMS", (Room(name="tools", key="tools", door=door),))
+    async with open_app(Settings(project=tmp_path, tools=("any",), prefix="x")) as app:
+        app.expect(["x_echo", "x_remove", "echo", "x_nothing"])
+    assert toolset.expected == ["echo"]

@@ -68,6 +68,14 @@ def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:
     assert {b"python prints", b"a library prints", b"a child prints"} <= set(ran.stderr.splitlines())
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_input_or_output_is_told(project: Path, closed: str) -> None:
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", *SERVE]
+    ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("trysquare: Standard input or output is closed")
+
+
 def test_without_tools_the_log_says_so(project: Path) -> None:
     ran = subprocess.run(SERVE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")

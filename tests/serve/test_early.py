@@ -198,6 +198,23 @@ def test_tools_of_a_users_own_module_are_never_answered_from_before(place: Place
     assert place.records() == before
 
 
+def test_the_first_call_starts_its_server_behind_the_gateway_and_no_other(place: Place) -> None:
+    script = 'touch "$1"; exec "$2" -m tests.gateway.toy_server'
+    servers = {
+        name: {"command": "sh", "args": ["-c", script, "sh", f"{place.project}/{name}", sys.executable]}
+        for name in ("called", "other")
+    }
+    (place.project / "mcp.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    call = {"name": "mcp_called", "arguments": {"action": "list", "detail": "names"}}
+    with place.started("--gateway", "mcp.json", XDG_STATE_HOME=str(place.cache), PYTHONPATH=os.getcwd()) as server:
+        server.send(line(1, "tools/call", {**call, "name": "mcp_other"}), line(2, "initialize", HELLO))
+        server.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', line(3, "tools/call", call))
+        answers = [server.next() for _ in range(3)]
+    assert ["error" in each for each in answers] == [True, False, False]
+    assert not answers[2]["result"].get("isError")
+    assert [(place.project / name).exists() for name in servers] == [True, False]
+
+
 def test_only_the_latest_records_are_kept(tmp_path: Path) -> None:
     for number in range(MOST_RECORDS + 5):
         save_record(str(tmp_path / f"{number}.json"), {}, [])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from pydantic import Field
 
 from trysquare.catalog.describe import compact_description, full_description, purpose_lines
 from trysquare.catalog.profiles import CATALOG_ROOM
-from trysquare.catalog.search import SearchIndex
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.call import call_tool, found_tool
 from trysquare.core.content import ResourceContents
@@ -23,6 +22,9 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import Change, CombinedToolset, FixedToolset, Listener, Toolset, Unsubscribe
 from trysquare.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from trysquare.catalog.search import SearchIndex
 
 INDEX_URI = "trysquare://tools"
 TOOL_URI = "trysquare://tools/{name}"
@@ -114,6 +116,8 @@ class _Catalog:
         )
 
     def _current_index(self) -> SearchIndex:
+        from trysquare.catalog.search import SearchIndex
+
         if self._index is None:
             self._index = SearchIndex()
         self._index.update(self._toolset.tools())

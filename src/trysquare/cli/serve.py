@@ -17,11 +17,12 @@ from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.telemetry import tracing
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.threads import run_in_thread
+from trysquare.serve.descriptors import diverted_output, require_open
 from trysquare.serve.early import EarlyStart
-from trysquare.serve.light_import import light_imports
+from trysquare.serve.light_import import light_imports, load_server
 from trysquare.settings.load import Loaded
 from trysquare.settings.model import OAuthSettings
-from trysquare.store.tokens import Tokens
 
 if TYPE_CHECKING:
     from trysquare.serve.auth import TokenVerifier
@@ -45,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.http:
         host, port = read_address(arguments.http)
         arguments.extra_settings = {"http.host": ("--http", host), "http.port": ("--http", port)}
+    if arguments.http is None:
+        require_open()
     with _quick_start():
         asyncio.run(_serve(arguments))
     return 0
@@ -78,12 +81,18 @@ async def _serve(arguments: argparse.Namespace) -> None:
 
 
 async def _serve_stdio(loaded: Loaded, early: EarlyStart | None) -> None:
-    with light_imports():
-        from trysquare.serve.stdio import diverted_output, serve_descriptors
-
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with diverted_output() as (read_from, write_to):
+        if loaded.settings.tools:
+            # A module of the user's must not meet packages that are half imported.
+            load_server()
         async with open_app(loaded.settings, origins=loaded.origins) as app:
+            if early is not None:
+                app.expect(early.called)
+            # Beside the loop, since what a call was expected to need may get ready meanwhile.
+            await run_in_thread(load_server)
+            from trysquare.serve.stdio import serve_descriptors
+
             _ready(app)
             recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed)
             await serve_descriptors(
@@ -127,6 +136,7 @@ def _http_options(app: App) -> HttpOptions:
 def _verifier(app: App) -> TokenVerifier | None:
     """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one."""
     from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
+    from trysquare.store.tokens import Tokens
 
     verifiers: list[TokenVerifier] = []
     if app.settings.http.tokens:

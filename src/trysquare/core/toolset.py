@@ -51,6 +51,15 @@ class SettlingToolset(Protocol):
         ...
 
 
+@runtime_checkable
+class ExpectingToolset(Protocol):
+    """A toolset that can get ready for a call before it is made."""
+
+    def expect(self, name: str) -> None:
+        """Get ready for a call of this tool, which is on its way."""
+        ...
+
+
 class FixedToolset:
     """A toolset that stays as it was made."""
 

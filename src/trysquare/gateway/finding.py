@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trysquare.catalog.search import SearchIndex
 from trysquare.core.result import Result, dump_json
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 from trysquare.gateway.checking.signatures import one_line
 from trysquare.gateway.listing import MOST_CHARACTERS, brief
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
+
+if TYPE_CHECKING:
+    from trysquare.catalog.search import SearchIndex
 
 _MOST = 8
 
@@ -31,11 +33,15 @@ class Finder:
 
     def __init__(self, offered: Callable[[], Mapping[str, Offered]]) -> None:
         self._offered = offered
-        self._index = SearchIndex()
+        self._index: SearchIndex | None = None
 
     def find(self, query: str) -> Result[Any]:
         """The tools that fit a query, best first; nothing where nothing fits."""
+        from trysquare.catalog.search import SearchIndex
+
         offered = self._offered()
+        if self._index is None:
+            self._index = SearchIndex()
         self._index.update(one.tool for one in offered.values())
         found = [offered[match.tool.name] for match in self._index.search(query, limit=_MOST)]
         if not found:

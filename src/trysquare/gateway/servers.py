@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -99,6 +100,11 @@ class Servers:
         """Start a server beside the call, and see whether its tools are still those that are known."""
         if server.name not in self._asked_at and server.name not in self._asking:
             self._beside(self._ask_quietly(server))
+
+    def prepare(self, server: ServerConfig) -> None:
+        """Start a server that is about to be called, and load meanwhile what a call takes."""
+        self.warm(server)
+        self._beside(run_in_thread(_load_calls))
 
     def discover(self) -> None:
         """Ask every server that was never asked, beside everything else."""
@@ -201,6 +207,11 @@ class Servers:
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+
+def _load_calls() -> None:
+    for name in ("trysquare.gateway.executing", "trysquare.gateway.definitions.drift"):
+        importlib.import_module(name)
 
 
 def usable(entry: ServerEntry) -> ServerConfig:

@@ -1,4 +1,7 @@
-"""The gateway's tools, as a model sees them: one for each server, one for each of their tools, one over all."""
+"""The gateway's tools, as a model sees them: one for each server, one for each of their tools, one over all.
+
+What their calls take is imported with the first of them: many servers are started for their lists alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.hidden_text import cleaned_text
 from trysquare.gateway.answers.large import ReadOn
-from trysquare.gateway.answers.reading import read_result
 from trysquare.gateway.arguments import (
     GATEWAY_ARGUMENTS,
     READ_ARGUMENTS,
@@ -25,7 +27,6 @@ from trysquare.gateway.arguments import (
 )
 from trysquare.gateway.checking.wire_schema import wire_schema
 from trysquare.gateway.descriptions import gateway_description, server_description
-from trysquare.gateway.executing import execute, unknown_tool
 from trysquare.gateway.finding import Finder, servers_listing
 from trysquare.gateway.fronts import Front, gateway_front, server_front, upstream_front
 from trysquare.gateway.listing import listing, tool_listing
@@ -117,6 +118,8 @@ def colliding_tool(name: str, owners: Sequence[tuple[ServerConfig, str]]) -> Too
 
 def _running(servers: Servers, server: str, tool: str, front: Front) -> Run:
     async def run(inputs: JsonObject, context: CallContext) -> Result[Any]:
+        from trysquare.gateway.executing import execute
+
         return await execute(servers, usable(servers.entry(server)), tool, inputs, context, front=front)
 
     return run
@@ -125,6 +128,8 @@ def _running(servers: Servers, server: str, tool: str, front: Front) -> Run:
 async def _do(
     servers: Servers, server: ServerConfig, call: ServerCall, context: CallContext, front: Front
 ) -> Result[Any]:
+    from trysquare.gateway.executing import execute, unknown_tool
+
     if call.action == "execute":
         return await execute(
             servers, server, call.tool_name, call.tool_inputs, context, front=front, request_key=call.request_key
@@ -176,6 +181,8 @@ def _reading(call: ServerCall, front: Front) -> ReadCall:
 
 
 async def _read(servers: Servers, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
+    from trysquare.gateway.answers.reading import read_result
+
     return await read_result(
         servers.results,
         call.handle,

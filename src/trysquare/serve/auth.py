@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trysquare.core.context import Principal
 from trysquare.core.errors import ToolError
 from trysquare.core.threads import run_in_thread
+from trysquare.serve.principals import token_principal
 
 _LONGEST_TOKEN = 16 * 1024
 
@@ -40,12 +41,6 @@ class InsufficientScope(Exception):
     def __init__(self, scopes: Iterable[str]) -> None:
         self.scopes = tuple(scopes)
         super().__init__(f"needs the scopes {' '.join(self.scopes)}")
-
-
-class PrincipalToken(AccessToken):
-    """An accepted token, with the principal that it stands for."""
-
-    principal: Principal
 
 
 def token_digest(token: str) -> str:
@@ -144,20 +139,17 @@ class Authenticated:
     async def _admit(self, token: str, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         # The digest stands for the token from here on: nothing behind this line needs to know the secret.
         scopes = sorted(principal.scopes or ())
-        accepted = PrincipalToken(
-            token=token_digest(token),
-            client_id=principal.subject,
-            subject=principal.subject,
-            scopes=scopes,
-            principal=principal,
+        accepted = AccessToken(
+            token=token_digest(token), client_id=principal.subject, subject=principal.subject, scopes=scopes
         )
         user = AuthenticatedUser(accepted)
         scope["user"], scope["auth"] = user, AuthCredentials(scopes)
-        reset = auth_context_var.set(user)
+        reset_user, reset_principal = auth_context_var.set(user), token_principal.set(principal)
         try:
             await self._app(scope, receive, send)
         finally:
-            auth_context_var.reset(reset)
+            token_principal.reset(reset_principal)
+            auth_context_var.reset(reset_user)
 
     async def _refuse(
         self, send: Send, status: int, text: str, error: str | None = None, scopes: str | None = None

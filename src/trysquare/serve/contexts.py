@@ -7,16 +7,14 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar, cast
 
-from mcp.server.auth.middleware.auth_context import get_access_token
-
 from trysquare.catalog.profiles import ProfileChoice
 from trysquare.core.call import contained
 from trysquare.core.context import CallContext, DirectCall, Principal
 from trysquare.core.errors import DeadlineExceeded
-from trysquare.serve.auth import PrincipalToken
 from trysquare.serve.caller import McpCaller
 from trysquare.serve.eras import Request
 from trysquare.serve.options import ServeOptions
+from trysquare.serve.principals import token_principal
 
 PROFILES_IN_SCOPE = "trysquare.profiles"
 """Where the HTTP door leaves the profiles that a request's address chose."""
@@ -51,8 +49,7 @@ async def bounded(what: str, work: Awaitable[T], context: CallContext) -> T:
 
 def principal_of(options: ServeOptions) -> Principal:
     """Who makes the request that is being served: the token's subject, or the user who started the server."""
-    token = get_access_token()
-    return token.principal if isinstance(token, PrincipalToken) else options.principal
+    return token_principal.get() or options.principal
 
 
 def profiles_of(request: Request, options: ServeOptions) -> ProfileChoice:

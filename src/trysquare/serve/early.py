@@ -20,6 +20,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 METHODS = frozenset({"initialize", "server/discover", "tools/list"})
 """The requests whose answers follow from the settings and the code alone, where the rooms allow it."""
+CALL = "tools/call"
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+"""What a client of the modern era sends with every request in place of a handshake."""
 _CHUNK = 65536
 _MOST_WAITING = 1024 * 1024
 """Bytes that are read before the server is there; more wait in the pipe."""
@@ -68,6 +71,9 @@ class EarlyFront:
         self._data = bytearray()
         self._looked_at = 0
         self._answered: dict[Id, str] = {}
+        self.called: tuple[str, ...] = ()
+        """The names of the tools that were called so far, by a client that may call."""
+        self._greeted = False
         self._thread = threading.Thread(target=self._run, name="early front", daemon=True)
         self._thread.start()
 
@@ -95,18 +101,33 @@ class EarlyFront:
             line = bytes(self._data[self._looked_at : end])
             self._looked_at = end + 1
             request = _request(line)
-            result = None if request is None else self._answers.get(request_key(request))
-            if request is not None and result is not None:
+            if request is None:
+                continue
+            self._greeted |= request["method"] == "initialize"
+            if request["method"] == CALL:
+                self.called = (*self.called, *self._names(request))
+                continue
+            result = self._answers.get(request_key(request))
+            if result is not None:
                 frame = f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},"result":{result}}}\n'
                 if not _write(self._write_to, frame.encode()):
                     return
                 self._answered[request["id"]] = result
 
+    def _names(self, request: Mapping[str, Any]) -> Sequence[str]:
+        params: dict[str, Any] = request.get("params") or {}
+        name, meta = params.get("name"), params.get("_meta")
+        may_call = self._greeted or (isinstance(meta, dict) and _VERSION in meta)
+        return (name,) if may_call and isinstance(name, str) else ()
+
 
 class EarlyRecorder:
-    """Watches the server's first answers: drops those that were given early, and keeps all for the next start."""
+    """Watches the server's first answers: drops those that were given early, and keeps all for the next start.
 
-    def __init__(self, handover: Handover, kept: Mapping[str, str], *, path: str, files: Iterable[str]) -> None:
+    Without a path nothing is kept.
+    """
+
+    def __init__(self, handover: Handover, kept: Mapping[str, str], *, path: str | None, files: Iterable[str]) -> None:
         self.data = handover.data
         self._answered = dict(handover.answered)
         self._kept = dict(kept)
@@ -124,7 +145,7 @@ class EarlyRecorder:
         """A request comes in."""
         if method in METHODS:
             self._open[request_id] = request_key({"method": method, "params": params})
-        elif method == "tools/call":
+        elif method == CALL:
             self._called = True
 
     def lets_out(self, request_id: Id | None, result: bytes | None) -> bool:
@@ -132,34 +153,36 @@ class EarlyRecorder:
         key = None if request_id is None else self._open.pop(request_id, None)
         if request_id is None or key is None:
             return True
-        if result is not None and self._kept.get(key) != (text := result.decode()):
+        if self._path is not None and result is not None and self._kept.get(key) != (text := result.decode()):
             self._kept[key] = text
             save_record(self._path, self._kept, self._files)
         return self._answered.pop(request_id, None) is None
 
 
 class EarlyStart:
-    """A start over stdio: the front, where the last start tells what to answer, and where this one is kept."""
+    """A start over stdio: the front, with what the last start tells it to answer, and where this one is kept."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._path = record_path(words)
         record = read_record(self._path)
         self._record = record if record is not None and record.still_holds() else None
-        self._front = None if self._record is None else EarlyFront(self._record.answers)
+        self._front = EarlyFront({} if self._record is None else self._record.answers)
 
-    def take_over(self, files: Iterable[str], *, keeps: bool) -> EarlyRecorder | None:
+    @property
+    def called(self) -> Sequence[str]:
+        """The names of the tools that the client has called so far."""
+        return self._front.called
+
+    def take_over(self, files: Iterable[str], *, keeps: bool) -> EarlyRecorder:
         """End the front. `keeps`: what the server answers follows from `files`, the code and nothing else."""
-        if self._front is None and not keeps:
-            return None
-        handover = Handover() if self._front is None else self._front.hand_over()
         kept: Mapping[str, str] = {} if self._record is None else self._record.answers
-        return EarlyRecorder(handover, kept, path=self._path, files=files)
+        return EarlyRecorder(self._front.hand_over(), kept, path=self._path if keeps else None, files=files)
 
 
 def begin_early(words: Sequence[str]) -> EarlyStart | None:
     """Answer at once what can be answered, where the words of the command line serve over stdio."""
     serves = bool(words) and words[0] == "serve" and not any(each.startswith("--http") for each in words)
-    return EarlyStart(words) if serves and os.name == "posix" else None
+    return EarlyStart(words) if serves and os.name == "posix" and _is_open(0) and _is_open(1) else None
 
 
 def record_path(words: Sequence[str]) -> str:
@@ -238,17 +261,25 @@ def file_sign(path: str) -> Sign:
 
 
 def _request(line: bytes) -> dict[str, Any] | None:
-    """A request that may have been answered before."""
+    """A request that may have been answered before, or a call."""
     try:
         frame = json.loads(line)
     except (ValueError, RecursionError):
         return None
     request = cast(dict[str, Any], frame if isinstance(frame, dict) else {})
-    if request.get("method") not in METHODS:
+    if request.get("method") not in (*METHODS, CALL):
         return None
     given, params = request.get("id"), request.get("params")
     usable = isinstance(given, str | int) and not isinstance(given, bool)
     return request if usable and isinstance(params, dict | None) and request.get("jsonrpc") == "2.0" else None
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False  # the server says so
+    return True
 
 
 def _read(descriptor: int) -> bytes:

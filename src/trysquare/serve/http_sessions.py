@@ -6,13 +6,15 @@ import asyncio
 import itertools
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext, authorization_context
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse, RequestId
-from starlette.types import Scope
+
+if TYPE_CHECKING:
+    from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+    from starlette.types import Scope
 
 
 class OpenCall(Protocol):
@@ -76,5 +78,7 @@ class HttpSession:
 
 def owner_of(scope: Scope) -> AuthorizationContext | None:
     """Whom the token of a request stands for: a session answers only to the one who opened it."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
+
     user = scope.get("user")
     return authorization_context(user) if isinstance(user, AuthenticatedUser) else None

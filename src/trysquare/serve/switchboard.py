@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import (
@@ -22,6 +21,9 @@ from mcp.shared.subscriptions import (
 from trysquare.core.alarms import Alarms
 from trysquare.core.toolset import Change, Toolset
 from trysquare.serve.http_sessions import HttpSession
+
+if TYPE_CHECKING:
+    from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 
 SUBSCRIBED: Final = "trysquare.subscribed"
 """Where a connection keeps the addresses that it subscribed to."""

@@ -6,12 +6,15 @@ import shlex
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
-from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import user_state
+
+if TYPE_CHECKING:
+    from trysquare.store.approvals import StoredApprovals
 
 
 class LazyState:
@@ -66,4 +69,6 @@ class LazyApprovals:
         return self._approvals().answer(request, code=code, approved=approved, by=by, how=how)
 
     def _approvals(self) -> StoredApprovals:
+        from trysquare.store.approvals import StoredApprovals
+
         return StoredApprovals(self._state.needed_database())

@@ -8,8 +8,6 @@ import os
 import re
 import shutil
 import signal
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +84,9 @@ async def _address_at(spec: AttachSpec) -> str:
 
 
 def _told_at(address: str) -> bytes:
+    import urllib.error
+    import urllib.request
+
     try:
         with urllib.request.urlopen(address, timeout=5) as answer:
             return answer.read()

@@ -13,12 +13,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.kept_bytes import KeptBytes
-from trysquare.gateway.answers.views import Views, take_out_views
+
+if TYPE_CHECKING:
+    from trysquare.gateway.answers.views import Views
 
 ReadOn: TypeAlias = Callable[[JsonObject], JsonObject]
 """From what to read of a large result to the whole call that does it."""
@@ -88,6 +90,8 @@ class LargeResults:
 
     def views_of(self, kept: KeptResult) -> Views:
         """What is read of a result. The first time it takes a moment: call it in a thread."""
+        from trysquare.gateway.answers.views import take_out_views
+
         if kept.views is None:
             kept.views = take_out_views(kept.body.read(), self.store, is_result=kept.mime_type is None)
         return kept.views

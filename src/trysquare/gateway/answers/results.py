@@ -17,7 +17,6 @@ from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.answers.large import LargeResults, ReadOn
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.passing_on import passed_on
-from trysquare.gateway.answers.setting_aside import set_aside
 from trysquare.gateway.server import ServerConfig
 
 LONG = 256 * 1024
@@ -40,6 +39,8 @@ async def present(
     origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=tuple(notes), replayed=replayed)
     size = len(answer.body)
     if 0 < server.result_bytes < size:
+        from trysquare.gateway.answers.setting_aside import set_aside
+
         principal = context.principal.subject
         work = functools.partial(
             set_aside, answer, origin, limit=server.result_bytes, results=results, principal=principal,

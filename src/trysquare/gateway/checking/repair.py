@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.healing import nearest
 from trysquare.core.shortening import fits, short, short_repr
 from trysquare.core.types import JsonObject
 from trysquare.gateway.checking.checker import Checker, checker_of
-from trysquare.gateway.checking.checking import Problem
-from trysquare.gateway.checking.corrected_inputs import Correction
-from trysquare.gateway.checking.input_mending import InputMending
 from trysquare.gateway.checking.problem_text import named, place_text, problem_text
 from trysquare.gateway.checking.signatures import signature
 from trysquare.gateway.server import Definition
+
+if TYPE_CHECKING:
+    from trysquare.gateway.checking.checking import Problem
+    from trysquare.gateway.checking.input_mending import InputMending
 
 _MOST_TOLD = 12
 _KEPT = "<as you sent it>"
@@ -49,6 +50,8 @@ def checked(definition: Definition, inputs: Any) -> Checked:
     if type(inputs) is dict and checker.compiled.fits(inputs):
         given = cast(JsonObject, inputs)
         return Checked(inputs=given, notes=_doubtful_names(given, checker))
+    from trysquare.gateway.checking.input_mending import InputMending
+
     return _repaired(InputMending(checker, inputs))
 
 
@@ -91,6 +94,8 @@ def _repaired(mending: InputMending) -> Checked:
 
 
 def _refused(mending: InputMending, problems: list[Problem]) -> Checked:
+    from trysquare.gateway.checking.corrected_inputs import Correction
+
     inputs, texts = mending.inputs.copy(), _texts(mending, problems)
     correction = Correction(mending)
     corrected, kept = _elided(correction.inputs(problems))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from trysquare.core.types import JsonObject
-from trysquare.gateway.definitions.drift import Change, compare, suspicions
 from trysquare.gateway.server import Definition
 from trysquare.store.definitions import ServerRecord
+
+if TYPE_CHECKING:
+    from trysquare.gateway.definitions.drift import Change
 
 MAX_GONE = 200
 
@@ -18,6 +21,9 @@ def described(record: ServerRecord, definitions: Sequence[Definition]) -> tuple[
 
     Tools keep their places, and new ones come last, so that what is shown changes only where it has to.
     """
+    # Only a server that is asked needs it.
+    from trysquare.gateway.definitions.drift import compare, suspicions
+
     told = _unique(definitions)
     if record.tools is None:
         odd = tuple(f"{one.name}: {reason}" for one in told for reason in suspicions(one))
