@@ -10,7 +10,12 @@ import anyio.lowlevel
 import pytest
 
 from tests.debug.calling import Tools, line_of, opened, status_of
+from trysquare.core.errors import ToolError
 from trysquare.debug import sessions
+from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
+from trysquare.debug.session import Session
+from trysquare.debug.targets import Target
+from trysquare.processes.nursery import open_nursery
 
 COUNTING = "x = 1\nx = 2\nx = 3\nx = 4\nprint(x)\n"
 WAITING = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
@@ -150,3 +155,33 @@ async def test_the_number_of_sessions_is_bounded_and_ended_ones_make_room(
     assert [each["session_id"] for each in await tools.sessions()] == ["first", "second"]
     refused = await tools.refused("session_start", target=program.name)
     assert refused["error"]["code"] == "STATE_CONFLICT"
+
+
+class _Clinging:
+    """An engine that leaves something behind which never ends."""
+
+    language = "python"
+
+    async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
+        around.keep(_for_ever())
+        raise ToolError("There is nothing to start.")
+
+    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+        raise AssertionError("nothing is attached to here")
+
+
+async def _for_ever() -> None:
+    await anyio.sleep_forever()
+
+
+async def test_closing_waits_no_longer_than_a_moment_for_work_that_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_LAST_WORK", 0.1)
+    async with open_nursery() as nursery:
+        all_sessions = sessions.Sessions(nursery, [_Clinging()])
+        spec = LaunchSpec(target=Target(kind="program", words=("x.py",)), root=tmp_path)
+        with pytest.raises(ToolError, match="nothing to start"):
+            await all_sessions.start("python", spec, principal="ann")
+        with anyio.fail_after(60):
+            await all_sessions.close()

@@ -127,10 +127,18 @@ class Resumed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exited:
-    """The program has ended. Where the code is unknown, the process itself has to be asked."""
+    """The program has ended. Where the code is unknown, the process itself has to be asked.
+
+    Both a code and a signal mean that it was one of the two, and the debugger does not tell which.
+    """
 
     code: int | None = None
     signal: int | None = None
+
+    @staticmethod
+    def with_status(status: int | None) -> Exited:
+        """An end as many debuggers tell it: a negative status is a signal."""
+        return Exited(signal=-status) if status is not None and status < 0 else Exited(code=status)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

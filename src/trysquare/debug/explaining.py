@@ -11,7 +11,7 @@ from typing import Any, cast
 from trysquare.core.types import JsonObject
 from trysquare.debug.origins import Origin, Spot, deciding, origins_of, returned_by
 from trysquare.debug.sources import Sources
-from trysquare.debug.suspicion import Scene, Suspect, calls_in, missing_name, suspects
+from trysquare.debug.suspicion import Scene, Suspect, calls_in, is_assertion, missing_name, suspects
 
 LONGEST = 2000
 _LINES = 14
@@ -121,7 +121,7 @@ def _blamed(spot: Spot, error_type: str, message: str, sources: Sources) -> tupl
         return Suspect(expression=name, value="not defined here"), ()
     values = {**_attributes(spot.record), **cast(dict[str, str], frame.get("locals") or {})}
     scene = Scene(statement=statement, values=values, types=cast(dict[str, str], frame.get("types") or {}))
-    if (returned := _returned_on(frame, statement)) is not None and isinstance(statement, ast.Assert):
+    if (returned := _returned_on(frame, statement)) is not None and is_assertion(statement):
         return _of_call(returned, sources)
     for suspect in suspects(scene, error_type, message):
         if suspect.value.startswith(("<function", "<class", "<module")):

@@ -27,14 +27,22 @@ FRAMEWORKS = (
     Framework(name="django", language="python", target="python manage.py runserver --noreload"),
     Framework(name="flask", language="python", target="python -m flask --app app run --no-reload"),
     Framework(name="fastapi", language="python", target="python -m uvicorn app:app"),
-    Framework(name="jest", language="javascript", target="node node_modules/jest/bin/jest.js --runInBand x.test.js"),
     Framework(
-        name="vitest", language="javascript", target="node node_modules/vitest/vitest.mjs run --no-file-parallelism x"
+        name="jest",
+        language="javascript",
+        target="node node_modules/jest/bin/jest.js --runInBand --testTimeout=600000 x.test.js",
+    ),
+    Framework(
+        name="vitest",
+        language="javascript",
+        target="node node_modules/vitest/vitest.mjs run --pool=threads --no-file-parallelism --testTimeout=0 x",
+        note="tests run in a thread, which `session list` shows as a session of its own",
     ),
     Framework(
         name="junit",
         language="java",
-        target="java -cp CLASSPATH org.junit.platform.console.ConsoleLauncher -c MyTest",
+        target="java -cp .:junit-platform-console-standalone.jar org.junit.platform.console.ConsoleLauncher -c XTest",
+        note="the classes have to be compiled, with `javac -g`",
     ),
 )
 

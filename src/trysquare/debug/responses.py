@@ -53,8 +53,9 @@ def seen_at(snapshot: Snapshot) -> JsonObject:
 
 def ended_result(session: Session, ended: Ended, *, warnings: Sequence[str]) -> Result[Any]:
     """The program has ended, and how: a crash is never told as a success."""
-    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), "exit_code": ended.code}
-    if ended.signal is not None:
+    is_known = ended.code is None or ended.signal is None
+    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), "exit_code": ended.code if is_known else None}
+    if ended.signal is not None and is_known:
         data["signal"] = _signal_name(ended.signal)
     if tail := session.output.tail(_OUTPUT):
         data[Field.OUTPUT] = tail
@@ -124,6 +125,11 @@ def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
 
 
 def _how_ended(ended: Ended) -> str:
+    if ended.signal is not None and ended.code is not None:
+        return (
+            f"The program ended with exit code {ended.code} or was killed by {_signal_name(ended.signal)}: "
+            "its debugger does not tell which."
+        )
     if ended.signal is not None:
         return f"The program was killed by {_signal_name(ended.signal)}."
     if ended.code is not None:

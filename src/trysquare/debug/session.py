@@ -33,8 +33,6 @@ from trysquare.debug.stop_rules import StopRules
 
 _LAST_WORDS = 1.0
 """Seconds between the end of a debugger and the end of its program, which tells the exit code."""
-
-
 _EVENTS_KEPT = 100
 
 
@@ -75,7 +73,7 @@ class Breakpoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """How a program came to its end."""
+    """How a program came to its end. Both a code and a signal mean that nobody knows which of the two it was."""
 
     code: int | None = None
     signal: int | None = None
@@ -84,7 +82,8 @@ class Ended:
 
     def __str__(self) -> str:
         if self.signal is not None:
-            return f"killed by signal {self.signal}"
+            either = "" if self.code is None else f"exit code {self.code} or "
+            return f"{either}killed by signal {self.signal}"
         return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
 
 

@@ -22,6 +22,8 @@ MOST = 20
 MOST_CHILDREN = 32
 """Processes that a program may have under the debugger at once. One that starts more is ended: it may never stop."""
 ENDED_CHILDREN_KEPT = 8
+_LAST_WORK = 10.0
+"""Seconds that work beside the sessions has left once they are closed, such as waiting for an injector to end."""
 _ID = re.compile(r"[\w.-]{1,64}")
 
 
@@ -147,7 +149,10 @@ class Sessions:
                 # Its debugger is gone, or was never there; the nursery ends what it started.
                 continue
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            _, unfinished = await asyncio.wait(self._tasks, timeout=_LAST_WORK)
+            for task in unfinished:
+                # It waits for a process that does not end by itself, which the nursery ends.
+                task.cancel()
 
     async def _begin(
         self, engine: Engine, spec: SessionSpec, session: Session, breakpoints: Sequence[BreakpointSpec]

@@ -6,9 +6,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 _QUOTED = re.compile(r"'([A-Za-z_][\w.]*)'")
 _MISSING_NAME = re.compile(r"(?:name|variable) '(\w+)'")
+_CHECK = re.compile(r"(?:assert|fail)(?:_?[A-Za-z]\w*)?")
+"""The methods of a test case that fail where something is not as it should be: `self.assertEqual`, `self.fail`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,8 +67,28 @@ def _evaluated(node: ast.AST) -> ast.AST:
     if isinstance(node, ast.For | ast.AsyncFor):
         return node.iter
     if isinstance(node, ast.With | ast.AsyncWith):
-        return ast.Tuple(elts=[item.context_expr for item in node.items], ctx=ast.Load())
-    return node
+        return ast.Tuple(elts=[_checked(item.context_expr) for item in node.items], ctx=ast.Load())
+    return _checked(node.value) if isinstance(node, ast.Expr) else node
+
+
+def _checked(node: ast.expr) -> ast.expr:
+    """What a test case's own check is given, in place of the check: the test case itself is never what is wrong."""
+    if not _is_check(node):
+        return node
+    call = cast(ast.Call, node)
+    return ast.Tuple(elts=[*call.args, *(keyword.value for keyword in call.keywords)], ctx=ast.Load())
+
+
+def _is_check(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    is_of_test = isinstance(node.func.value, ast.Name) and node.func.value.id in ("self", "cls")
+    return is_of_test and _CHECK.fullmatch(node.func.attr) is not None
+
+
+def is_assertion(statement: ast.AST | None) -> bool:
+    """Whether a statement only looks whether something holds: an `assert`, or a check of a test case."""
+    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and _is_check(statement.value))
 
 
 def _blame(suspect: Suspect, scene: Scene, error_type: str, message: str) -> int:

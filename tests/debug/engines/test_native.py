@@ -64,37 +64,6 @@ async def test_c_stops_where_a_function_is_entered_and_where_a_value_is_written(
     assert status_of(await tools.call("execute")) == "terminated"
 
 
-async def test_a_running_c_program_is_attached_to_by_its_number(tools: Tools) -> None:
-    need(ADAPTERS, "lldb-19")
-    source = tools.write(
-        "tick.c",
-        """
-        #include <stdio.h>
-        #include <unistd.h>
-        int main(void) {
-            for (int i = 0;; i++) {
-                printf("%d\\n", i);
-                fflush(stdout);
-                usleep(10000);
-            }
-        }
-        """,
-    )
-    await anyio.run_process(["gcc", "-g", "-o", str(tools.folder / "tick"), str(source)])
-    async with await anyio.open_process([str(tools.folder / "tick")]) as process:
-        assert process.stdout is not None
-        await process.stdout.receive()
-        breakpoints = [{"file": "tick.c", "line": 6}]
-        stop = await tools.call("session_start", pid=process.pid, language="c", breakpoints=breakpoints, timeout=60)
-        assert line_of(stop) == 6
-        await tools.call("session", action="stop")
-        with anyio.fail_after(30):
-            for _ in range(3):
-                assert await process.stdout.receive()
-        assert process.returncode is None
-        process.kill()
-
-
 async def test_python_says_what_to_use_instead_of_watching_a_value(tools: Tools) -> None:
     await tools.start(tools.write("app.py", "x = 1\nx = 2\n"), 2)
     refused = await tools.refused("breakpoint", action="watch", name="x")

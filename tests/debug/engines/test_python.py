@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from tests.debug.calling import Tools, line_of, opened, status_of
@@ -95,37 +92,32 @@ async def test_the_debugger_does_not_attach_to_itself_nor_to_what_is_not_there(t
 
 
 async def test_a_program_whose_debugger_listens_is_attached_to(tools: Tools) -> None:
-    program = tools.write("waiting.py", "def add(a, b):\n    c = a + b\n    return c\n\nadd(1, 2)\n")
-    command = [sys.executable, "-m", "debugpy", "--listen", "127.0.0.1:0", "--wait-for-client", str(program)]
-    # debugpy does not tell the port that it chose, so that one is chosen for it.
-    with _free_port() as port:
-        pass
-    command[4] = f"127.0.0.1:{port}"
-    async with await anyio.open_process(command, cwd=tools.folder) as process:
+    program = tools.write(
+        "waiting.py",
+        """
+        import debugpy
+        def add(a, b):
+            c = a + b
+            return c
+        # The port is the system's choice, and told once somebody listens there.
+        print(debugpy.listen(("127.0.0.1", 0))[1], flush=True)
+        debugpy.wait_for_client()
+        add(1, 2)
+        """,
+    )
+    async with await anyio.open_process([sys.executable, str(program)], cwd=tools.folder) as process:
         try:
-            with anyio.fail_after(60):
-                while (stop := await _attached(tools, port)) is None:
-                    await anyio.lowlevel.checkpoint()
-            assert stop["data"]["locals"]["b"] == "2"
-            assert status_of(await tools.call("execute")) == "terminated"
+            assert process.stdout is not None
+            with anyio.fail_after(100):
+                port = int(await process.stdout.receive())
+                breakpoints = [{"file": "waiting.py", "line": 4}]
+                stop = await tools.call("session_start", port=port, breakpoints=breakpoints, timeout=90)
+                assert stop["data"]["locals"]["b"] == "2"
+                assert status_of(await tools.call("execute")) == "terminated"
         finally:
             # Without it a failure would wait for a program that waits for a debugger.
             with suppress(ProcessLookupError):
                 process.kill()
-
-
-async def _attached(tools: Tools, port: int) -> dict[str, Any] | None:
-    """The stop at the breakpoint, or None where the debugger does not listen yet."""
-    breakpoints = [{"file": "waiting.py", "line": 2}]
-    envelope = await tools.send("session_start", host="127.0.0.1", port=port, breakpoints=breakpoints)
-    assert envelope["success"] or "no debugger at" in envelope["error"]["message"], envelope
-    return envelope if envelope["success"] else None
-
-
-@contextmanager
-def _free_port() -> Generator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
 
 
 async def test_a_breakpoint_in_a_child_process_hits(tools: Tools) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
 from trysquare.core.types import JsonObject
+from trysquare.debug.cdp.breakpoints import Breakpoints
 from trysquare.debug.cdp.client import CdpClient
-from trysquare.debug.cdp.hits import condition_of
-from trysquare.debug.cdp.scripts import Scripts, Spot
+from trysquare.debug.cdp.scripts import Scripts
 from trysquare.debug.cdp.values import value_text, value_type
-from trysquare.debug.dap.client import RequestFailed
+from trysquare.debug.cdp.workers import Workers
+from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.debugger import (
     Abilities,
     Bound,
-    BreakpointMoved,
     BreakpointSpec,
+    ChildStarted,
     DataBreakpoint,
     EvaluateFor,
     ExceptionInfo,
@@ -52,16 +52,19 @@ _SCOPES = {"local": "locals", "block": "locals", "catch": "locals", "global": "g
 class NodeDebugger:
     """A debugger on one Node program."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
         self._listener = listener
+        self._closes_inspector = closes_inspector
         self._client = CdpClient(on_event=self._hear, on_lost=self._lose)
+        self._workers = Workers(self._client)
+        self._main_context: int | None = None
+        self._is_worker = False
         self._scripts = Scripts()
         self._frames: list[JsonObject] = []
         self._pause: JsonObject = {}
         self._objects: dict[int, JsonObject] = {}
         self._numbers = itertools.count(1)
-        self._set: dict[str, list[tuple[str, BreakpointSpec]]] = {}
-        self._waiting: dict[str, list[tuple[int, BreakpointSpec]]] = {}
+        self._breakpoints = Breakpoints(self._client, self._scripts, listener)
         self._stepping = False
         self._started = False
         self._ended = False
@@ -71,7 +74,11 @@ class NodeDebugger:
             "Debugger.paused": self._hear_paused,
             "Debugger.resumed": self._hear_resumed,
             "Debugger.scriptParsed": self._hear_script,
+            "Runtime.executionContextCreated": self._hear_context,
             "Runtime.executionContextDestroyed": self._hear_end,
+            "NodeWorker.attachedToWorker": self._hear_worker,
+            "NodeWorker.receivedMessageFromWorker": self._workers.hear,
+            "NodeWorker.detachedFromWorker": self._workers.hear_end,
         }
 
     @property
@@ -81,9 +88,8 @@ class NodeDebugger:
     async def connect(self, url: str, *, timeout: float, is_waiting: bool = True) -> None:
         """Connect to a program, and bring one that waits to be started to its first line."""
         await self._client.connect(url, timeout=timeout)
-        await self._client.request("Runtime.enable")
-        await self._client.request("Debugger.enable")
-        await self._client.request("Debugger.setAsyncCallStackDepth", {"maxDepth": 8})
+        await self._enable()
+        await self._workers.watch()
         if not is_waiting:
             self._started = True
             return
@@ -91,11 +97,24 @@ class NodeDebugger:
         async with asyncio.timeout(timeout):
             await asyncio.shield(self.at_entry)
 
+    async def worker(self, name: str, listener: Listener) -> NodeDebugger:
+        """A debugger on a thread that waits to be started."""
+        debugger = NodeDebugger(listener)
+        debugger._is_worker = True
+        self._workers.open(name, debugger._client)
+        await debugger._enable()
+        return debugger
+
+    async def _enable(self) -> None:
+        await self._client.request("Runtime.enable")
+        await self._client.request("Debugger.enable")
+        await self._client.request("Debugger.setAsyncCallStackDepth", {"maxDepth": 8})
+
     async def start(self) -> None:
         if self._started:
             return
         self._started = True
-        await self._client.request("Debugger.resume")
+        await self._client.request("Runtime.runIfWaitingForDebugger" if self._is_worker else "Debugger.resume")
 
     def stay_at_entry(self) -> None:
         """Instead of `start`: tell that the program stands before its first line, so that it can be stepped."""
@@ -103,10 +122,7 @@ class NodeDebugger:
         self._listener(Stopped(reason="entry", thread=MAIN_THREAD))
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        for identity, _ in self._set.pop(file, []):
-            await self._client.request("Debugger.removeBreakpoint", {"breakpointId": identity})
-        self._waiting.pop(file, None)
-        return [await self._set_one(spec, next(self._numbers)) for spec in specs]
+        return await self._breakpoints.replace(file, specs)
 
     async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
         raise RequestFailed("setFunctionBreakpoints", "Node's inspector has none; set one at the function's line.", {})
@@ -122,11 +138,14 @@ class NodeDebugger:
         await self._client.request("Debugger.setPauseOnExceptions", {"state": state})
 
     async def resume(self, thread: int) -> None:
+        await self._breakpoints.hold_new_scripts()
         await self._client.request("Debugger.resume")
 
     async def step(self, kind: StepKind, thread: int) -> None:
         if kind not in _STEPS:
             raise RequestFailed("step", "Node's inspector cannot step back.", {})
+        # A script that is held would end the step.
+        await self._breakpoints.hold_no_more()
         self._stepping = True
         await self._client.request(f"Debugger.{_STEPS[kind]}")
 
@@ -194,30 +213,20 @@ class NodeDebugger:
         return None
 
     async def disconnect(self, *, kill: bool) -> None:
+        if self._closes_inspector and not self._ended:
+            await self._close_inspector()
         self._ended = True
         self._client.close()
 
-    async def _set_one(self, spec: BreakpointSpec, number: int) -> Bound:
-        """Set a breakpoint where the line runs; one in a file that is not loaded yet waits for it."""
-        spot = self._scripts.runs_at(spec.file, spec.line)
-        place = spot or Spot(url=f"file://{spec.file}", line=spec.line - 1, column=(spec.column or 1) - 1)
-        # Node names a file by its address or, where it took types out of it, by its bare path.
-        names = f"^(file://)?{re.escape(place.url.removeprefix('file://'))}$"
-        wanted: JsonObject = {"lineNumber": place.line, "urlRegex": names, "columnNumber": place.column}
-        if condition := condition_of(spec, number):
-            wanted["condition"] = condition
-        body = await self._client.request("Debugger.setBreakpointByUrl", wanted)
-        self._set.setdefault(spec.file, []).append((str(body["breakpointId"]), spec))
-        places = cast(list[JsonObject], body.get("locations") or [])
-        if not places:
-            self._waiting.setdefault(spec.file, []).append((number, spec))
-            return Bound(verified=False, id=number, message="no loaded script has this line yet")
-        return self._bound_at(number, places[0])
-
-    def _bound_at(self, number: int, place: JsonObject) -> Bound:
-        line, column = int(place["lineNumber"]), int(place.get("columnNumber") or 0)
-        _, written, _ = self._scripts.written_at(str(place["scriptId"]), line, column)
-        return Bound(verified=True, id=number, line=written)
+    async def _close_inspector(self) -> None:
+        """Leave the program as it was found: its inspector was opened for us, at a port that others may need."""
+        try:
+            await self._client.request("Debugger.disable", timeout=3.0)
+            # It closes once we are gone, so that there is no answer to wait for.
+            self._client.send("Runtime.evaluate", {"expression": "process._debugEnd()"})
+        except (ConnectionLost, RequestFailed, TimeoutError):
+            # The program is gone, or busy: its inspector stays as it is.
+            return
 
     def _hear(self, method: str, params: JsonObject) -> None:
         hear = self._heard.get(method)
@@ -225,6 +234,13 @@ class NodeDebugger:
             hear(params)
 
     def _hear_paused(self, params: JsonObject) -> None:
+        is_first = self._is_worker and params.get("reason") == "Break on start"
+        if is_first or self._breakpoints.is_held(params):
+            self._keep_task(self._let_in(params))
+        else:
+            self._stand(params)
+
+    def _stand(self, params: JsonObject) -> None:
         self._pause, self._frames = params, cast(list[JsonObject], params.get("callFrames") or [])
         if not self.at_entry.done():
             self.at_entry.set_result(None)
@@ -248,26 +264,36 @@ class NodeDebugger:
         script = self._scripts.add(
             str(params["scriptId"]), str(params.get("url") or ""), str(params.get("sourceMapURL") or "")
         )
-        files = [script.file, *(script.map.sources if script.map else ())]
-        for file in files:
-            for number, spec in self._waiting.pop(file, []):
-                self._keep_task(self._bind_late(spec, number))
+        self._breakpoints.hear_script(script)
 
-    async def _bind_late(self, spec: BreakpointSpec, number: int) -> None:
-        """A script was loaded that a breakpoint waited for."""
-        if self._scripts.runs_at(spec.file, spec.line) is None:
-            self._listener(BreakpointMoved(bound=Bound(verified=True, id=number, line=spec.line)))
+    async def _let_in(self, params: JsonObject) -> None:
+        """A script is held at its first line: let it run once its breakpoints are in it, unless one is at that line."""
+        if await self._breakpoints.stops_at(params):
+            self._stand({**params, "hitBreakpoints": ["its own"]})
             return
-        self._listener(BreakpointMoved(bound=await self._set_one(spec, number)))
+        try:
+            await self._client.request("Debugger.resume")
+        except ConnectionLost:
+            # The program ended meanwhile, which is told elsewhere.
+            return
+
+    def _hear_context(self, params: JsonObject) -> None:
+        context = cast(JsonObject, params["context"])
+        if self._main_context is None and cast(JsonObject, context.get("auxData") or {}).get("isDefault"):
+            self._main_context = int(context["id"])
+
+    def _hear_worker(self, params: JsonObject) -> None:
+        self._listener(ChildStarted(arguments={"sessionId": params["sessionId"]}))
 
     def _hear_end(self, params: JsonObject) -> None:
-        # The program is over, but its process waits for us to let go.
-        if not self._ended:
+        # The program is over, but its process waits for us to let go. Contexts that it made itself come and go.
+        if not self._ended and params.get("executionContextId") == self._main_context:
             self._ended = True
             self._listener(Exited())
             self._client.close()
 
     def _lose(self, reason: str) -> None:
+        self._workers.lose(reason)
         if not self.at_entry.done():
             self.at_entry.set_exception(RequestFailed("launch", reason, {}))
             self.at_entry.exception()
@@ -275,8 +301,8 @@ class NodeDebugger:
             self._ended = True
             self._listener(Lost(reason=reason))
 
-    def _keep_task(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
+    def _keep_task(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

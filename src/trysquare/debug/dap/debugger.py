@@ -226,7 +226,7 @@ class DapDebugger:
         self._listener(Resumed(thread=body.get("threadId")))
 
     def _hear_exited(self, body: JsonObject) -> None:
-        self._end(Exited(code=_exit_code(body)))
+        self._end(_exited(body))
 
     def _hear_breakpoint(self, body: JsonObject) -> None:
         self._listener(BreakpointMoved(bound=_bound(cast(JsonObject, body.get("breakpoint") or {}))))
@@ -244,7 +244,7 @@ class DapDebugger:
 
     def _end(self, ended: Exited) -> None:
         # `exited` tells the code and `terminated` only the end; adapters send one of them, or both in either order.
-        if not self._ended or ended.code is not None:
+        if not self._ended or ended != Exited():
             self._ended = True
             self._listener(ended)
 
@@ -329,6 +329,9 @@ def _stopped(body: JsonObject) -> Stopped:
     )
 
 
-def _exit_code(body: JsonObject) -> int | None:
-    code = body.get("exitCode")
-    return code if isinstance(code, int) else None
+def _exited(body: JsonObject) -> Exited:
+    code, signal = body.get("exitCode"), body.get("signal")
+    if isinstance(signal, int):
+        return Exited(signal=signal)
+    # pydevd tells a code, which is none, of a process that becomes another program.
+    return Exited.with_status(code) if isinstance(code, int) and "pydevdReason" not in body else Exited()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.debug.dap.debugger import DapDebugger
@@ -11,6 +13,9 @@ from trysquare.debug.debugger import Exited
 from trysquare.debug.launching import AttachSpec
 from trysquare.debug.session import Session
 from trysquare.processes.guardian import look_up
+
+_LISTENS = "0A"
+"""The state of a socket that listens, as the kernel writes it."""
 
 
 def require_pid_or_port(spec: AttachSpec) -> None:
@@ -48,6 +53,21 @@ def cannot_attach(language: str, what: str, instead: str) -> ToolError:
         f"The debugger of {language} cannot attach to {what}.",
         code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
         instruction=instead,
+    )
+
+
+def listening_ports(pid: int) -> frozenset[int]:
+    """The TCP ports at which a process of this machine listens."""
+    sockets: set[str] = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # it was closed since
+            sockets.add(os.readlink(descriptor))
+    rows = Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    fields = (row.split() for row in rows)
+    return frozenset(
+        int(each[1].rpartition(":")[2], 16)
+        for each in fields
+        if each[3] == _LISTENS and f"socket:[{each[9]}]" in sockets
     )
 
 

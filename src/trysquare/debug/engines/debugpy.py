@@ -14,7 +14,8 @@ from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import ChildStarted
 from trysquare.debug.engines.adapter import begun, speak_over_pipes, start_child
 from trysquare.debug.engines.attaching import connect
-from trysquare.debug.engines.pydevd import NotStarted, begin_child
+from trysquare.debug.engines.children import begin_child
+from trysquare.debug.engines.pydevd import NotStarted
 from trysquare.debug.extending import with_extension
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session

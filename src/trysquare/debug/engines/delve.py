@@ -49,7 +49,8 @@ class DelveEngine:
         around: Surroundings,
     ) -> Launched:
         delve = found_program(("dlv",), hint=INSTALL)
-        debugger = DapDebugger(_with_exit_code(session.hear, lambda: debugger), adapter_id="go")
+        heard = _with_exit_code(session.hear, lambda: debugger, kills=command == "launch")
+        debugger = DapDebugger(heard, adapter_id="go")
         server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         child = start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, around)
@@ -85,14 +86,16 @@ async def _attach_remotely(spec: AttachSpec, session: Session) -> Launched:
     return Launched(debugger=debugger, child=None, close=debugger.client.close)
 
 
-def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:
+def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger], *, kills: bool) -> Listener:
     """delve tells how a program ended only in words, and only once it is told to let go."""
 
     def hear(event: Event) -> None:
         if isinstance(event, Exited):
-            debugger().client.send("disconnect", {"terminateDebuggee": True})
+            _, answer = debugger().client.send("disconnect", {"terminateDebuggee": kills})
+            # It may be gone before it answers, which nobody waits for.
+            answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
         if isinstance(event, Output) and (found := _EXITED.search(event.text)) is not None:
-            listener(Exited(code=int(found[1])))
+            listener(Exited.with_status(int(found[1])))
         elif not (isinstance(event, Output) and event.text.strip() in _SCENERY):
             listener(event)
 

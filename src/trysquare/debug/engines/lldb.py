@@ -28,6 +28,8 @@ _SOURCES = {".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".rs": "rust"
 
 
 _SIGNAL = re.compile(r"signal (SIG[A-Z0-9]+)")
+_UNSEEN = frozenset({signal.SIGKILL, signal.SIGALRM, signal.SIGPROF})
+"""Signals that end a program without a stop before. lldb tells them as it tells an exit code of the same number."""
 _OWN_WORDS = re.compile(r"Process \d+ (exited with status|launched)|\s*$")
 
 
@@ -47,6 +49,8 @@ class _Heard:
                 self._listener(event)
             case Exited(code=int(code)) if code == self._signal:
                 self._listener(Exited(signal=code))
+            case Exited(code=int(code)) if code in _UNSEEN:
+                self._listener(Exited(code=code, signal=code))
             case _:
                 self._listener(event)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import re
@@ -16,8 +17,16 @@ from trysquare.core.threads import run_in_thread
 from trysquare.debug.cdp.debugger import NodeDebugger
 from trysquare.debug.cdp.websocket import WebSocketError
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
-from trysquare.debug.debugger import Event, Exited, Listener
-from trysquare.debug.engines.attaching import hear_end_of, not_reached, require_own_process, require_pid_or_port
+from trysquare.debug.debugger import ChildStarted, Event, Exited, Listener, Lost
+from trysquare.debug.engines.attaching import (
+    cannot_attach,
+    hear_end_of,
+    listening_ports,
+    not_reached,
+    require_own_process,
+    require_pid_or_port,
+)
+from trysquare.debug.engines.children import begin_child
 from trysquare.debug.engines.streams import Streams, without_lines
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
@@ -28,6 +37,8 @@ _SCENERY = re.compile(
     "Debugger listening on|For help, see:|Debugger attached.|Waiting for the debugger to disconnect|Debugger ending on"
 )
 _USUAL_PORT = 9229
+_OPENING = 20.0
+"""Seconds in which a program has to open its inspector once it is asked to; one that is busy does it between."""
 _FAILURES = (ConnectionLost, RequestFailed, WebSocketError, TimeoutError, OSError, EOFError)
 
 
@@ -43,6 +54,7 @@ class NodeEngine:
         debugger = NodeDebugger(_without_exits(session.hear))
         try:
             address = (await streams.wait_for(_LISTENING, timeout=spec.timeout))[1]
+            workers = _Workers(debugger, session, around)
             await debugger.connect(address, timeout=spec.timeout)
             await debugger.set_exception_breakpoints(["uncaught"])
         except BaseException as error:
@@ -53,23 +65,89 @@ class NodeEngine:
                 raise _not_started(session, status, str(error) or "its debugger did not answer") from None
             raise
         session.watch(streams.tell_end())
-        return Launched(debugger=debugger, child=child, close=streams.close)
+
+        def close() -> None:
+            workers.close()
+            streams.close()
+
+        return Launched(debugger=debugger, child=child, close=close)
 
     async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
         require_pid_or_port(spec)
-        if spec.pid is not None:
-            require_own_process(spec.pid)
-            # The signal makes Node listen where it was told to, or at its usual port.
-            os.kill(spec.pid, signal.SIGUSR1)
-        place = replace(spec, host="127.0.0.1", port=_USUAL_PORT) if spec.pid is not None else spec
-        debugger = NodeDebugger(session.hear)
+        place = spec if spec.pid is None else replace(spec, port=await _opened_port(spec.pid, spec.timeout))
+        debugger = NodeDebugger(session.hear, closes_inspector=spec.pid is not None)
+        workers = _Workers(debugger, session, around)
         try:
             await debugger.connect(await _address_at(place), timeout=spec.timeout, is_waiting=False)
         except _FAILURES as error:
             raise not_reached(place, str(error) or "no answer in time") from None
         if spec.pid is not None:
             session.watch(hear_end_of(spec.pid, session))
-        return Launched(debugger=debugger, child=None)
+        return Launched(debugger=debugger, child=None, close=workers.close)
+
+
+class _Workers:
+    """The threads that a program starts, each of which becomes a session."""
+
+    def __init__(self, debugger: NodeDebugger, session: Session, around: Surroundings) -> None:
+        self._debugger = debugger
+        self._session = session
+        self._around = around
+        self._tasks: set[asyncio.Task[None]] = set()
+        session.on_child = self._hear
+
+    def close(self) -> None:
+        """Welcome no more."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _hear(self, event: ChildStarted) -> None:
+        session = self._around.open_child(self._session, f"a thread that {self._session.id} started")
+        if session is not None:
+            task = asyncio.ensure_future(self._welcome(session, str(event.arguments["sessionId"])))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _welcome(self, session: Session, name: str) -> None:
+        try:
+            debugger = await self._debugger.worker(name, session.hear)
+            await debugger.set_exception_breakpoints(["uncaught"])
+            await begin_child(session, debugger, self._session)
+        except (ConnectionLost, RequestFailed, TimeoutError) as error:
+            session.hear(Lost(reason=str(error) or "no answer in time"))
+
+
+async def _opened_port(pid: int, timeout: float) -> int:
+    """Have a process open its inspector, and find where it listens: at Node's usual port there may be another one."""
+    require_own_process(pid)
+    if Path(os.readlink(f"/proc/{pid}/exe")).name not in ("node", "nodejs"):
+        raise cannot_attach(
+            "javascript", f"process {pid}, which is no Node", "Give the `pid` of the Node process itself."
+        )
+    before = listening_ports(pid)
+    os.kill(pid, signal.SIGUSR1)
+    try:
+        async with asyncio.timeout(min(timeout, _OPENING)):
+            while True:
+                # One that was open before is open still; a new one is the inspector's for certain.
+                for port in sorted(listening_ports(pid), key=lambda port: port in before):
+                    if await run_in_thread(lambda port=port: _is_inspector(port)):
+                        return port
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise ToolError(
+            f"Process {pid} did not open its inspector.",
+            code=ErrorCode.SESSION_START_FAILED,
+            instruction=f"Another program may have Node's usual port {_USUAL_PORT}: let go of that one first, or start "
+            "this one with `node --inspect=127.0.0.1:PORT` and give that `port`.",
+        ) from None
+
+
+def _is_inspector(port: int) -> bool:
+    try:
+        return b"webSocketDebuggerUrl" in _told_at(f"http://127.0.0.1:{port}/json/list")
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 async def _address_at(spec: AttachSpec) -> str:

@@ -10,6 +10,7 @@ from trysquare.core.types import JsonObject
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Event, Exited, Listener, Stopped
+from trysquare.debug.engines.children import begin_child
 from trysquare.debug.launching import SessionSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.processes.child import Child
@@ -130,16 +131,6 @@ async def prepare(debugger: DapDebugger, spec: SessionSpec) -> None:
     await debugger.set_exception_breakpoints(["uncaught"])
 
 
-async def begin_child(session: Session, debugger: DapDebugger, parent: Session) -> None:
-    """Let a child process run, with the breakpoints of its parent."""
-    session.debugger = debugger
-    for breakpoint in parent.breakpoints:
-        await session.add_breakpoint(breakpoint.spec)
-    await session.rules.take_over(parent.rules)
-    await debugger.start()
-    session.has_started()
-
-
 def _without_exits(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:
     """The process tells how it ended; what the debugger says of it comes first and knows less."""
     heard = _with_system_exits(listener, debugger)
@@ -163,7 +154,7 @@ def _with_system_exits(listener: Listener, debugger: Callable[[], DapDebugger]) 
             return
 
     def hear(event: Event) -> None:
-        if isinstance(event, Stopped) and event.reason == "exception" and event.text == "SystemExit":
+        if isinstance(event, Stopped) and event.reason == "exception" and _is_system_exit(event):
             task = asyncio.ensure_future(go_on(event.thread))
             going.add(task)
             task.add_done_callback(going.discard)
@@ -171,3 +162,8 @@ def _with_system_exits(listener: Listener, debugger: Callable[[], DapDebugger]) 
         listener(event)
 
     return hear
+
+
+def _is_system_exit(stop: Stopped) -> bool:
+    # In a program that was attached to, more words come after the name.
+    return stop.text.split(maxsplit=1)[:1] == ["SystemExit"]

@@ -93,8 +93,7 @@ class Streams:
 
 def exited(child: Child) -> Exited:
     """How a process of ours has ended."""
-    status = child.exit_status()
-    return Exited(signal=-status) if status is not None and status < 0 else Exited(code=status)
+    return Exited.with_status(child.exit_status())
 
 
 def without_lines(own: re.Pattern[str]) -> Callable[[str], str]:

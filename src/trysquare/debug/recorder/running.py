@@ -176,6 +176,11 @@ def _run_unittest(options: dict[str, Any], target: list[str], kept: Watcher, fou
             _note_failure(err[1], kept, found, name=str(test))
             super().addFailure(test, err)
 
+        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+            if err is not None:
+                _note_failure(err[1], kept, found, name=str(subtest))
+            super().addSubTest(test, subtest, err)
+
     suite = unittest.defaultTestLoader.loadTestsFromNames(target)
     hooks.record(kept)
     result = unittest.TextTestRunner(resultclass=cast(Any, Catching)).run(suite)

@@ -58,7 +58,9 @@ def init_tool(desk: Desk) -> Tool:
         if args.verbose:
             data["frameworks"] = {each.name: each.target for each in FRAMEWORKS if each.language == language}
         call = _call(language, args) if args.launch_config_name is None else _configured(args.launch_config_name, roots)
-        steps = [next_step(ToolName.SESSION_START, call, f"start a session in mode {args.mode}")]
+        known = framework(args.framework or "")
+        note = f"; {known.note}" if known is not None and known.note else ""
+        steps = [next_step(ToolName.SESSION_START, call, f"start a session in mode {args.mode}{note}")]
         return answer(None, f"{language} can be debugged with {adapter.name}.", data, next_steps=steps)
 
     return tool(init, name=ToolName.INIT, room="debug", category="debug", read_only=True, result_limit=None)

@@ -18,6 +18,7 @@ public final class Bridge {
     private VirtualMachine vm;
     private int numbers;
     private boolean uncaught = true;
+    private volatile boolean ended;
     private volatile ExceptionEvent thrown;
 
     /** A breakpoint that was asked for. */
@@ -253,6 +254,9 @@ public final class Bridge {
 
     /** Take an event; true where the program is to stand still for it. */
     private boolean heard(Event event) {
+        if (event instanceof VMDeathEvent) {
+            ended = true;
+        }
         if (event instanceof ClassPrepareEvent) {
             for (Place place : new ArrayList<>(places.values())) {
                 if (bind(place, ((ClassPrepareEvent) event).referenceType())) {
@@ -341,7 +345,10 @@ public final class Bridge {
     private void exited() {
         try {
             if (vm.process() != null) {
-                wire.event("exited", Json.of("exitCode", vm.process().waitFor()));
+                int code = vm.process().waitFor();
+                // A machine that ends by itself says so before; of one that is killed, Java adds 128 to the signal.
+                boolean killed = !ended && code > 128;
+                wire.event("exited", killed ? Json.of("signal", code - 128) : Json.of("exitCode", code));
             }
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
