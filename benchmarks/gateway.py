@@ -8,8 +8,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -92,8 +94,7 @@ def measure_gateways(results: GatewayResults, seconds: float, *, quick: bool = F
 async def _measure(results: GatewayResults, seconds: float, folder: Path, *, quick: bool) -> None:
     names = known_kinds()
     await _measure_plain(results, folder, seconds, quick=quick)
-    for name in names:
-        await _measure_calls(results, name, folder, seconds, quick=quick)
+    await _measure_calls(results, names, folder, seconds, quick=quick)
     own = await _own_start(folder)
     results.own_start = min(results.own_start or own, own)
     for name in names:
@@ -122,11 +123,18 @@ async def _measure_plain(results: GatewayResults, folder: Path, seconds: float, 
             results.add_load(TRYSQUARE, PLAIN, callers, await _load(server, asked, callers, seconds))
 
 
-async def _measure_calls(results: GatewayResults, name: str, folder: Path, seconds: float, *, quick: bool) -> None:
-    async with running(name, real_servers(folder), folder / name) as gateway:
+async def _measure_calls(
+    results: GatewayResults, names: Sequence[str], folder: Path, seconds: float, *, quick: bool
+) -> None:
+    """All gateways by turns, load by load: a shared machine is as fast for each of them as for the next."""
+    async with AsyncExitStack() as stack:
+        gateways = {
+            name: await stack.enter_async_context(running(name, real_servers(folder), folder / name)) for name in names
+        }
         for asked in questions(folder):
-            await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
-            for callers in CALLERS[: 1 if quick else None]:
+            for gateway in gateways.values():
+                await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
+            for callers, (name, gateway) in product(CALLERS[: 1 if quick else None], gateways.items()):
                 load = await _load(gateway, asked, callers, seconds)
                 results.add_load(name, asked.server, callers, load)
                 print(
@@ -208,7 +216,7 @@ async def _after_kill(results: GatewayResults, name: str, folder: Path) -> float
         try:
             async with asyncio.timeout(15):
                 return await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
-        except TimeoutError:
+        except (TimeoutError, ConnectionError, EOFError):
             return float("inf")
 
 
