@@ -89,6 +89,9 @@ async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
     """The local variables of a frame."""
+    known = debugger.locals_reference(frame.id)
+    if known is not None:
+        return await debugger.variables(known)
     scopes = await debugger.scopes(frame.id)
     chosen = [scope for scope in scopes if scope.kind == "locals"] or [scope for scope in scopes if not scope.expensive]
     return [variable for scope in chosen[:1] for variable in await debugger.variables(scope.reference)]

@@ -172,6 +172,9 @@ class NodeDebugger:
             found.append(Scope(name=kind, kind=known, reference=reference, expensive=kind == "global"))
         return found
 
+    def locals_reference(self, frame: int) -> int | None:
+        return None
+
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
         remote = self._objects.get(reference)
         if remote is None or "objectId" not in remote:

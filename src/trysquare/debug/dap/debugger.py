@@ -51,8 +51,10 @@ _CLIENT = {
 class DapDebugger:
     """A debugger behind the Debug Adapter Protocol. Make it, connect its `client`, then `initialize` and `begin`."""
 
-    def __init__(self, listener: Listener, *, adapter_id: str) -> None:
+    def __init__(self, listener: Listener, *, adapter_id: str, frames_are_locals: bool = False) -> None:
         self._listener = listener
+        self._frames_are_locals = frames_are_locals
+        """Whether a frame's id serves as the reference of its locals."""
         self._adapter_id = adapter_id
         self._ready = asyncio.get_running_loop().create_future()
         self._begun: asyncio.Future[JsonObject] | None = None
@@ -172,6 +174,9 @@ class DapDebugger:
     async def scopes(self, frame: int) -> list[Scope]:
         body = await self.client.request("scopes", {"frameId": frame})
         return [_scope(each) for each in cast(list[JsonObject], body.get("scopes") or [])]
+
+    def locals_reference(self, frame: int) -> int | None:
+        return frame if self._frames_are_locals else None
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
         wanted = _given(variablesReference=reference, start=start or None, count=count or None)

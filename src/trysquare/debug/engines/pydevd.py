@@ -90,7 +90,9 @@ class Door:
 
     def _connected(self) -> asyncio.Protocol:
         if not self._first.done():
-            debugger = DapDebugger(_without_exits(self._session.hear, lambda: debugger), adapter_id="python")
+            debugger = DapDebugger(
+                _without_exits(self._session.hear, lambda: debugger), adapter_id="python", frames_are_locals=True
+            )
             self._first.set_result(debugger)
             return debugger.client
         return self._welcome_child()
@@ -99,7 +101,9 @@ class Door:
         session = self._around.open_child(self._session, f"a process that {self._session.id} started")
         if session is None:
             return _Refused()
-        debugger = DapDebugger(_with_system_exits(session.hear, lambda: debugger), adapter_id="python")
+        debugger = DapDebugger(
+            _with_system_exits(session.hear, lambda: debugger), adapter_id="python", frames_are_locals=True
+        )
         self._children.add(debugger)
         task = asyncio.ensure_future(self._begin_child(session, debugger))
         self._welcoming.add(task)
