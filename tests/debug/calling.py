@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import subprocess
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -76,3 +77,26 @@ def status_of(envelope: dict[str, Any]) -> str:
 def line_of(envelope: dict[str, Any]) -> int:
     """The line at which the program stands."""
     return int(envelope["data"]["location"].split(" in ")[0].rsplit(":", 1)[1])
+
+
+@contextmanager
+def running(*command: str, user: int | None = None) -> Generator[subprocess.Popen[str]]:
+    """A program that nobody debugs, once it has written something."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, user=user, cwd="/"
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def goes_on(process: subprocess.Popen[str]) -> bool:
+    """Whether a program still writes."""
+    assert process.stdout is not None
+    return all(process.stdout.readline() for _ in range(3)) and process.poll() is None

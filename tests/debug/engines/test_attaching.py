@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.debug.calling import Tools, line_of, opened, status_of
+from tests.debug.calling import Tools, goes_on, line_of, opened, running, status_of
 from tests.support import missing_component
 from trysquare.debug.engines.lldb import ADAPTERS
 
@@ -142,24 +140,6 @@ EITHER = "The program ended with exit code 9 or was killed by SIGKILL: its debug
 async def tools(tmp_path: Path) -> AsyncGenerator[Tools]:
     async with opened(tmp_path) as tools:
         yield tools
-
-
-@contextmanager
-def running(*command: str) -> Generator[subprocess.Popen[str]]:
-    """A program that nobody debugs, once it has written something."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def goes_on(process: subprocess.Popen[str]) -> bool:
-    """Whether a program still writes."""
-    assert process.stdout is not None
-    return all(process.stdout.readline() for _ in range(3)) and process.poll() is None
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.language)

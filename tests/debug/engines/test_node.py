@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from tests.debug.calling import Tools, line_of, opened, status_of
+from tests.debug.calling import Tools, goes_on, line_of, opened, running, status_of
 from tests.support import node_program
 
 TICKING = """
@@ -28,24 +26,6 @@ TICKING = """
 async def tools(tmp_path: Path) -> AsyncGenerator[Tools]:
     async with opened(tmp_path) as tools:
         yield tools
-
-
-@contextmanager
-def running(*command: str) -> Generator[subprocess.Popen[str]]:
-    """A program that nobody debugs, once it has written something."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def goes_on(process: subprocess.Popen[str]) -> bool:
-    """Whether a program still writes."""
-    assert process.stdout is not None
-    return all(process.stdout.readline() for _ in range(3)) and process.poll() is None
 
 
 async def test_a_module_that_was_made_from_another_file_stops_at_the_line_that_was_written(tools: Tools) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.debug.calling import Tools, line_of, opened, status_of
+from tests.debug.calling import Tools, goes_on, line_of, opened, running, status_of
 from tests.support import missing_component
 
 TICKING = """
@@ -35,27 +34,6 @@ TICKING = """
 async def tools(tmp_path: Path) -> AsyncGenerator[Tools]:
     async with opened(tmp_path) as tools:
         yield tools
-
-
-@contextmanager
-def running(*command: str, user: int | None = None) -> Generator[subprocess.Popen[str]]:
-    """A program that nobody debugs, once it has written something."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, user=user, cwd="/")
-    try:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-def goes_on(process: subprocess.Popen[str]) -> bool:
-    """Whether a program still writes."""
-    assert process.stdout is not None
-    return all(process.stdout.readline() for _ in range(3)) and process.poll() is None
 
 
 async def test_a_program_that_was_not_started_for_debugging_is_attached_to_and_runs_on_after(tools: Tools) -> None:
