@@ -108,3 +108,13 @@ def test_a_control_token_counts_for_no_text() -> None:
     runtime = WishfulRuntime(wishes)
     assert list(runtime.vocabulary.beginnings(END)) == []
     assert [runtime.vocabulary.tokens[each] for each in runtime.vocabulary.beginnings(256 + 2)] == [b"},", b"}"]
+
+
+def test_text_that_is_not_ascii_is_held_back_and_written_once() -> None:
+    def wishes(text: str) -> Wishes:
+        return {'"': 0.5, "a": 0.4} if text.endswith('"größe":"') else {"]": 0.6, ",": 0.3, "}": 0.2}
+
+    tool = offer(größe={"enum": ["ä", "äé"]}, süß={"type": "array", "items": {"enum": ["ä"]}})
+    [call] = decoded(tool, wishes)
+    assert call["args"]["größe"] in ("ä", "äé")
+    assert set(call["args"]["süß"]) <= {"ä"}

@@ -107,6 +107,8 @@ class Decoder:
         tokens, vocabulary = self._runtime.tokenize(self._pending), self._runtime.vocabulary
         for start in range(max(0, len(tokens) - _MOST_HELD), len(tokens)):
             held = self._bytes(tokens[start:]).decode("utf-8", errors="replace")
+            if not self._pending.endswith(held):
+                continue  # it begins inside of a character
             if any(vocabulary.has_beginning((held + choice[:1]).encode()) for choice in choices if choice):
                 self._pending = self._pending.removesuffix(held)
                 return held
@@ -252,4 +254,4 @@ class Decoder:
 
 def _led(lark: str, *, by: str) -> str:
     """A piece's grammar with text in front of it."""
-    return f"start: {json.dumps(by)} piece\n" + lark.replace("start:", "piece:", 1) if by else lark
+    return f"start: {json.dumps(by, ensure_ascii=False)} piece\n" + lark.replace("start:", "piece:", 1) if by else lark

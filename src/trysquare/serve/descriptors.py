@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from trysquare.core.errors import ConfigurationError
+from trysquare.serve.early import is_open
 
 
 @contextmanager
@@ -40,12 +41,3 @@ def require_open() -> None:
             "Standard input or output is closed, so no client can be served.",
             hint="Let an MCP client start this command, or serve over HTTP.",
         )
-
-
-def is_open(descriptor: int) -> bool:
-    """Whether a descriptor leads anywhere."""
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True

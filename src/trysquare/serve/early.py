@@ -182,7 +182,7 @@ class EarlyStart:
 def begin_early(words: Sequence[str]) -> EarlyStart | None:
     """Answer at once what can be answered, where the words of the command line serve over stdio."""
     serves = bool(words) and words[0] == "serve" and not any(each.startswith("--http") for each in words)
-    return EarlyStart(words) if serves and os.name == "posix" and _is_open(0) and _is_open(1) else None
+    return EarlyStart(words) if serves and os.name == "posix" and is_open(0) and is_open(1) else None
 
 
 def record_path(words: Sequence[str]) -> str:
@@ -274,11 +274,12 @@ def _request(line: bytes) -> dict[str, Any] | None:
     return request if usable and isinstance(params, dict | None) and request.get("jsonrpc") == "2.0" else None
 
 
-def _is_open(descriptor: int) -> bool:
+def is_open(descriptor: int) -> bool:
+    """Whether a descriptor leads anywhere."""
     try:
         os.fstat(descriptor)
     except OSError:
-        return False  # the server says so
+        return False
     return True
 
 
