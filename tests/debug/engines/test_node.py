@@ -12,6 +12,7 @@ import pytest
 
 from tests.debug.calling import Tools, goes_on, line_of, opened, running, status_of
 from tests.support import node_program
+from trysquare.debug.engines.attaching import listening_ports
 
 TICKING = """
     let n = 0;
@@ -20,6 +21,9 @@ TICKING = """
       console.log(n);
     }, 10);
     """
+
+# A Node that is asked to open its inspector can do so at one port only, of which a machine has one.
+USUAL_PORT = pytest.mark.xdist_group("node's usual port")
 
 
 @pytest.fixture
@@ -109,6 +113,7 @@ async def test_a_breakpoint_in_a_thread_hits_and_the_thread_is_a_session_of_its_
     assert "twice 40" in ended["data"]["output"]
 
 
+@USUAL_PORT
 async def test_a_program_that_was_not_started_for_debugging_is_attached_to_and_runs_on_after(tools: Tools) -> None:
     program = tools.write("ticking.js", TICKING)
     with running(node_program(), str(program)) as process:
@@ -126,6 +131,7 @@ async def test_a_program_that_was_not_started_for_debugging_is_attached_to_and_r
         assert await anyio.to_thread.run_sync(goes_on, process)
 
 
+@USUAL_PORT
 async def test_the_inspector_of_another_program_is_never_taken_for_the_one_that_was_named(tools: Tools) -> None:
     program = tools.write("ticking.js", TICKING)
     with running(node_program(), str(program)) as one, running(node_program(), str(program)) as other:
@@ -139,6 +145,25 @@ async def test_the_inspector_of_another_program_is_never_taken_for_the_one_that_
         value = await tools.call("inspect", target="expression", expression="process.pid")
         assert value["data"]["value"] == str(other.pid)
         assert await anyio.to_thread.run_sync(goes_on, one)
+
+
+@USUAL_PORT
+async def test_a_program_lives_on_however_often_it_is_attached_to_and_let_go(tools: Tools) -> None:
+    program = tools.write("ticking.js", TICKING)
+    with running(node_program(), str(program)) as one, running(node_program(), str(program)) as other:
+        for process in [one, one, other, one, other, other]:
+            breakpoints = [{"file": "ticking.js", "line": 5}]
+            await tools.call(
+                "session_start", pid=process.pid, language="javascript", breakpoints=breakpoints, timeout=60
+            )
+            value = await tools.call("inspect", target="expression", expression="process.pid")
+            assert value["data"]["value"] == str(process.pid)
+            await tools.call("session", action="stop")
+        with anyio.fail_after(30):
+            while listening_ports(other.pid):
+                assert await anyio.to_thread.run_sync(goes_on, other)
+        assert await anyio.to_thread.run_sync(goes_on, one)
+        assert await anyio.to_thread.run_sync(goes_on, other)
 
 
 async def test_a_process_that_is_no_node_is_refused_and_lives_on(tools: Tools) -> None:

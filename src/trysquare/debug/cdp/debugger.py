@@ -49,6 +49,14 @@ _ABILITIES = Abilities(
 _SCOPES = {"local": "locals", "block": "locals", "catch": "locals", "global": "globals"}
 
 
+# An inspector that ends while somebody is still connected can crash the program with it, so it ends a while after we
+# left; two waits, as a program that was halted meanwhile finds the first one over before it hears that we are gone.
+_ENDING = 'globalThis[Symbol.for("trysquare.ending")]'
+_LATER = "{ending} = setTimeout(() => {{ {act}; }}, 500).unref(); 0"
+_END_LATER = _LATER.format(ending=_ENDING, act=_LATER.format(ending=_ENDING, act="process._debugEnd()"))
+_STAY_OPEN = f"clearTimeout({_ENDING}); delete {_ENDING}; 0"
+
+
 class NodeDebugger:
     """A debugger on one Node program."""
 
@@ -92,6 +100,7 @@ class NodeDebugger:
         await self._workers.watch()
         if not is_waiting:
             self._started = True
+            await self._client.request("Runtime.evaluate", {"expression": _STAY_OPEN})
             return
         await self._client.request("Runtime.runIfWaitingForDebugger")
         async with asyncio.timeout(timeout):
@@ -225,8 +234,7 @@ class NodeDebugger:
         """Leave the program as it was found: its inspector was opened for us, at a port that others may need."""
         try:
             await self._client.request("Debugger.disable", timeout=3.0)
-            # It closes once we are gone, so that there is no answer to wait for.
-            self._client.send("Runtime.evaluate", {"expression": "process._debugEnd()"})
+            await self._client.request("Runtime.evaluate", {"expression": _END_LATER}, timeout=3.0)
         except (ConnectionLost, RequestFailed, TimeoutError):
             # The program is gone, or busy: its inspector stays as it is.
             return

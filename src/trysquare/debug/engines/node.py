@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +126,7 @@ async def _opened_port(pid: int, timeout: float) -> int:
             "javascript", f"process {pid}, which is no Node", "Give the `pid` of the Node process itself."
         )
     before = listening_ports(pid)
+    is_taken = _is_taken(_USUAL_PORT)
     os.kill(pid, signal.SIGUSR1)
     try:
         async with asyncio.timeout(min(timeout, _OPENING)):
@@ -133,6 +135,10 @@ async def _opened_port(pid: int, timeout: float) -> int:
                 for port in sorted(listening_ports(pid), key=lambda port: port in before):
                     if await run_in_thread(lambda port=port: _is_inspector(port)):
                         return port
+                if is_taken and not _is_taken(_USUAL_PORT):
+                    # Node tries its port once a signal.
+                    is_taken = False
+                    os.kill(pid, signal.SIGUSR1)
                 await asyncio.sleep(0.05)
     except TimeoutError:
         raise ToolError(
@@ -141,6 +147,12 @@ async def _opened_port(pid: int, timeout: float) -> int:
             instruction=f"Another program may have Node's usual port {_USUAL_PORT}: let go of that one first, or start "
             "this one with `node --inspect=127.0.0.1:PORT` and give that `port`.",
         ) from None
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as tried:
+        tried.settimeout(1.0)
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _is_inspector(port: int) -> bool:
