@@ -8,7 +8,7 @@ import gc
 import logging
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -48,9 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.extra_settings = {"http.host": ("--http", host), "http.port": ("--http", port)}
     if arguments.http is None:
         require_open()
-    with _quick_start():
-        asyncio.run(_serve(arguments))
+    with _quick_start(), asyncio.Runner(loop_factory=None if arguments.http is None else _quick_loop()) as runner:
+        runner.run(_serve(arguments))
     return 0
+
+
+def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's where it is installed: a tenth less CPU a call. Not over pipes, where loading it costs a start more."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 @contextmanager
