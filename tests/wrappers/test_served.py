@@ -128,7 +128,7 @@ async def test_a_request_has_one_span_whoever_opens_it(
 ) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
     monkeypatch.setattr(trace, "get_tracer", lambda name: provider.get_tracer(name))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
 

@@ -27,7 +27,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     # The API lets a process set its provider once; a test needs its own.
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
     monkeypatch.setattr(trace, "get_tracer", lambda name: provider.get_tracer(name))
     yield exporter
     provider.shutdown()
@@ -191,6 +191,6 @@ async def test_an_imported_api_without_a_provider_makes_no_span(monkeypatch: pyt
     def refuse(name: str) -> Any:
         raise AssertionError("no span may be begun")
 
-    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", trace.ProxyTracerProvider())
     monkeypatch.setattr(trace, "get_tracer", refuse)
     assert (await call(traced(tool(greet)), "greet", name="Ada")).success

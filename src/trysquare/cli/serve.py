@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from trysquare.serve.oauth import OAuthOptions
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
+_COLLECTED_AFTER = (20_000, 20, 50)
+"""New objects before a look for garbage: a call leaves hardly any that needs one, and looking was a twentieth of it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,10 +67,12 @@ def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 @contextmanager
 def _quick_start() -> Generator[None]:
     """Look for no garbage until the server is up: what is loaded stays, and looking it over is a sixth of a start."""
+    usual = gc.get_threshold()
     gc.disable()
     try:
         yield
     finally:
+        gc.set_threshold(*usual)
         gc.unfreeze()
         gc.enable()
 
@@ -121,6 +125,7 @@ async def _serve_http(loaded: Loaded) -> None:
 def _ready(app: App) -> None:
     """Look for garbage again, but not among what is loaded; and say so if there is nothing to serve."""
     gc.freeze()
+    gc.set_threshold(*_COLLECTED_AFTER)
     gc.enable()
     if not app.plain.tools():
         logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")

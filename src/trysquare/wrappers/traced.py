@@ -8,6 +8,7 @@ configured tracer provider nothing happens, and nothing is imported. Arguments a
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -24,6 +25,7 @@ from trysquare.core.types import JsonObject
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+_NAMES_PROVIDER = "OTEL_PYTHON_TRACER_PROVIDER" in os.environ
 _inside: ContextVar[Any] = ContextVar("trysquare_span", default=None)
 """The span of the call that this one is made in; None for a call from outside."""
 
@@ -52,7 +54,10 @@ def traced(tool: Tool) -> Tool:
 def _configured_api() -> ModuleType | None:
     """The OpenTelemetry API, if somebody imported it and set a provider that records."""
     api = sys.modules.get("opentelemetry.trace")
-    if api is None or isinstance(api.get_tracer_provider(), (api.ProxyTracerProvider, api.NoOpTracerProvider)):
+    if api is None or (getattr(api, "_TRACER_PROVIDER", api) is None and not _NAMES_PROVIDER):
+        # The API itself would say so too, after a look into the environment that costs more than all of this.
+        return None
+    if isinstance(api.get_tracer_provider(), (api.ProxyTracerProvider, api.NoOpTracerProvider)):
         return None
     return api
 
