@@ -74,15 +74,15 @@ class App:
     is_fixed: bool = False
     """Whether what is listed follows from the settings and our own code alone."""
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Get ready for calls of these tools, which are on their way. Nothing starts that waits for a person."""
+    async def expect(self, names: Iterable[str]) -> None:
+        """Begin to get ready for calls of these tools, which are on their way; not for what waits for a person."""
         for name in names:
             tool = self.toolset.find(name)
             if tool is None or tool.metadata.consent is not None:
                 continue
             plain = name.removeprefix(final_name("", self.settings.prefix or ""))
             for toolset in self.expecting:
-                toolset.expect(plain)
+                await toolset.expect(plain)
 
     async def settled(self) -> None:
         """Wait until every room knows what it has; a server need not, a person who looks once does."""

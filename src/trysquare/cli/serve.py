@@ -101,7 +101,7 @@ async def _serve_stdio(loaded: Loaded, early: EarlyStart | None) -> None:
             load_server()
         async with open_app(loaded.settings, origins=loaded.origins) as app:
             if early is not None:
-                app.expect(early.called)
+                await app.expect(early.called)
             # Beside the loop, since what a call was expected to need may get ready meanwhile.
             await run_in_thread(load_server)
             from trysquare.serve.stdio import serve_descriptors

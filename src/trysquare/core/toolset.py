@@ -55,8 +55,8 @@ class SettlingToolset(Protocol):
 class ExpectingToolset(Protocol):
     """A toolset that can get ready for a call before it is made."""
 
-    def expect(self, name: str) -> None:
-        """Get ready for a call of this tool, which is on its way."""
+    async def expect(self, name: str) -> None:
+        """Begin to get ready for a call of this tool, which is on its way."""
         ...
 
 

@@ -27,6 +27,8 @@ logger = logging.getLogger("trysquare.gateway")
 
 ASK_AGAIN_SECONDS = 5.0
 """A name that is not known has the server asked again, but not by every call."""
+_BEGIN_SECONDS = 0.2
+"""How long a start of ours waits for that of a server, which is over sooner unless the state's disk is slow."""
 OFFERS: tuple[tuple[OfferKind, str, str], ...] = (
     ("prompts", "prompts", "prompts"),
     ("resources", "resources", "resources"),
@@ -101,9 +103,13 @@ class Servers:
         if server.name not in self._asked_at and server.name not in self._asking:
             self._beside(self._ask_quietly(server))
 
-    def prepare(self, server: ServerConfig) -> None:
+    async def prepare(self, server: ServerConfig) -> None:
         """Start a server that is about to be called, and load meanwhile what a call takes."""
-        self.warm(server)
+        begun = asyncio.ensure_future(self.fleet.begun(server.name))
+        asked = self._beside(self._ask_quietly(server))
+        # Whoever loads modules holds up everything else, so that comes when the server has begun to start by itself.
+        await asyncio.wait([begun, *asked], timeout=_BEGIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
         self._beside(run_in_thread(_load_calls))
 
     def discover(self) -> None:
@@ -116,7 +122,7 @@ class Servers:
         """Take in that a server says it offers something else now."""
         entry = self.entries.get(name)
         if isinstance(entry, ServerConfig):
-            self._beside(self._quietly(name, self._ask_again(entry)))
+            self._beside(self._quietly(name, lambda: self._ask_again(entry)))
 
     def meet(self, name: str) -> None:
         """Take in that a server was started or reached anew: it may be another version by now."""
@@ -127,7 +133,7 @@ class Servers:
 
     def follow(self, server: ServerConfig, uri: str) -> None:
         """Have a server tell when one of its resources changes."""
-        self._beside(self._quietly(server.name, self.fleet.subscribe(server.name, uri)))
+        self._beside(self._quietly(server.name, lambda: self.fleet.subscribe(server.name, uri)))
 
     async def request(
         self, server: ServerConfig, method: str, params: JsonObject, context: CallContext | None = None, about: str = ""
@@ -171,7 +177,7 @@ class Servers:
         if taken:
             self.on_change(server.name, "tools")
         # Whoever asked for the tools need not wait for what stands beside them.
-        self._beside(self._quietly(server.name, self._ask_offers(server.name)))
+        self._beside(self._quietly(server.name, lambda: self._ask_offers(server.name)))
 
     async def _ask_again(self, server: ServerConfig) -> None:
         """Ask after whoever asks now: what they hear may be from before the change."""
@@ -191,22 +197,23 @@ class Servers:
             self.on_change(name, kind)
 
     async def _ask_quietly(self, server: ServerConfig) -> None:
-        await self._quietly(server.name, self.ask(server))
+        await self._quietly(server.name, lambda: self.ask(server))
 
-    async def _quietly(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _quietly(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Work that nobody waits for: what keeps it from being done is logged, and told to whoever calls next."""
         try:
-            await work
+            await work()
         except ToolError as error:
             logger.warning("%s cannot be asked what it offers: %s", name, error)
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _beside(self, work: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
         if not self._is_open:
             work.close()
-            return
+            return []
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+        return [task]
 
 
 def _load_calls() -> None:

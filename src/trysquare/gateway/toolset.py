@@ -113,11 +113,11 @@ class GatewayToolset(ChangingToolset):
         """Wait until the servers that are being asked have told what they offer, or cannot."""
         await self.servers.settled()
 
-    def expect(self, name: str) -> None:
+    async def expect(self, name: str) -> None:
         """Start the server whose tool is about to be called."""
         for server in self._usable():
             if name == server.tool_name or name.startswith(space_of(server.tool_name) + SEPARATOR):
-                self.servers.prepare(server)
+                await self.servers.prepare(server)
 
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""

@@ -96,6 +96,10 @@ class Fleet:
         member = self._found(server)
         return member.greeting or (await member.session(context or CallContext())).greeting
 
+    async def begun(self, server: str) -> None:
+        """Wait until somebody has the server started: its process runs by then, or it is being reached."""
+        await self._found(server).begun.wait()
+
     async def subscribe(self, server: str, uri: str, context: CallContext | None = None) -> None:
         """Have changes of a resource told to `on_change`, across restarts; the server is not put to sleep."""
         await self._found(server).subscribe(uri, context or CallContext())

@@ -67,6 +67,8 @@ class Member:
         """The version that the server spoke last, so that its next start needs no probe."""
         self.greeting: Greeting | None = None
         """What the server said of itself at its last start."""
+        self.begun = asyncio.Event()
+        """Set once the server was started."""
         self._open_channel = open_channel
         self._admit = admit
         self._lot = lot
@@ -274,6 +276,8 @@ class Member:
             on_change=lambda kind: self._on_change(self.config.name, kind),
             on_lost=self._lost,
         )
+        # Whoever waits for it is not woken before the start itself first waits.
+        self.begun.set()
         try:
             await session.start(version)
         except Unreachable as error:
