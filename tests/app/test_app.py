@@ -244,7 +244,7 @@ class Expecting(FixedToolset):
         super().__init__(tools.toolset().tools())
         self.expected: list[str] = []
 
-    def expect(self, name: str) -> None:
+    async def expect(self, name: str) -> None:
         self.expected.append(name)
 
 
@@ -259,5 +259,5 @@ async def test_a_room_is_told_of_calls_on_their_way_by_its_own_names_unless_they
 
     monkeypatch.setattr(app_module, "ROOMS", (Room(name="tools", key="tools", door=door),))
     async with open_app(Settings(project=tmp_path, tools=("any",), prefix="x")) as app:
-        app.expect(["x_echo", "x_remove", "echo", "x_nothing"])
+        await app.expect(["x_echo", "x_remove", "echo", "x_nothing"])
     assert toolset.expected == ["echo"]

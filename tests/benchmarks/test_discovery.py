@@ -18,6 +18,9 @@ from benchmarks.discovery import (
 
 _PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-discovery.md"
 
+# What is measured takes half a minute, which two workers need not spend twice.
+pytestmark = pytest.mark.xdist_group("discovery")
+
 
 @pytest.fixture(scope="module")
 def results() -> DiscoveryResults:

@@ -85,13 +85,8 @@ def written(folder: Path, name: str, text: str) -> Path:
 async def test_1_attaching_to_a_process_works_and_leaves_it_running(
     desktop: Desktop, waiting: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    await desktop.call(
-        "session_start",
-        pid=waiting.pid,
-        workspace_root=str(tmp_path),
-        breakpoints=[{"file": "waiting.py", "line": 6}],
-        timeout=60,
-    )
+    await desktop.call("session_start", pid=waiting.pid, workspace_root=str(tmp_path), timeout=60)
+    await desktop.call("breakpoint", action="set", location="waiting.py:6")
     told = asyncio.create_task(asyncio.to_thread(asked, waiting, "seven"))
     stop = await desktop.call("execute", action="wait", timeout=60)
     assert stop["data"]["locals"]["word"] == "'seven'"

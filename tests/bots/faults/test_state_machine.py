@@ -371,7 +371,7 @@ def test_no_completion_is_lost_and_none_is_made_twice() -> None:
     run_state_machine_as_test(
         Workflow,
         settings=settings(
-            max_examples=size(200, 10_000),
+            max_examples=size(120, 10_000),
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

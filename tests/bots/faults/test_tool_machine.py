@@ -23,7 +23,7 @@ from trysquare.store.idempotency import Claim
 from trysquare.store.workflow import WorkflowRows
 
 SETTINGS = settings(
-    max_examples=size(500, 10_000),
+    max_examples=size(250, 10_000),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
