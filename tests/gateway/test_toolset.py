@@ -49,8 +49,8 @@ async def test_only_the_server_whose_call_is_on_its_way_is_started_before_it(pla
     place.write_config({"sums": place.server("sums", ADD), "texts": place.server("texts", _named("split"))})
     async with opened(place) as gateway:
         await gateway.toolset.expect("mcp_sums__add")
-        assert gateway.toolset.servers.fleet.status()["sums"].state in ("starting", "running")
         await gateway.toolset.expect("mcp_sums")
+        assert gateway.toolset.servers.fleet.status()["sums"].state in ("starting", "running")
         await gateway.toolset.expect("mcp_sum")
         await gateway.toolset.settled()
         status = gateway.toolset.servers.fleet.status()
