@@ -202,14 +202,13 @@ async def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
 @pytest.mark.parametrize("project", RUNNERS, ids=lambda project: project.framework)
 async def test_a_test_runner_stops_inside_the_test_and_tells_its_exit_code(project: Project, tools: Tools) -> None:
     await _prepare(project, tools.folder)
-    # Vitest runs its tests in a thread, which is a session of its own while the program's runs on.
-    timeout = 2 if project.framework == "vitest" else PATIENCE
-    started = await _start(project, tools, timeout=timeout)
-    stop = started if status_of(started) != "running" else await _stopped_child(tools, started["session_id"])
+    stop = await _start(project, tools, timeout=PATIENCE)
     assert (status_of(stop), line_of(stop)) == ("stopped_at_breakpoint", project.line), stop
     assert stop["data"]["locals"]["total"] == "3"
-    await tools.call("execute", session_id=stop["session_id"], wait_for_stop=stop is started, timeout=PATIENCE)
-    ended = await tools.call("execute", action="wait", session_id=started["session_id"], timeout=PATIENCE)
+    # Vitest runs its tests in a thread, which is a session of its own while the program's runs on.
+    program, is_child, _ = stop["session_id"].partition(".")
+    await tools.call("execute", session_id=stop["session_id"], wait_for_stop=not is_child, timeout=PATIENCE)
+    ended = await tools.call("execute", action="wait", session_id=program, timeout=PATIENCE)
     assert (status_of(ended), ended["data"]["exit_code"]) == ("terminated", 0), ended
 
 
@@ -236,13 +235,6 @@ async def _start(project: Project, tools: Tools, **more: Any) -> dict[str, Any]:
     proposed = init["next_steps"][0]["arguments"]
     breakpoints = [{"file": project.file, "line": project.line}]
     return await tools.call("session_start", **proposed, **more, breakpoints=breakpoints)
-
-
-async def _stopped_child(tools: Tools, parent: str) -> dict[str, Any]:
-    with anyio.fail_after(PATIENCE):
-        while not (children := [each for each in await tools.sessions() if each.get("started_by") == parent]):
-            await tools.call("execute", action="wait", session_id=parent, timeout=0.1)
-    return await tools.call("execute", action="wait", session_id=children[0]["session_id"], timeout=PATIENCE)
 
 
 async def _ask(port: int, answers: list[str]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
+from trysquare.core.errors import ErrorCode, ToolError
+
 StepKind: TypeAlias = Literal["over", "into", "out", "back"]
 OutputStream: TypeAlias = Literal["stdout", "stderr", "console"]
 EvaluateFor: TypeAlias = Literal["watch", "repl", "hover"]
@@ -193,6 +195,24 @@ class Abilities:
     restart_frame: bool = False
     own_hit_conditions: bool = False
     """Whether hit conditions have the debugger's own syntax, and not ours."""
+
+
+def require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
+    """Refuse what the debugger would pass over in silence."""
+    wanted = {
+        "condition": (spec.condition, abilities.conditions),
+        "hit_condition": (spec.hit_condition, abilities.hit_conditions),
+        "log_message": (spec.log_message, abilities.log_points),
+    }
+    for name, (given, can) in wanted.items():
+        if given is not None and not can:
+            raise ToolError(
+                f"The debugger of {language} knows no `{name}`.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Use a `condition`, or stop there and look."
+                if abilities.conditions
+                else "Set a plain breakpoint there.",
+            )
 
 
 class Debugger(Protocol):

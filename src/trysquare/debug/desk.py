@@ -96,7 +96,19 @@ class Desk:
             case Ended():
                 return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
             case None:
+                if (child := session.stopped_child) is None:
+                    return running_result(session, timeout, warnings=warnings)
+                return await self._child_stopped(session, child, timeout=timeout, budget=budget, warnings=warnings)
+
+    async def _child_stopped(
+        self, session: Session, child: Session, *, timeout: float, budget: int, warnings: tuple[str, ...]
+    ) -> Result[Any]:
+        """A thread or process of the program stands, while the program itself runs on."""
+        async with child.lock:
+            if child.stop is None:  # somebody else let it go meanwhile
                 return running_result(session, timeout, warnings=warnings)
+            told = f"Session `{session.id}` runs on. What stands is `{child.id}`, {child.title}: name it as session_id."
+            return await self._stopped(child, child.stop, budget, (told, *warnings))
 
     async def _stopped(self, session: Session, stop: Stopped, budget: int, warnings: tuple[str, ...]) -> Result[Any]:
         earlier = self.seen.get(session.key)

@@ -83,10 +83,17 @@ def answer(
     """A result in the debugger's form."""
     fields: JsonObject = {Field.SUMMARY: summary, Field.DATA: data}
     if next_steps:
-        fields[Field.NEXT_STEPS] = list(next_steps)
+        fields[Field.NEXT_STEPS] = [_of_session(step, session) for step in next_steps]
     if session is not None:
         fields[Field.SESSION_ID] = session.id
     return Result.ok(warnings=tuple(warnings), fields={str(name): part for name, part in fields.items()})
+
+
+def _of_session(step: JsonObject, session: Session | None) -> JsonObject:
+    """A next step as it has to be sent: a session that another one's program started is nobody's default."""
+    if session is None or session.parent is None:
+        return step
+    return {**step, "arguments": {**step["arguments"], str(Field.SESSION_ID): session.id}}
 
 
 def execution_state(session: Session) -> JsonObject:

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
 from trysquare.debug.debugger import (
-    Abilities,
     Bound,
     BreakpointMoved,
     BreakpointSpec,
@@ -26,6 +25,7 @@ from trysquare.debug.debugger import (
     Output,
     Resumed,
     Stopped,
+    require_able,
 )
 from trysquare.debug.history import History
 from trysquare.debug.output import OutputLog
@@ -129,6 +129,10 @@ class Session:
         """Called once, when the program has ended."""
         self.parent: str | None = None
         """The session of the program that started this one."""
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called whenever the program has come to stand."""
+        self.stopped_child: Session | None = None
+        """A program that this one started and that came to stand while this one was waited for."""
         self.subscribed: frozenset[EventKind] = ALWAYS
         self.rules = StopRules(self)
         self._events: deque[str] = deque(maxlen=_EVENTS_KEPT)
@@ -190,6 +194,7 @@ class Session:
                 self._stop_count += 1
                 self._note(_kind_of(event), event.text or event.reason)
                 self._move(Status.PAUSED, stop=event)
+                self.on_stop()
             case Resumed():
                 self._move(Status.RUNNING)
             case Exited(code=None, signal=None):
@@ -203,6 +208,11 @@ class Session:
             case ChildStarted():
                 if self.on_child is not None:
                     self.on_child(event)
+
+    def hear_child_stop(self, child: Session) -> None:
+        """Take that a program which this one started has come to stand."""
+        self.stopped_child = child
+        self._place.changed.set()
 
     def successor(self) -> Session:
         """A session in place of this one, for the same program from its beginning: same name, same permissions."""
@@ -297,10 +307,13 @@ class Session:
         return await self.wait(timeout=timeout)
 
     async def wait(self, *, timeout: float) -> Outcome:
-        """Wait until the program stands or has ended; None after the time, and it still runs."""
+        """Wait until the program stands or has ended; None after the time, or with `stopped_child`: it still runs."""
+        self.stopped_child = None
         try:
             async with asyncio.timeout(timeout):
                 while self._place.ended is None and (self._place.stop is None or self._place.is_ending):
+                    if self.stopped_child is not None:
+                        return None
                     await self._place.changed.wait()
                     self._place.changed.clear()
         except TimeoutError:
@@ -309,7 +322,7 @@ class Session:
 
     async def add_breakpoint(self, spec: BreakpointSpec) -> Breakpoint:
         """Set one more breakpoint; those in the same file stay. One at the same place is replaced."""
-        _require_able(self.debugger.abilities, spec, self.language)
+        require_able(self.debugger.abilities, spec, self.language)
         same = next((each.number for each in self.breakpoints if _same_place(each.spec, spec)), None)
         number = same or self._next_number()
         self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
@@ -370,24 +383,6 @@ class Session:
         for breakpoint in self.breakpoints:
             if bound.id is not None and breakpoint.bound.id == bound.id:
                 self._breakpoints[breakpoint.number] = replace(breakpoint, bound=bound)
-
-
-def _require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
-    """Refuse what the debugger would pass over in silence."""
-    wanted = {
-        "condition": (spec.condition, abilities.conditions),
-        "hit_condition": (spec.hit_condition, abilities.hit_conditions),
-        "log_message": (spec.log_message, abilities.log_points),
-    }
-    for name, (given, can) in wanted.items():
-        if given is not None and not can:
-            raise ToolError(
-                f"The debugger of {language} knows no `{name}`.",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Use a `condition`, or stop there and look."
-                if abilities.conditions
-                else "Set a plain breakpoint there.",
-            )
 
 
 def _kind_of(stop: Stopped) -> EventKind:

@@ -237,6 +237,7 @@ class Sessions:
         session.parent, session.root = parent.id, parent.root
         session.allows_side_effects, session.subscribed = parent.allows_side_effects, parent.subscribed
         session.on_end = lambda: self._keep(self._reap(session))
+        session.on_stop = lambda: parent.hear_child_stop(session)
         self._sessions[_key(session)] = session
         return session
 

@@ -99,15 +99,15 @@ async def test_a_breakpoint_in_a_thread_hits_and_the_thread_is_a_session_of_its_
         }
         """,
     )
-    started = await tools.start(program, 7, runtime_path=node_program(), timeout=1)
-    parent = started["session_id"]
-    with anyio.fail_after(60):
-        while not (children := [each for each in await tools.sessions() if each.get("started_by") == parent]):
-            await tools.call("execute", action="wait", session_id=parent, timeout=0.1)
-    stop = await tools.call("execute", action="wait", session_id=children[0]["session_id"], timeout=60)
+    stop = await tools.start(program, 7, runtime_path=node_program(), timeout=60)
+    thread = stop["session_id"]
+    [parent] = [each["started_by"] for each in await tools.sessions() if each["session_id"] == thread]
     assert (status_of(stop), line_of(stop)) == ("stopped_at_breakpoint", 7), stop
     assert stop["data"]["locals"]["twice"] == "40"
-    await tools.call("execute", session_id=children[0]["session_id"], wait_for_stop=False)
+    assert [step["arguments"]["session_id"] for step in stop["next_steps"]] == [thread] * len(stop["next_steps"])
+    assert parent in stop["warnings"][0]
+    assert thread in stop["warnings"][0]
+    await tools.call("execute", session_id=thread, wait_for_stop=False)
     ended = await tools.call("execute", action="wait", session_id=parent, timeout=60)
     assert ended["data"]["exit_code"] == 3
     assert "twice 40" in ended["data"]["output"]
