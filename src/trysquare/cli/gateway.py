@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-from typing import Protocol, cast
 
+from trysquare.cli.actions import add_actions, run_action
 from trysquare.cli.options import add_gateway_options
 
 ACTIONS = {
@@ -21,29 +20,11 @@ ACTIONS = {
 }
 
 
-class Action(Protocol):
-    """What an action's file offers."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the action's options."""
-        ...
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do it, and return the exit code."""
-        ...
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `gateway`, each with its options."""
-    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    for name, about in ACTIONS.items():
-        inner = actions.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
-        action = cast(Action, importlib.import_module(f"trysquare.cli.gateway_{name}"))
-        action.configure(inner)
-        inner.set_defaults(action=action)
-        add_gateway_options(inner)
+    add_actions(parser, "gateway", ACTIONS, shared=add_gateway_options)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the action says."""
-    return cast(Action, arguments.action).run(arguments)
+    return run_action(arguments)

@@ -10,9 +10,10 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn, cast
 
 from trysquare import __version__
+from trysquare.cli.actions import Command
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.serve.early import begin_early
 
@@ -44,18 +45,6 @@ EXIT_CODES = """exit codes:
   2    wrong usage or configuration; one line on stderr says where
   130  interrupted"""
 TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
-
-
-class Command(Protocol):
-    """What a command's file offers."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's options."""
-        ...
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do it, and return the exit code."""
-        ...
 
 
 class _Parser(argparse.ArgumentParser):

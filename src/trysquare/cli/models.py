@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-from typing import Protocol, cast
+
+from trysquare.cli.actions import add_actions, run_action
 
 ACTIONS = {
     "list": "show the models that can be installed, and which are",
@@ -14,28 +14,11 @@ ACTIONS = {
 }
 
 
-class Action(Protocol):
-    """What an action's file offers."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the action's options."""
-        ...
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do it, and return the exit code."""
-        ...
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `models`."""
-    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    for name, about in ACTIONS.items():
-        inner = actions.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
-        action = cast(Action, importlib.import_module(f"trysquare.cli.models_{name}"))
-        action.configure(inner)
-        inner.set_defaults(action=action)
+    add_actions(parser, "models", ACTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the action says."""
-    return cast(Action, arguments.action).run(arguments)
+    return run_action(arguments)
