@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -102,6 +103,15 @@ async def test_output_without_end_is_bounded(place: Workplace) -> None:
     assert told["error"]["message"] == "The command wrote more than 64 MB and was ended."
     assert len(told["output"]) < 40_000
     assert "bytes left out" in told["output"]
+
+
+async def test_a_process_that_fills_the_memory_is_refused_more_and_one_that_only_reserves_it_runs(
+    place: Workplace,
+) -> None:
+    filling = f"{sys.executable} -c 'import mmap; mmap.mmap(-1, 9 << 30, mmap.MAP_PRIVATE)'"
+    assert "Cannot allocate memory" in await output_of(place, filling)
+    reserving = f"{sys.executable} -c 'import mmap; mmap.mmap(-1, 9 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ); print(7)'"
+    assert await output_of(place, reserving) == "7\n"
 
 
 async def test_a_fork_bomb_is_held_and_gone_with_the_call(tmp_path: Path, way: str) -> None:

@@ -13,14 +13,16 @@ from trysquare.workbench.workspace import SETTINGS_FILE
 TEMPORARY_BYTES = 1024 * 1024 * 1024
 LARGEST_FILE = 2 * 1024 * 1024
 """In blocks of 512 bytes, as the shell counts: a file of one gigabyte."""
+LARGEST_MEMORY = 8 * 1024 * 1024
+"""In kilobytes, as the shell counts: what one process may fill. What it only reserves, as Node does, is not counted."""
 
 # The limit of processes is set inside: there it counts those of the sandbox, outside all of the user's. Shells name it
 # differently. Where a limit cannot be set the command runs all the same; processes are limited in another way too.
 _LIMITED = """\
-{ ulimit -u "$1" || ulimit -p "$1"; ulimit -f "$2"; ulimit -c 0; } 2>/dev/null
+{ ulimit -u "$1" || ulimit -p "$1"; ulimit -f "$2"; ulimit -d "$3"; ulimit -c 0; } 2>/dev/null
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
 mkdir -p "$HOME"
-merged=$3; shift 3
+merged=$4; shift 4
 if [ "$merged" = 1 ]; then exec "$@" </dev/null 2>&1; else exec "$@" </dev/null; fi
 """
 
@@ -28,7 +30,8 @@ if [ "$merged" = 1 ]; then exec "$@" </dev/null 2>&1; else exec "$@" </dev/null;
 def wrapped_command(program: str, root: Path, job: Job, *, hidden: Sequence[Path], processes: int) -> list[str]:
     """The command line that runs a job in bubblewrap."""
     merged = "1" if job.merged else "0"
-    inner = ["/bin/sh", "-c", _LIMITED, "sh", str(processes), str(LARGEST_FILE), merged, *job.command]
+    limits = [str(processes), str(LARGEST_FILE), str(LARGEST_MEMORY)]
+    inner = ["/bin/sh", "-c", _LIMITED, "sh", *limits, merged, *job.command]
     return [program, *_options(root, job, hidden), "--", *inner]
 
 

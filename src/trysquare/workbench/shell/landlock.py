@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trysquare.workbench.shell import landlock_program
-from trysquare.workbench.shell.bubblewrap import LARGEST_FILE
+from trysquare.workbench.shell.bubblewrap import LARGEST_FILE, LARGEST_MEMORY
 from trysquare.workbench.shell.job import Job
 from trysquare.workbench.workspace import PROTECTED, SETTINGS_FILE
 
@@ -32,6 +32,7 @@ def landlocked_command(root: Path, job: Job, *, temporary: Path, hidden: Sequenc
         "merged": job.merged,
         "processes": processes,
         "file_bytes": LARGEST_FILE * 512,
+        "memory_bytes": LARGEST_MEMORY * 1024,
         "command": list(job.command),
     }
     program = str(Path(landlock_program.__file__))

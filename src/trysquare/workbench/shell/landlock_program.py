@@ -117,8 +117,11 @@ def drop_capabilities() -> None:
 def become_command(specification: dict[str, Any]) -> NoReturn:
     """In the child: set the limits, give up the rights and become the command."""
     try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (specification["file_bytes"],) * 2)
+        resource.setrlimit(resource.RLIMIT_DATA, (specification["memory_bytes"],) * 2)
         if os.geteuid() != 0:
             most = specification["processes"] + _own_processes()
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
