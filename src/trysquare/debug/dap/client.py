@@ -81,6 +81,10 @@ class DapClient(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         known = cast(asyncio.Transport, transport)
+        if self._lost is not None:
+            # It was given up between the knock at our door and this moment.
+            known.close()
+            return
         self._write, self._close = known.write, known.close
         self._socket = known.get_extra_info("socket")
         if self._socket is not None and self._socket.family in (socket.AF_INET, socket.AF_INET6):
