@@ -117,11 +117,10 @@ def drop_capabilities() -> None:
 def become_command(specification: dict[str, Any]) -> NoReturn:
     """In the child: set the limits, give up the rights and become the command."""
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-            score.write("1000")
+        _be_first_to_go()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (specification["file_bytes"],) * 2)
-        resource.setrlimit(resource.RLIMIT_DATA, (specification["memory_bytes"],) * 2)
+        _limit(resource.RLIMIT_FSIZE, specification["file_bytes"])
+        _limit(resource.RLIMIT_DATA, specification["memory_bytes"])
         if os.geteuid() != 0:
             most = specification["processes"] + _own_processes()
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
@@ -135,6 +134,22 @@ def become_command(specification: dict[str, Any]) -> NoReturn:
     except OSError as error:
         os.write(2, f"{error}\n".encode())
     os._exit(126)
+
+
+def _be_first_to_go() -> None:
+    """Have the kernel end the command before others where memory runs out; where it cannot be told, it runs as well."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
+    except OSError:
+        return
+
+
+def _limit(kind: int, most: int) -> None:
+    """Set a limit, or keep the one that we were given ourselves where that is lower."""
+    own = resource.getrlimit(kind)[1]
+    least = most if own == resource.RLIM_INFINITY else min(most, own)
+    resource.setrlimit(kind, (least, least))
 
 
 def _own_processes() -> int:
