@@ -32,7 +32,7 @@ from trysquare.models.model import Model, ModelRequest
 from trysquare.models.openai_bodies import read_answer
 from trysquare.models.options import ModelOptions
 from trysquare.models.places import weights_file
-from trysquare.models.runtime import default_threads
+from trysquare.models.runtime import reading_threads, writing_threads
 
 DEFAULT_MODEL = "smollm2-135m"
 FAST = "pieces, fast-forward"
@@ -70,22 +70,24 @@ class LocalResults:
     """What came of every request, by the way in which it was asked."""
 
     model: str = ""
-    threads: int = 0
+    threads: int | None = None
     asked: dict[str, list[Asked]] = field(default_factory=dict[str, list[Asked]])
     wanted: list[str] = field(default_factory=list[str])
 
 
-def measure_local(results: LocalResults, model: str = DEFAULT_MODEL, *, requests: int = 20, threads: int = 0) -> None:
+def measure_local(
+    results: LocalResults, model: str = DEFAULT_MODEL, *, requests: int = 20, threads: int | None = None
+) -> None:
     """Ask every request in every way, one way after another for each, so that a busy moment meets them all."""
     if results.asked:
         return
     try:
-        anyio.run(_measure, results, model, requests, threads or default_threads())
+        anyio.run(_measure, results, model, requests, threads)
     except ToolError as error:
         print(f"local is left out: {error.message} {error.instruction or ''}", file=sys.stderr)
 
 
-async def _measure(results: LocalResults, name: str, requests: int, threads: int) -> None:
+async def _measure(results: LocalResults, name: str, requests: int, threads: int | None) -> None:
     fast = ModelOptions(threads=threads, context_tokens=CONTEXT)
     others = {PLAIN: replace(fast, fast_forward=False), WHOLE: replace(fast, hold="grammar")}
     asked = REQUESTS[:requests]
@@ -125,13 +127,14 @@ async def _ours(model: Model, text: str) -> Asked:
     return Asked(seconds=seconds, cpu=cpu, tokens=used.completion_tokens, forced=used.forced_tokens, call=call)
 
 
-def _native(name: str, threads: int, texts: Sequence[str]) -> list[Asked]:
+def _native(name: str, threads: int | None, texts: Sequence[str]) -> list[Asked]:
     """llama.cpp's own tool calling on the same weights: its server with `tools` and its own templates."""
     xllamacpp: Any = importlib.import_module("xllamacpp")
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(_file(name))
     parameters.n_ctx, parameters.n_parallel, parameters.verbosity, parameters.use_jinja = CONTEXT, 1, -1, True
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    parameters.cpuparams.n_threads = threads or writing_threads()
+    parameters.cpuparams_batch.n_threads = threads or reading_threads()
     server: Any = xllamacpp.Server(parameters)
     return [_asked_natively(server, text) for text in texts]
 
@@ -172,8 +175,13 @@ def local_tables(results: LocalResults) -> Iterator[Table]:
     ]
     rows = [_row(results, way) for way in results.asked]
     runtime = f"xllamacpp {version('xllamacpp')}"
-    title = f"Tool calls on {results.model}, {len(OFFERS)} tools, {runtime}, threads: {results.threads}"
+    title = f"Tool calls on {results.model}, {len(OFFERS)} tools, {runtime}, {_told(results.threads)}"
     yield Table(title=title, head=head, rows=rows)
+
+
+def _told(threads: int | None) -> str:
+    writing, reading = threads or writing_threads(), threads or reading_threads()
+    return f"threads: {writing} for a token, {reading} for a batch"
 
 
 def _row(results: LocalResults, way: str) -> list[str]:
@@ -209,9 +217,9 @@ def local_targets(results: LocalResults) -> Iterator[Target]:
     """Fast-forward is worth it, and we are not slower than the runtime's own way."""
     if not results.asked:
         return
-    seconds = {way: mean(each.cpu for each in asked) for way, asked in results.asked.items()}
+    seconds = {way: mean(each.seconds for each in asked) for way, asked in results.asked.items()}
     for way, limit in ((PLAIN, 1.8), (WHOLE, 1.8), (NATIVE, 1.0)):
-        promise = f"CPU seconds a call on {results.model}, {way}, to fast-forward"
+        promise = f"seconds a call on {results.model}, {way}, to fast-forward"
         yield Target(promise=promise, found=seconds[way] / seconds[FAST], limit=limit, at_least=True)
 
 
@@ -220,7 +228,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local_calls", description=__doc__)
     parser.add_argument("model", nargs="?", default=DEFAULT_MODEL, help="an installed model or a GGUF file")
     parser.add_argument("--requests", type=int, default=len(REQUESTS), help="how many requests (default: all)")
-    parser.add_argument("--threads", type=int, default=0, help="threads of the model (default: half of the processors)")
+    parser.add_argument("--threads", type=int, help="threads of the model (default: as the product)")
     arguments = parser.parse_args()
     results = LocalResults()
     measure_local(results, arguments.model, requests=arguments.requests, threads=arguments.threads)

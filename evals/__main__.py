@@ -21,7 +21,7 @@ from evals.questions import Question, read_questions
 from evals.scores import score, score_tables, with_text_read
 from evals.ways import Way, Weights, open_ways
 from trysquare.models.places import weights_file
-from trysquare.models.runtime import default_threads
+from trysquare.models.runtime import writing_threads
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks-agents.md"
@@ -105,7 +105,7 @@ def _plan(words: list[str] | None) -> Plan:
         parts=tuple(read.parts) or PARTS,
         model=read.model,
         questions=read.questions,
-        threads=read.threads or default_threads(),
+        threads=read.threads or writing_threads(),
         seconds=read.seconds,
         answers=read.answers,
         page=read.page,

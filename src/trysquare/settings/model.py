@@ -136,7 +136,10 @@ class ModelsSettings(Section):
         default=None, description="Tokens that a dialogue may have; default: what the model has", ge=256
     )
     threads: int | None = Field(
-        default=None, description="Threads of a local model; default: half of the processors", ge=1, le=256
+        default=None,
+        description="Threads of a local model; default: half of the processors, all of them for prompts",
+        ge=1,
+        le=256,
     )
     fast_forward: bool = Field(
         default=True, description="Give a local model in one batch what the grammar forces, instead of asking for it"
