@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, ExpectingToolset, SettlingToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.state_keys import state_keys
 from trysquare.settings.load import value_of
@@ -33,13 +33,14 @@ from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset,
 if TYPE_CHECKING:
     from trysquare.agent.opening import Surroundings
     from trysquare.bots.config import BotConfig
+    from trysquare.gateway.door import OpenServers
     from trysquare.guide.config import GuideConfig
     from trysquare.jobs.opening import JobsAddress
     from trysquare.store.workflow import WorkflowStore
 
 Origins: TypeAlias = Mapping[str, Origin]
-Door: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager[Toolset]]
-"""A room's door: opens what the room needs and yields its toolset."""
+Door: TypeAlias = Callable[..., AbstractAsyncContextManager[Toolset]]
+"""A room's door: opens what the room needs and yields its toolset. It takes settings and where they came from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +53,18 @@ class Room:
     """None as long as the room is not part of this version."""
     is_fixed: bool = False
     """Whether the list of its tools follows from the settings and our own code alone."""
+    looks_ahead: bool = False
+    """Whether its door also takes what is `ahead`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ahead:
+    """What is known and done before anything is open."""
+
+    called: Callable[[], Sequence[str]]
+    """The names of the tools that the client has called so far."""
+    servers: OpenServers | None = None
+    """Servers of the gateway that were opened for these calls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,20 +82,8 @@ class App:
     state: LazyState
     settling: tuple[SettlingToolset, ...] = ()
     """Rooms that find out beside everything else what they have."""
-    expecting: tuple[ExpectingToolset, ...] = ()
-    """Rooms that can get ready for a call."""
     is_fixed: bool = False
     """Whether what is listed follows from the settings and our own code alone."""
-
-    async def expect(self, names: Iterable[str]) -> None:
-        """Begin to get ready for calls of these tools, which are on their way; not for what waits for a person."""
-        for name in names:
-            tool = self.toolset.find(name)
-            if tool is None or tool.metadata.consent is not None:
-                continue
-            plain = name.removeprefix(final_name("", self.settings.prefix or ""))
-            for toolset in self.expecting:
-                await toolset.expect(plain)
 
     async def settled(self) -> None:
         """Wait until every room knows what it has; a server need not, a person who looks once does."""
@@ -253,14 +254,23 @@ def guide_states() -> Generator[LazyStates]:
 
 
 @asynccontextmanager
-async def gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+async def gateway_tools(settings: Settings, origins: Origins, *, ahead: Ahead | None) -> AsyncGenerator[Toolset]:
     """The tools of every server behind the gateway."""
-    from trysquare.gateway.toolset import gateway_toolset
+    from trysquare.gateway.door import gateway_toolset
 
     # These two profiles show each tool of the servers, so those that are not known yet are asked beside.
     discover = _profiles(settings, origins).of_room("gateway") in ("full", "search")
+    prefix = final_name("", settings.prefix or "")
+    called = () if ahead is None else ahead.called()
     with guide_states() as states:
-        door = gateway_toolset(settings.gateway, state=states.of_user(), folder=user_state().parent, discover=discover)
+        door = gateway_toolset(
+            settings.gateway,
+            state=states.of_user(),
+            folder=user_state().parent,
+            discover=discover,
+            called=[name.removeprefix(prefix) for name in called if name.startswith(prefix)],
+            opened=None if ahead is None else ahead.servers,
+        )
         async with door as toolset:
             yield toolset
 
@@ -303,7 +313,7 @@ ROOMS = (
     Room(name="tools", key="tools", door=python_tools),
     Room(name="example tools", key="include_example_tools", door=example_tools, is_fixed=True),
     Room(name="bots", key="bot", door=bot_tools),
-    Room(name="gateway", key="gateway", door=gateway_tools),
+    Room(name="gateway", key="gateway", door=gateway_tools, looks_ahead=True),
     Room(name="guide", key="guide", door=guide_tools),
     Room(name="workbench", key="workbench", door=workbench_tools),
     Room(name="debug", key="debug", door=debug_tools, is_fixed=True),
@@ -312,13 +322,15 @@ ROOMS = (
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, origins: Origins | None = None) -> AsyncGenerator[App]:
+async def open_app(
+    settings: Settings, *, origins: Origins | None = None, ahead: Ahead | None = None
+) -> AsyncGenerator[App]:
     """Open every room that the settings ask for, and yield their tools as one toolset."""
     known_origins = origins or {}
     async with AsyncExitStack() as stack:
         state = LazyState(state_file(settings, known_origins))
         stack.callback(state.close)
-        toolsets = await _opened(settings, known_origins, stack)
+        toolsets = await _opened(settings, known_origins, ahead, stack)
         plain = _combined(settings, toolsets)
         wrapping = Wrapping(prefix=settings.prefix or "", approvals=LazyApprovals(state))
         try:
@@ -333,7 +345,6 @@ async def open_app(settings: Settings, *, origins: Origins | None = None) -> Asy
             profiles=_profiles(settings, known_origins),
             state=state,
             settling=tuple(toolset for toolset in toolsets if isinstance(toolset, SettlingToolset)),
-            expecting=tuple(toolset for toolset in toolsets if isinstance(toolset, ExpectingToolset)),
             is_fixed=all(room.is_fixed for room in ROOMS if value_of(settings, room.key)),
         )
 
@@ -345,9 +356,9 @@ def _profiles(settings: Settings, origins: Origins) -> ProfileChoice:
         raise ConfigurationError(error.message, where=place_of("profile", origins), hint=error.hint) from None
 
 
-async def _opened(settings: Settings, origins: Origins, stack: AsyncExitStack) -> list[Toolset]:
+async def _opened(settings: Settings, origins: Origins, ahead: Ahead | None, stack: AsyncExitStack) -> list[Toolset]:
     wanted = [room for room in ROOMS if value_of(settings, room.key)]
-    doors = [_door(room, origins) for room in wanted]
+    doors = [partial(_door(room, origins), **({"ahead": ahead} if room.looks_ahead else {})) for room in wanted]
     return [await stack.enter_async_context(door(settings, origins)) for door in doors]
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from trysquare import CallContext, ConfigurationError, Consent, Declarations, FixedToolset, Toolset, call_tool, tool
 from trysquare import app as app_module
-from trysquare.app import App, LazyState, Origins, Room, open_app, state_file
+from trysquare.app import Ahead, App, LazyState, Origins, Room, open_app, state_file
+from trysquare.gateway.toolset import GatewayToolset
 from trysquare.serve.state_keys import state_keys
 from trysquare.settings.model import HttpSettings, LimitSettings, Settings
 from trysquare.settings.origin import Origin
@@ -237,27 +239,32 @@ def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
     assert asyncio.run(options()) == ("mine", "Be kind.", 7, 5.0)
 
 
-class Expecting(FixedToolset):
-    """Remembers what it is told to expect."""
-
-    def __init__(self) -> None:
-        super().__init__(tools.toolset().tools())
-        self.expected: list[str] = []
-
-    async def expect(self, name: str) -> None:
-        self.expected.append(name)
-
-
-async def test_a_room_is_told_of_calls_on_their_way_by_its_own_names_unless_they_wait_for_a_person(
+async def test_only_a_room_that_looks_ahead_is_told_what_is_ahead(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    toolset = Expecting()
+    told: list[Any] = []
 
     @asynccontextmanager
-    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
-        yield toolset
+    async def door(settings: Settings, origins: Origins, **more: Any) -> AsyncGenerator[Toolset]:
+        told.append(more)
+        yield FixedToolset(())
 
-    monkeypatch.setattr(app_module, "ROOMS", (Room(name="tools", key="tools", door=door),))
-    async with open_app(Settings(project=tmp_path, tools=("any",), prefix="x")) as app:
-        await app.expect(["x_echo", "x_remove", "echo", "x_nothing"])
-    assert toolset.expected == ["echo"]
+    rooms = (Room(name="tools", key="tools", door=door), Room(name="bots", key="bot", door=door, looks_ahead=True))
+    monkeypatch.setattr(app_module, "ROOMS", rooms)
+    ahead = Ahead(called=lambda: ["x_echo"])
+    async with open_app(Settings(project=tmp_path, tools=("any",), bot=(tmp_path,)), ahead=ahead):
+        assert told == [{}, {"ahead": ahead}]
+
+
+async def test_the_gateway_starts_what_is_called_by_its_name_behind_the_prefix(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"one": {"command": "/nowhere/one"}, "two": {"command": "/nowhere/two"}}))
+    settings = Settings(project=tmp_path, gateway=(config,), prefix="x")
+    async with open_app(settings, ahead=Ahead(called=lambda: ["x_mcp_one", "mcp_two"])) as app:
+        await app.settled()
+        [gateway] = app.settling
+        assert isinstance(gateway, GatewayToolset)
+        assert {name: one.failures for name, one in gateway.servers.fleet.status().items()} == {"one": 1, "two": 0}

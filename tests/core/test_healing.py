@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trysquare import Declarations, Result, ToolArguments
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.healing import nearest
 from trysquare.core.schema import Arguments
 from trysquare.testing import call
 
@@ -268,14 +267,6 @@ async def test_a_large_value_is_named_and_not_sent_back() -> None:
     answer = await failed("order", {"customer": "x" * 5_000, "speed": "slo"})
     assert answer["do"] == "Put `customer` back as you sent it, then send the call in `next`."
     assert answer["arguments"] == {"customer": "<as you sent it>", "speed": "slow"}
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [("limt", ["limit"]), ("LIMIT", ["limit"]), ("max-size", ["max_size"]), ("siz", ["max_size"]), ("zzz", [])],
-)
-def test_the_nearest_name_is_found(name: str, found: list[str]) -> None:
-    assert nearest(name, ["limit", "max_size"]) == found
 
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=5) | st.just("fast")

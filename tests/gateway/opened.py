@@ -15,7 +15,8 @@ from trysquare.core.call import call_tool
 from trysquare.core.context import CallContext
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
-from trysquare.gateway.toolset import GatewayToolset, gateway_toolset
+from trysquare.gateway.door import gateway_toolset
+from trysquare.gateway.toolset import GatewayToolset
 from trysquare.store.lazy import LazyDatabase
 
 SCRIPT = Path(__file__).with_name("scripted_server.py")

@@ -45,33 +45,6 @@ async def test_a_server_is_one_tool_and_is_not_started_before_it_is_needed(place
         assert [one.state for one in gateway.toolset.servers.fleet.status().values()] == ["asleep"]
 
 
-async def test_only_the_server_whose_call_is_on_its_way_is_started_before_it(place: Place) -> None:
-    place.write_config({"sums": place.server("sums", ADD), "texts": place.server("texts", _named("split"))})
-    async with opened(place) as gateway:
-        await gateway.toolset.expect("mcp_sums__add")
-        await gateway.toolset.expect("mcp_sums")
-        assert gateway.toolset.servers.fleet.status()["sums"].state in ("starting", "running")
-        await gateway.toolset.expect("mcp_sum")
-        await gateway.toolset.settled()
-        status = gateway.toolset.servers.fleet.status()
-        assert {name: one.state for name, one in status.items()} == {"sums": "running", "texts": "asleep"}
-        assert (await gateway.execute("sums", "add", a=1, b=2)).success
-        assert status["sums"].connections == 1
-
-
-async def test_a_server_that_waits_for_a_person_is_not_started_before_its_call_either(place: Place) -> None:
-    place.write_config({"sums": place.server("sums", ADD)})
-    async with opened(place) as gateway:
-        assert (await gateway.execute("sums", "add", a=1, b=2)).success
-    place.write_config({"sums": {**place.server("sums", ADD), "env": {"MODE": "other"}}})
-    async with opened(place) as gateway:
-        await gateway.toolset.expect("mcp_sums")
-        await gateway.toolset.settled()
-        assert gateway.toolset.servers.fleet.status()["sums"].state == "asleep"
-        refused = await gateway.execute("sums", "add", a=1, b=2)
-        assert "until a person has agreed" in str(refused.error)
-
-
 async def test_what_a_server_tells_after_the_end_is_not_followed_up(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place) as gateway:

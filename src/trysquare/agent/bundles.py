@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from trysquare.agent.capabilities import Capabilities
 from trysquare.agent.globs import matches
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.tool import Tool
 
 Wanted: TypeAlias = Literal["required", "optional"]

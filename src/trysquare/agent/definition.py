@@ -17,7 +17,7 @@ from trysquare.agent.bundles import Bundle, bundle
 from trysquare.agent.completion import Criteria
 from trysquare.agent.policy import Effect, Policy, Rule
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 
 Workspace: TypeAlias = Literal["project", "copy"]
 SUFFIX = ".toml"

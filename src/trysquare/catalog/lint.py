@@ -17,7 +17,7 @@ from trysquare.catalog.rules import (
 )
 from trysquare.catalog.rules.rule import Finding, LintOptions, Problem, Rule
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.toolset import Toolset
 
 RULES: tuple[Rule, ...] = (

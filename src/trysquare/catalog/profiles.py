@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 

@@ -11,9 +11,9 @@ from trysquare.cli.gateway_books import Books, open_books
 from trysquare.cli.output import count, print_json, styled
 from trysquare.cli.terminal import TerminalCaller, ask_yes_or_no
 from trysquare.core.errors import ToolError
+from trysquare.gateway.door import gateway_toolset
 from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Servers
-from trysquare.gateway.toolset import gateway_toolset
 from trysquare.store.location import user_state
 
 

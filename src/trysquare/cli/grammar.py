@@ -16,7 +16,7 @@ from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import print_json
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.grammar.call_grammar import CallableTool, CallGrammar
 from trysquare.grammar.gbnf import schema_to_gbnf
 from trysquare.grammar.lark import schema_to_lark

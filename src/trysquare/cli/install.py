@@ -22,7 +22,7 @@ from trysquare.cli.logs import start_logging
 from trysquare.cli.options import ALL_OPTIONS, Option, add_shared_options, load
 from trysquare.cli.output import print_table
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.types import JsonObject
 from trysquare.settings import jsonc
 from trysquare.settings.edited_file import edited, read_file, replace_file

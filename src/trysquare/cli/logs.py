@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
+from trysquare.cli.kept_logs import take_records
 from trysquare.settings.load import Loaded
 from trysquare.wrappers.logged import TRACE
 
@@ -23,5 +24,8 @@ def start_logging(loaded: Loaded) -> None:
     handler.name = HANDLER
     root.addHandler(handler)
     root.setLevel(loaded.settings.log_level)
+    for record in take_records():
+        if record.levelno >= root.level:
+            handler.handle(record)
     for note in loaded.notes:
         logging.getLogger("trysquare.settings").warning("%s", note)

@@ -8,14 +8,16 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn, cast
 
 from trysquare import __version__
 from trysquare.cli.actions import Command
 from trysquare.core.errors import ToolError, TrysquareError
-from trysquare.serve.early import begin_early
+from trysquare.core.nearest import nearest
+from trysquare.serve.early import EarlyStart, begin_early
+from trysquare.serve.light_dataclasses import light_dataclasses
 
 COMMANDS = {
     "serve": "serve tools to an MCP client over stdio, or over HTTP with --http",
@@ -54,11 +56,16 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    early = None
-    if argv is None:
-        _prepare_process()
-        early = begin_early(words)
+    if argv is not None:
+        return _run(argv, early=None)
+    words = sys.argv[1:]
+    _prepare_process()
+    early = begin_early(words)
+    with light_dataclasses():
+        return _run(words, early=early)
+
+
+def _run(words: Sequence[str], *, early: EarlyStart | None) -> int:
     try:
         arguments = _parse(words)
         arguments.early = early
@@ -114,22 +121,15 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _no_command(name: str) -> str:
-    near = _nearest(name, COMMANDS)
+    near = nearest(name, COMMANDS)
     return f"there is no command `{name}`" + (f"; the nearest is `{near[0]}`" if near else "")
-
-
-def _nearest(word: str, known: Iterable[str]) -> list[str]:
-    # Imported only to tell of a mistake: with it comes what takes most of a start.
-    from trysquare.core.healing import nearest
-
-    return nearest(word, known)
 
 
 def _not_understood(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
         return f"`{word}` is one word too many"
     option = word.partition("=")[0]
-    near = _nearest(option, sorted(set(re.findall(r"--[a-z][a-z-]+", parser.format_help()))))
+    near = nearest(option, sorted(set(re.findall(r"--[a-z][a-z-]+", parser.format_help()))))
     return f"there is no option `{option}`" + (f"; the nearest is `{near[0]}`" if near else "")
 
 

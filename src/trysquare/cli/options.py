@@ -7,9 +7,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trysquare.settings.load import Loaded, load_settings
 from trysquare.settings.origin import Given, Origin
+
+if TYPE_CHECKING:
+    from trysquare.settings.load import Loaded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +96,9 @@ def _add(group: argparse._ArgumentGroup, options: tuple[Option, ...]) -> None:  
 
 def load(arguments: argparse.Namespace) -> Loaded:
     """The settings of a command: file, environment, and the options that were given."""
+    # With it comes what takes most of a start, and whoever only shows help needs none of it.
+    from trysquare.settings.load import load_settings
+
     given = dict(_given(arguments))
     return load_settings(given, os.environ, Path.cwd(), config=getattr(arguments, "config", None))
 

@@ -5,33 +5,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import logging
 import re
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trysquare.app import App, open_app
-from trysquare.cli.logs import start_logging
+from trysquare.cli.kept_logs import kept_records
 from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.telemetry import tracing
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.threads import run_in_thread
-from trysquare.serve.descriptors import diverted_output, require_open
+from trysquare.serve.descriptors import require_open
 from trysquare.serve.early import EarlyStart
-from trysquare.serve.light_import import light_imports, load_server
-from trysquare.settings.load import Loaded
-from trysquare.settings.model import OAuthSettings
 
 if TYPE_CHECKING:
-    from trysquare.serve.auth import TokenVerifier
-    from trysquare.serve.http import HttpOptions
-    from trysquare.serve.oauth import OAuthOptions
+    from trysquare.gateway.door import OpenServers
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
-_COLLECTED_AFTER = (20_000, 20, 50)
-"""New objects before a look for garbage: a call leaves hardly any that needs one, and looking was a twentieth of it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,87 +77,37 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    loaded = load(arguments)
-    start_logging(loaded)
-    with tracing():
-        await (_serve_stdio(loaded, arguments.early) if arguments.http is None else _serve_http(loaded))
+    async with _vanguard(arguments) as servers:
+        # Only now: with the settings comes what takes most of a start.
+        from trysquare.cli.logs import start_logging
+        from trysquare.cli.serving import serve_http, serve_stdio
+        from trysquare.cli.telemetry import tracing
+
+        loaded = load(arguments)
+        start_logging(loaded)
+        with tracing():
+            if arguments.http is None:
+                await serve_stdio(loaded, arguments.early, servers)
+            else:
+                await serve_http(loaded)
 
 
-async def _serve_stdio(loaded: Loaded, early: EarlyStart | None) -> None:
-    # Diverted before the user's modules are imported: whatever they print must not reach the client.
-    with diverted_output() as (read_from, write_to):
-        if loaded.settings.tools:
-            # A module of the user's must not meet packages that are half imported.
-            load_server()
-        async with open_app(loaded.settings, origins=loaded.origins) as app:
-            if early is not None:
-                await app.expect(early.called)
-            # Beside the loop, since what a call was expected to need may get ready meanwhile.
-            await run_in_thread(load_server)
-            from trysquare.serve.stdio import serve_descriptors
+@asynccontextmanager
+async def _vanguard(arguments: argparse.Namespace) -> AsyncGenerator[OpenServers | None]:
+    """Start the servers that the client's first calls need before anything else, where it has called already."""
+    early: EarlyStart | None = arguments.early
+    called = () if early is None else early.called()
+    paths = _gateway_files(arguments)
+    if not called or not paths or find_spec("msgspec") is None:
+        yield None
+        return
+    from trysquare.gateway.vanguard import open_vanguard
 
-            _ready(app)
-            recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed)
-            await serve_descriptors(
-                app.toolset, app.serve_options(), read_from=read_from, write_to=write_to, early=recorder
-            )
+    with kept_records():
+        async with open_vanguard(paths, called) as servers:
+            yield servers
 
 
-async def _serve_http(loaded: Loaded) -> None:
-    with light_imports():
-        from trysquare.serve.http import serve_http
-
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
-        _ready(app)
-        await serve_http(app.toolset, app.serve_options(shared=True), _http_options(app), started=_tell)
-
-
-def _ready(app: App) -> None:
-    """Look for garbage again, but not among what is loaded; and say so if there is nothing to serve."""
-    gc.freeze()
-    gc.set_threshold(*_COLLECTED_AFTER)
-    gc.enable()
-    if not app.plain.tools():
-        logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")
-
-
-def _http_options(app: App) -> HttpOptions:
-    from trysquare.serve.http import HttpOptions
-
-    http = app.settings.http
-    return HttpOptions(
-        host=http.host,
-        port=http.port,
-        path=http.path,
-        verifier=_verifier(app),
-        oauth=_oauth(http.oauth),
-        allowed_hosts=http.allowed_hosts,
-        allowed_origins=http.allowed_origins,
-        stateless=http.stateless,
-    )
-
-
-def _verifier(app: App) -> TokenVerifier | None:
-    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one."""
-    from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
-    from trysquare.store.tokens import Tokens
-
-    verifiers: list[TokenVerifier] = []
-    if app.settings.http.tokens:
-        verifiers.append(FixedTokens(token.get_secret_value() for token in app.settings.http.tokens))
-    # A revoked token counts: whoever took the last one back did not mean to open the door.
-    if app.state.path.exists() and (tokens := Tokens(app.state.database())).all():
-        verifiers.append(StoredTokens(tokens.find))
-    return AnyOf(verifiers) if verifiers else None
-
-
-def _oauth(settings: OAuthSettings) -> OAuthOptions | None:
-    from trysquare.serve.oauth import OAuthOptions
-
-    if settings.issuer is None:
-        return None
-    return OAuthOptions(issuer=settings.issuer, resource=settings.audience, jwks=settings.jwks, scopes=settings.scopes)
-
-
-def _tell(address: str) -> None:
-    print(f"Serving at {address}", file=sys.stderr, flush=True)
+def _gateway_files(arguments: argparse.Namespace) -> list[Path]:
+    """The files of servers that the command line names, as the settings will read them."""
+    return [Path.cwd() / Path(path).expanduser() for path in getattr(arguments, "gateway", ())]

@@ -15,7 +15,7 @@ from trysquare.cli.options import add_place_options, load
 from trysquare.cli.output import print_json, print_table
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.store.database import open_database
 from trysquare.store.tokens import TokenInfo, Tokens
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from trysquare.core.context import CallContext, DirectCall, Principal
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.schema import require_object
 from trysquare.core.tool import Tool

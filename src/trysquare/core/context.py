@@ -7,7 +7,7 @@ import getpass
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, final
 
 from trysquare.core.client_requests import (
     Answer,
@@ -27,8 +27,10 @@ from trysquare.core.errors import (
     ToolError,
 )
 from trysquare.core.handles import Handles, MemoryHandles
-from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from trysquare.core.result import Result
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
 
@@ -241,5 +243,5 @@ async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapp
     return {wanted.key: await caller.ask(wanted) for wanted in requests if isinstance(wanted, Question)}
 
 
-DirectCall: TypeAlias = Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]
+DirectCall: TypeAlias = "Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]"
 """A call by name in the context of another call."""

@@ -5,7 +5,6 @@ The corrected call is tried before it is offered: either it fits, or the instruc
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -15,6 +14,7 @@ from pydantic_core import ErrorDetails
 from trysquare.core.arguments import type_text
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.mending import Mending, Place
+from trysquare.core.nearest import nearest
 from trysquare.core.result import clean
 from trysquare.core.shortening import fits, short, short_repr
 from trysquare.core.types import JsonObject
@@ -35,23 +35,6 @@ def unwrapped(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObject:
     if key not in WRAPPER_KEYS or key in properties or not isinstance(inner, dict):
         return raw
     return cast(JsonObject, inner)
-
-
-def nearest(name: str, names: Iterable[str], *, count: int = 1) -> list[str]:
-    """The closest of some names, best first: by spelling, and by one name holding the other."""
-    wanted = _fold(name[:100])
-    known = list(names)
-    folded = {_fold(candidate): candidate for candidate in reversed(known)}
-    close = difflib.get_close_matches(wanted, folded, n=count, cutoff=0.6)
-    found = [folded[match] for match in close]
-    if len(wanted) > 2:
-        holding = [candidate for candidate in known if wanted in _fold(candidate)]
-        found.extend(candidate for candidate in holding if candidate not in found)
-    return found[:count]
-
-
-def _fold(name: str) -> str:
-    return name.lower().replace("-", "_").replace(" ", "_")
 
 
 def checked(check: Callable[[JsonObject], Any], *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:

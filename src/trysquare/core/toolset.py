@@ -51,15 +51,6 @@ class SettlingToolset(Protocol):
         ...
 
 
-@runtime_checkable
-class ExpectingToolset(Protocol):
-    """A toolset that can get ready for a call before it is made."""
-
-    async def expect(self, name: str) -> None:
-        """Begin to get ready for a call of this tool, which is on its way."""
-        ...
-
-
 class FixedToolset:
     """A toolset that stays as it was made."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 
 FILE = Path(".vscode") / "launch.json"
 LANGUAGES = {

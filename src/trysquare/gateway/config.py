@@ -12,12 +12,12 @@ from itertools import count
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.gateway.configuration.entries import read_entry
 from trysquare.gateway.configuration.secrets import Secrets, SystemSecrets
 from trysquare.gateway.configuration.shapes import ConfigText, read_text
 from trysquare.gateway.configuration.variables import Variables
-from trysquare.gateway.server import BrokenServer, Place, ServerEntry
+from trysquare.gateway.server import BrokenServer, Place, ServerConfig, ServerEntry
 
 _EDITOR_FOLDERS = frozenset({".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
 _NOWHERE = Place(file="")
@@ -45,6 +45,10 @@ class GatewayConfig:
         known = f"The nearest is `{near[0]}`." if near else f"Known are: {', '.join(self.servers) or 'none'}."
         hint = known if self.paths else "Name the file with --gateway MCP_JSON."
         raise ConfigurationError(f"There is no server `{name}`.", where=where, hint=hint)
+
+    def usable(self) -> dict[str, ServerConfig]:
+        """The servers that can be started or reached."""
+        return {name: entry for name, entry in self.servers.items() if isinstance(entry, ServerConfig)}
 
     @property
     def digest(self) -> str:

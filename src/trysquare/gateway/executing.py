@@ -9,7 +9,7 @@ from typing import Any
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.references import resolve

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from trysquare.catalog.schema_parts import as_object
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.large import LargeResults
@@ -27,8 +27,6 @@ logger = logging.getLogger("trysquare.gateway")
 
 ASK_AGAIN_SECONDS = 5.0
 """A name that is not known has the server asked again, but not by every call."""
-_BEGIN_SECONDS = 0.2
-"""How long a start of ours waits for that of a server, which is over sooner unless the state's disk is slow."""
 OFFERS: tuple[tuple[OfferKind, str, str], ...] = (
     ("prompts", "prompts", "prompts"),
     ("resources", "resources", "resources"),
@@ -103,13 +101,9 @@ class Servers:
         if server.name not in self._asked_at and server.name not in self._asking:
             self._beside(self._ask_quietly(server))
 
-    async def prepare(self, server: ServerConfig) -> None:
-        """Start a server that is about to be called, and load meanwhile what a call takes."""
-        begun = asyncio.ensure_future(self.fleet.begun(server.name))
-        asked = self._beside(self._ask_quietly(server))
-        # Whoever loads modules holds up everything else, so that comes when the server has begun to start by itself.
-        await asyncio.wait([begun, *asked], timeout=_BEGIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        begun.cancel()
+    def expect(self, server: ServerConfig) -> None:
+        """Ask a server that is about to be called, and load meanwhile what a call takes."""
+        self.warm(server)
         self._beside(run_in_thread(_load_calls))
 
     def discover(self) -> None:
@@ -206,14 +200,13 @@ class Servers:
         except ToolError as error:
             logger.warning("%s cannot be asked what it offers: %s", name, error)
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
         if not self._is_open:
             work.close()
-            return []
+            return
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
-        return [task]
 
 
 def _load_calls() -> None:

@@ -1,11 +1,11 @@
-"""The gateway's door: opens the servers of a configuration, follows its changes, and yields their tools."""
+"""The gateway's toolset: a tool for each server, and whatever else the profiles show of them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,18 +18,16 @@ from trysquare.core.toolset import ChangingToolset
 from trysquare.gateway.answers.large import LargeResults
 from trysquare.gateway.calls.ledger import Ledger
 from trysquare.gateway.calls.sending import Sender
-from trysquare.gateway.config import GatewayConfig, read_config
+from trysquare.gateway.config import GatewayConfig
 from trysquare.gateway.definitions.catalogue import LOOK_SECONDS, Catalogue
 from trysquare.gateway.finding import Finder, Offered
-from trysquare.gateway.fleet.fleet import open_fleet
+from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.naming import SEPARATOR, space_of
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Kind, Servers
 from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool
-from trysquare.gateway.trust import Trust
 from trysquare.gateway.upstream_resources import UpstreamOffers
 from trysquare.gateway.watching import config_changes
-from trysquare.store.command_pins import CommandPins
 from trysquare.store.lazy import Transactions
 from trysquare.store.ledger import CallLedger
 
@@ -113,12 +111,6 @@ class GatewayToolset(ChangingToolset):
         """Wait until the servers that are being asked have told what they offer, or cannot."""
         await self.servers.settled()
 
-    async def expect(self, name: str) -> None:
-        """Start the server whose tool is about to be called."""
-        for server in self._usable():
-            if name == server.tool_name or name.startswith(space_of(server.tool_name) + SEPARATOR):
-                await self.servers.prepare(server)
-
     def find(self, name: str) -> Tool | None:
         """A tool by its name; also one of a server that was not asked yet what it has."""
         return super().find(name) or self._late(name)
@@ -188,24 +180,11 @@ def _refused(name: str, group: list[Offered]) -> Tool:
 
 
 @asynccontextmanager
-async def gateway_toolset(
-    paths: Sequence[Path], *, state: Transactions, folder: Path, discover: bool = False, watch: bool = True
+async def opened_toolset(
+    config: GatewayConfig, fleet: Fleet, *, state: Transactions, folder: Path, watch: bool
 ) -> AsyncGenerator[GatewayToolset]:
-    """The tools of the servers that some files name. A file that cannot be read at all is found when the door opens.
-
-    `state` and `folder` are the user's: pins and catalogue, and what calls leave behind. `discover` asks the servers
-    that are not known yet, once the door is open.
-    """
-    config = await run_in_thread(lambda: read_config(*paths))
-    heard: list[GatewayToolset] = []
-
-    def hear(server: str, change: str) -> None:
-        for toolset in heard:
-            toolset.hear(server, change)
-
+    """The tools of the servers of a fleet, kept in step with their configuration where that is watched."""
     async with AsyncExitStack() as stack:
-        trust = Trust(CommandPins(state))
-        fleet = await stack.enter_async_context(open_fleet(usable_servers(config), on_change=hear, admit=trust.check))
         ledger = Ledger(CallLedger(folder / "ledger.db"))
         stack.push_async_callback(ledger.close)
         results = LargeResults(folder / "results")
@@ -220,23 +199,15 @@ async def gateway_toolset(
         toolset = GatewayToolset(servers)
         servers.on_change = toolset.take_over
         toolset.use(config.servers)
-        heard.append(toolset)
-        if discover:
-            servers.discover()
         if watch:
             stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
             stack.push_async_callback(_ended, asyncio.create_task(_look_around(toolset)))
         yield toolset
 
 
-def usable_servers(config: GatewayConfig) -> dict[str, ServerConfig]:
-    """The servers of a configuration that can be started or reached."""
-    return {name: entry for name, entry in config.servers.items() if isinstance(entry, ServerConfig)}
-
-
 async def _follow(toolset: GatewayToolset, config: GatewayConfig) -> None:
     async for changed in config_changes(config):
-        await toolset.servers.fleet.replace(usable_servers(changed))
+        await toolset.servers.fleet.replace(changed.usable())
         toolset.use(changed.servers)
         logger.info("the configuration was read again; it names %s servers", len(changed.servers))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.project import Project
 from trysquare.guide.reading import read_document

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 
 FlagValue: TypeAlias = bool | int | float | str | list[str]
 Scope: TypeAlias = Literal["project", "feature", "both"]

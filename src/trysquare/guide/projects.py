@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.guide.config import GuideConfig
 from trysquare.guide.document import DocumentId
 from trysquare.guide.project import Project

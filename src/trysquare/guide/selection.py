@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.guide.content import Category, Content
 from trysquare.guide.document import Document, DocumentId
 from trysquare.guide.expression import Expression, ExpressionError, Named, Operand, Part, parse_expression

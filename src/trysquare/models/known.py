@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

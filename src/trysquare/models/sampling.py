@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from trysquare.core.errors import NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.models.model import Sampling
 
 Held: TypeAlias = Literal["calls", "json", "nothing"]

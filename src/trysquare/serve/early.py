@@ -168,7 +168,6 @@ class EarlyStart:
         self._record = record if record is not None and record.still_holds() else None
         self._front = EarlyFront({} if self._record is None else self._record.answers)
 
-    @property
     def called(self) -> Sequence[str]:
         """The names of the tools that the client has called so far."""
         return self._front.called

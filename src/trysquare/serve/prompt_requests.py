@@ -7,7 +7,7 @@ import mcp_types as types
 from trysquare.catalog.describe import prompt_description
 from trysquare.core.call import direct_calls
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.prompt import Prompt
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject

@@ -20,7 +20,7 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
 from trysquare.serve.eras import Request, connection_of, is_modern
-from trysquare.serve.http_sessions import owner_of
+from trysquare.serve.handshakes import Handshakes, initialized
 from trysquare.serve.kept_lists import KeptLists
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.prompt_requests import PromptRequests
@@ -80,7 +80,7 @@ class TrysquareServer(Server[Switchboard]):
         """The way of a call: through all that has to do with one."""
         call: CallNext = self.calls.answer
         for middleware in reversed(self.middleware):
-            if middleware is not self.calls and not isinstance(middleware, KeptLists):
+            if middleware is not self.calls and not isinstance(middleware, (Handshakes, KeptLists)):
                 call = partial(_through, middleware, call)
         return call
 
@@ -119,6 +119,7 @@ def build_server(toolset: Toolset, options: ServeOptions | None = None) -> Trysq
     if not known.telemetry:
         server.middleware.clear()
     server.middleware.append(SealedStates(known))
+    server.middleware.append(Handshakes(server.create_initialization_options))
     server.middleware.append(KeptLists(known))
     server.middleware.append(server.calls)
     return server
@@ -151,7 +152,7 @@ def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, 
     for method, params_type, handler in handlers:
         server.add_request_handler(method, params_type, _contained(method, handler))
     server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, resources.listen)
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
 
 
 def _contained(method: str, handler: Handler) -> Handler:
@@ -169,11 +170,6 @@ def _contained(method: str, handler: Handler) -> Handler:
 async def _set_log_level(request: Request, params: types.SetLevelRequestParams) -> JsonObject:
     connection_of(request).state[LOG_LEVEL] = params.level
     return {}
-
-
-async def _initialized(request: Request, params: types.NotificationParams) -> None:
-    owner = None if request.request is None else owner_of(request.request.scope)
-    request.lifespan_context.add_session(connection_of(request), owner)
 
 
 def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.settings.keys import Key, all_keys
 from trysquare.settings.origin import Given, Origin
 from trysquare.settings.toml_file import resolved

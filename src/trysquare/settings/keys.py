@@ -11,7 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.settings.model import Settings
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.declarations import Declarations
 from trysquare.core.errors import ConfigurationError, DeclarationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
 

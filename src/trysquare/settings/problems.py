@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.settings.keys import all_keys
 from trysquare.settings.origin import DEFAULT, Layer
 

@@ -11,7 +11,7 @@ from trysquare.bots.projects import LiveBot
 from trysquare.catalog.search import SearchIndex
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InvalidArguments, NotFound
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
 

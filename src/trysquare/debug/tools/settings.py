@@ -11,7 +11,7 @@ from pydantic import Field
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject

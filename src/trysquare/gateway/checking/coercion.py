@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.catalog.schema_parts import as_list, as_object
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.shortening import short_repr
 from trysquare.core.types import JsonObject
 from trysquare.gateway.checking.local_refs import resolved

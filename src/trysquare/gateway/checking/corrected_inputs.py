@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trysquare.catalog.schema_parts import as_object
-from trysquare.core.healing import nearest
 from trysquare.core.mending import Place
+from trysquare.core.nearest import nearest
 from trysquare.core.types import JsonObject
 from trysquare.gateway.checking.checking import Problem
 from trysquare.gateway.checking.coercion import guesses

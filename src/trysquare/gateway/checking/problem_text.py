@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from trysquare.catalog.schema_parts import as_object
-from trysquare.core.healing import nearest
 from trysquare.core.mending import Place
+from trysquare.core.nearest import nearest
 from trysquare.core.shortening import short, short_repr
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.hidden_text import cleaned_text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.shortening import fits, short, short_repr
 from trysquare.core.types import JsonObject
 from trysquare.gateway.checking.checker import Checker, checker_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.core.types import JsonObject
 from trysquare.gateway.configuration.entries import tool_name
 from trysquare.gateway.configuration.shapes import ConfigText, Section, parse_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trysquare.core.healing import nearest
+from trysquare.core.nearest import nearest
 from trysquare.gateway.configuration.fields import Fields
 from trysquare.gateway.configuration.shapes import SETTINGS_KEY
 

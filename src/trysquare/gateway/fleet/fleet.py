@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import anyio
 
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.fleet.member import Admit, Member, OpenChannel, ServerStatus
@@ -25,6 +26,8 @@ from trysquare.processes.nursery import Nursery, open_nursery
 MAX_PAGES = 1000
 _CHANGE_SECONDS = 0.05
 """Changes that a server tells within this time are told as one."""
+_BEGIN_SECONDS = 0.2
+"""How long a start of ours waits for that of a server, which is over sooner unless the state's disk is slow."""
 
 
 class Fleet:
@@ -96,9 +99,13 @@ class Fleet:
         member = self._found(server)
         return member.greeting or (await member.session(context or CallContext())).greeting
 
-    async def begun(self, server: str) -> None:
-        """Wait until somebody has the server started: its process runs by then, or it is being reached."""
-        await self._found(server).begun.wait()
+    async def begin(self, server: str) -> None:
+        """Have a server started that is about to be called, and wait until its process runs; not for its answer."""
+        member = self._found(server)
+        self._keep(_woken(member))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BEGIN_SECONDS):
+                await member.begun.wait()
 
     async def subscribe(self, server: str, uri: str, context: CallContext | None = None) -> None:
         """Have changes of a resource told to `on_change`, across restarts; the server is not put to sleep."""
@@ -219,6 +226,12 @@ def _definition(entry: JsonObject) -> Definition | None:
         output_schema=cast(JsonObject, output) if isinstance(output, dict) else None,
         annotations=cast(JsonObject, annotations) if isinstance(annotations, dict) else {},
     )
+
+
+async def _woken(member: Member) -> None:
+    # What keeps it from being started is told to whoever calls it.
+    with suppress(ToolError):
+        await member.session(CallContext())
 
 
 def _unheard() -> None:

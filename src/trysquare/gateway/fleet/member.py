@@ -68,7 +68,7 @@ class Member:
         self.greeting: Greeting | None = None
         """What the server said of itself at its last start."""
         self.begun = asyncio.Event()
-        """Set once the server was started."""
+        """Set once the server was started, or could not be."""
         self._open_channel = open_channel
         self._admit = admit
         self._lot = lot
@@ -233,6 +233,7 @@ class Member:
             raise self._not_sent(Unreachable(Loss(reason="It was still starting when the time was up."))) from None
 
     def _start_ended(self, key: str, task: asyncio.Task[Session]) -> None:
+        self.begun.set()
         if self._starting.get(key) is task:
             del self._starting[key]
         if not task.cancelled():

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
-from trysquare.core.healing import nearest
 from trysquare.core.metadata import Consent, Example
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.config import NAME, CategoryEntry, CollectionEntry, GuideFile, PresetEntry

@@ -1,0 +1,106 @@
+"""What `trysquare serve` does once it knows how: opens the app, and serves it over stdio or streamable HTTP."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from trysquare.app import Ahead, App, open_app
+from trysquare.core.threads import run_in_thread
+from trysquare.serve.descriptors import diverted_output
+from trysquare.serve.early import EarlyStart
+from trysquare.serve.light_import import light_imports, load_server
+from trysquare.settings.load import Loaded
+from trysquare.settings.model import OAuthSettings
+
+if TYPE_CHECKING:
+    from trysquare.gateway.door import OpenServers
+    from trysquare.serve.auth import TokenVerifier
+    from trysquare.serve.http import HttpOptions
+    from trysquare.serve.oauth import OAuthOptions
+
+_COLLECTED_AFTER = (20_000, 20, 50)
+"""New objects before a look for garbage: a call leaves hardly any that needs one, and looking was a twentieth of it."""
+
+
+async def serve_stdio(loaded: Loaded, early: EarlyStart | None, servers: OpenServers | None) -> None:
+    """Serve the client at the other end of standard input and output, until it goes."""
+    # Diverted before the user's modules are imported: whatever they print must not reach the client.
+    with diverted_output() as (read_from, write_to):
+        if loaded.settings.tools:
+            # A module of the user's must not meet packages that are half imported.
+            load_server()
+        ahead = None if early is None else Ahead(called=early.called, servers=servers)
+        async with open_app(loaded.settings, origins=loaded.origins, ahead=ahead) as app:
+            # Beside the loop, since what a call was expected to need may get ready meanwhile.
+            await run_in_thread(load_server)
+            from trysquare.serve.stdio import serve_descriptors
+
+            _ready(app)
+            recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed)
+            await serve_descriptors(
+                app.toolset, app.serve_options(), read_from=read_from, write_to=write_to, early=recorder
+            )
+
+
+async def serve_http(loaded: Loaded) -> None:
+    """Serve over HTTP until the process is stopped."""
+    with light_imports():
+        from trysquare.serve.http import serve_http as serve_over_http
+
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        _ready(app)
+        await serve_over_http(app.toolset, app.serve_options(shared=True), _http_options(app), started=_tell)
+
+
+def _ready(app: App) -> None:
+    """Look for garbage again, but not among what is loaded; and say so if there is nothing to serve."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED_AFTER)
+    gc.enable()
+    if not app.plain.tools():
+        logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")
+
+
+def _http_options(app: App) -> HttpOptions:
+    from trysquare.serve.http import HttpOptions
+
+    http = app.settings.http
+    return HttpOptions(
+        host=http.host,
+        port=http.port,
+        path=http.path,
+        verifier=_verifier(app),
+        oauth=_oauth(http.oauth),
+        allowed_hosts=http.allowed_hosts,
+        allowed_origins=http.allowed_origins,
+        stateless=http.stateless,
+    )
+
+
+def _verifier(app: App) -> TokenVerifier | None:
+    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one."""
+    from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
+    from trysquare.store.tokens import Tokens
+
+    verifiers: list[TokenVerifier] = []
+    if app.settings.http.tokens:
+        verifiers.append(FixedTokens(token.get_secret_value() for token in app.settings.http.tokens))
+    # A revoked token counts: whoever took the last one back did not mean to open the door.
+    if app.state.path.exists() and (tokens := Tokens(app.state.database())).all():
+        verifiers.append(StoredTokens(tokens.find))
+    return AnyOf(verifiers) if verifiers else None
+
+
+def _oauth(settings: OAuthSettings) -> OAuthOptions | None:
+    from trysquare.serve.oauth import OAuthOptions
+
+    if settings.issuer is None:
+        return None
+    return OAuthOptions(issuer=settings.issuer, resource=settings.audience, jwks=settings.jwks, scopes=settings.scopes)
+
+
+def _tell(address: str) -> None:
+    print(f"Serving at {address}", file=sys.stderr, flush=True)
