@@ -78,7 +78,9 @@ class HttpSession:
 
 def owner_of(scope: Scope) -> AuthorizationContext | None:
     """Whom the token of a request stands for: a session answers only to the one who opened it."""
+    user = scope.get("user")
+    if user is None:
+        return None
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
 
-    user = scope.get("user")
     return authorization_context(user) if isinstance(user, AuthenticatedUser) else None

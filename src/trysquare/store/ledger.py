@@ -39,7 +39,7 @@ from trysquare.store.ledger_rows import (
     NewCall,
     begin_row,
     clear_old,
-    end_call,
+    end_calls,
     find_key,
     insert_calls,
     lose_calls,
@@ -48,8 +48,8 @@ from trysquare.store.ledger_rows import (
 
 logger = logging.getLogger("trysquare.store")
 
-GATHER_SECONDS = 0.25
-"""How long calls are gathered before they are carried into the database together."""
+GATHER_SECONDS = 1.0
+"""How long calls are gathered before they are carried into the database together: the more, the less each costs."""
 MAX_WAITING = 100_000
 """So many calls may wait for a database that cannot be written; then no more are sent."""
 KEPT_CALLS = 100_000
@@ -127,7 +127,7 @@ class CallLedger:
     def end_claimed(self, id: str, end: CallEnd, result: bytes | None = None) -> None:
         """Put down what became of a call with a key, and its result, for whoever sends it again."""
         with self._opened().write() as connection:
-            end_call(connection, id, end)
+            end_calls(connection, {id: end})
             if end.state == "not_sent":
                 # Nothing has happened: the key is free again.
                 connection.execute("UPDATE gateway_calls SET request_key = NULL WHERE id = ?", (id,))
@@ -266,8 +266,7 @@ class CallLedger:
     def _carry(self, begun: dict[str, list[Any]], ended: dict[str, CallEnd]) -> None:
         with self._opened().write() as connection:
             insert_calls(connection, begun.values())
-            for id, end in ended.items():
-                end_call(connection, id, end)
+            end_calls(connection, ended)
             self._until_clearing -= len(begun)
             if self._until_clearing < 0:
                 self._until_clearing = _CLEAR_EVERY
@@ -298,9 +297,7 @@ def _settle(connection: sqlite3.Connection, journal: LeftJournal, now: float) ->
     parsed = [line for raw in journal.lines if (line := _parsed(raw)) is not None]
     begun = [[*line[1:], None, "sending", None, None, None, None] for line in parsed if line[0] == "b"]
     insert_calls(connection, begun)
-    for line in parsed:
-        if line[0] == "e":
-            end_call(connection, line[1], CallEnd.from_columns(line[2:]))
+    end_calls(connection, {line[1]: CallEnd.from_columns(line[2:]) for line in parsed if line[0] == "e"})
     return lose_calls(connection, journal.owner, now)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trysquare.core.result import clean
@@ -15,12 +17,8 @@ BEGIN_COLUMNS = ("id", "owner", "started", "principal", "server", "tool", "argum
 END_COLUMNS = ("ended", "state", "is_error", "result_digest", "result_bytes", "note")
 _ALL = ", ".join((*BEGIN_COLUMNS, *END_COLUMNS))
 _ROW = f"({', '.join('?' * (len(BEGIN_COLUMNS) + len(END_COLUMNS)))})"
-_TOGETHER = 64
-"""Rows in one statement: half the work of a statement each."""
-_INSERT = f"INSERT INTO gateway_calls ({_ALL}) VALUES {_ROW} ON CONFLICT (id) DO NOTHING"
-_INSERT_TOGETHER = (
-    f"INSERT INTO gateway_calls ({_ALL}) VALUES {', '.join([_ROW] * _TOGETHER)} ON CONFLICT (id) DO NOTHING"
-)
+_TOGETHER = (64, 8, 1)
+"""Rows in one statement, as many as fit: half the work of a statement each."""
 _END = f"UPDATE gateway_calls SET {', '.join(f'{column} = ?' for column in END_COLUMNS)} WHERE id = ?"
 _RECORD = (
     "id, started, ended, principal, server, tool, arguments, digest, state, is_error, result_digest, result_bytes,"
@@ -110,15 +108,20 @@ def begin_row(call: NewCall, id: str, owner: str, now: float) -> list[Any]:
 def insert_calls(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> None:
     """Add calls. One that is there already stays as it is."""
     waiting = list(rows)
-    while len(waiting) >= _TOGETHER:
-        connection.execute(_INSERT_TOGETHER, [value for row in waiting[:_TOGETHER] for value in row])
-        del waiting[:_TOGETHER]
-    connection.executemany(_INSERT, waiting)
+    for count in _TOGETHER:
+        while len(waiting) >= count:
+            connection.execute(_insert(count), list(chain.from_iterable(waiting[:count])))
+            del waiting[:count]
 
 
-def end_call(connection: sqlite3.Connection, id: str, end: CallEnd) -> None:
-    """Write what became of a call."""
-    connection.execute(_END, (*end.columns(), id))
+@cache
+def _insert(count: int) -> str:
+    return f"INSERT INTO gateway_calls ({_ALL}) VALUES {', '.join([_ROW] * count)} ON CONFLICT (id) DO NOTHING"
+
+
+def end_calls(connection: sqlite3.Connection, ends: Mapping[str, CallEnd]) -> None:
+    """Write what became of some calls, by their ids."""
+    connection.executemany(_END, [(*end.columns(), id) for id, end in ends.items()])
 
 
 def lose_calls(connection: sqlite3.Connection, owner: str, now: float) -> int:
