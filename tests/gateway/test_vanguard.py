@@ -44,6 +44,17 @@ async def test_what_cannot_be_started_keeps_nothing_up(place: Place, text: str) 
         assert [one.state for one in servers.fleet.status().values() if one.state == "running"] == []
 
 
+async def test_a_server_that_cannot_be_started_is_tried_once_before_its_call(place: Place) -> None:
+    place.write_config({"a": {"command": "/nowhere/a"}})
+    async with open_vanguard([place.config], ["mcp_a"]) as servers:
+        assert servers is not None
+        async with opened(place, called=["mcp_a"], opened=servers) as gateway:
+            await gateway.toolset.settled()
+            refused = await gateway.execute("a", "add")
+    assert "`/nowhere/a` was not found" in str(refused.error)
+    assert "in a row" not in str(refused.error)
+
+
 def test_it_takes_none_of_what_is_slow_to_load() -> None:
     heavy = ["pydantic", "pydantic_core", "mcp"]
     code = f"import sys, trysquare.gateway.vanguard; print([name for name in {heavy} if name in sys.modules])"

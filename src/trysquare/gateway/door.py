@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,9 +34,15 @@ class OpenServers:
     listeners: list[Callable[[str, str], None]]
     """They hear the name of a server and what changed there."""
 
+    def expected(self, called: Iterable[str]) -> list[ServerConfig]:
+        """The servers behind the names of some tools. One that could not be started is left to the call itself."""
+        status = self.fleet.status()
+        wanted = [server for server in owners(self.config, called) if server.name in status]
+        return [server for server in wanted if not status[server.name].failures]
+
     async def begin(self, called: Iterable[str]) -> None:
         """Start the servers behind the names of some tools; what they answer is not waited for."""
-        for server in owners(self.config, called):
+        for server in self.expected(called):
             await self.fleet.begin(server.name)
 
 
@@ -74,20 +80,18 @@ async def gateway_toolset(
     """
     async with AsyncExitStack() as stack:
         servers = opened or await stack.enter_async_context(open_servers(paths, state=state))
-        config = servers.config
-        if config.paths != tuple(paths):
+        if servers.config.paths != tuple(paths):
             config = await run_in_thread(lambda: read_config(*paths))
             await servers.fleet.replace(config.usable())
+            servers = replace(servers, config=config)
         await servers.begin(called)
         from trysquare.gateway.toolset import opened_toolset
 
-        door = opened_toolset(config, servers.fleet, state=state, folder=folder, watch=watch)
+        door = opened_toolset(servers.config, servers.fleet, state=state, folder=folder, watch=watch)
         toolset = await stack.enter_async_context(door)
         servers.listeners.append(toolset.hear)
-        for server in owners(config, called):
-            # One that could not be started is left to the call, which tells why.
-            if not servers.fleet.status()[server.name].failures:
-                toolset.servers.expect(server)
+        for server in servers.expected(called):
+            toolset.servers.expect(server)
         if discover:
             toolset.servers.discover()
         yield toolset
