@@ -93,6 +93,9 @@ def test_llama_cpp_reads_our_gbnf_and_writes_only_what_fits(tmp_path: Path) -> N
         assert _finished_texts(llama_cpp, size(12, 500)) >= 12
 
 
+_REPLACED = "\ufffd"
+
+
 def _finished_texts(llama_cpp: Runtime, count: int) -> int:
     finished = 0
     for number, (case, tree) in enumerate(readable(cases(seed=6, count=count))):
@@ -106,7 +109,8 @@ def _finished_texts(llama_cpp: Runtime, count: int) -> int:
             body = {"prompt": "x", "grammar": gbnf, "seed": number, "n_predict": 240, "temperature": 1.0}
             choice = llama_cpp.complete({**body, "top_k": 0, "top_p": 1.0, "min_p": 0.0})["choices"][0]
             assert gbnf != short or choice["finish_reason"] == "stop"
-            if choice["finish_reason"] == "stop":
+            # llama.cpp takes overlong bytes for the character that they would stand for; as a text they are several.
+            if choice["finish_reason"] == "stop" and _REPLACED not in choice["text"]:
                 finished += 1
                 assert first_error(validator, choice["text"]) is None, gbnf
                 assert matcher.accepts(choice["text"]), gbnf
