@@ -133,3 +133,37 @@ def test_what_is_quoted_counts_little() -> None:
 def test_a_day_and_an_hour_make_an_appointment() -> None:
     assert _found("zorbing on Tuesday at three") == ["list_events"]
     assert _found("zorbing at three") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "word", "is_firm"),
+    [
+        ("water the tulips", "tulips", True),
+        ("cancel the yoga class", "yoga", False),
+        ("find the mail about the guitar", "guitar", False),
+        ("the guitar should cost forty euros", "guitar", False),
+        ("tell the crew the printer is broken", "printer", False),
+    ],
+)
+def test_only_the_thing_itself_tells_firmly_that_a_request_is_about_something_else(
+    query: str, word: str, is_firm: bool
+) -> None:
+    assert _of(query, stem(word)).is_firm_elsewhere == is_firm
+
+
+def test_a_deed_that_no_tool_does_is_known_by_its_place() -> None:
+    assert _of("frobnicate the file", "frobnicat").is_deed
+    assert not _of("delete the file", "delet").is_deed
+    assert not _of("frobnicate", "frobnicat").is_deed
+    assert _found("translate the message") == _found("frobnicate the garden") == []
+
+
+def test_what_is_beside_a_thing_that_a_tool_is_about_counts_little() -> None:
+    assert _found("send a message about the chess club")[:1] == ["send_message"]
+    assert _found("play chess with me") == []
+
+
+def test_a_building_is_no_build() -> None:
+    assert stem("building") != stem("build")
+    assert stem("buildings") != stem("builds")
+    assert stem("trained") == stem("train") != stem("training")

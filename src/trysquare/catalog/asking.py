@@ -19,6 +19,7 @@ from trysquare.catalog.everyday import (
     parted_sayings,
     said_as,
 )
+from trysquare.catalog.intents import intents_of_request
 from trysquare.catalog.words import SAYS_NOTHING, spell_out, split_words, stem
 
 _TOKEN = re.compile(r"[\w.\-]*\w")
@@ -28,6 +29,9 @@ _FILE_NAME = re.compile(
 _ADDRESS = re.compile(r"(?:www\.)?[\w\-]+\.(?:com|org|net|io|dev|edu|gov|eu|de|uk|fr)(?:\.\w+)?")
 _BEFORE_ASIDES = "about after around at before by for from in into of on since until with"
 _PREPOSITIONS = frozenset(_BEFORE_ASIDES.split())
+_BEFORE_BESIDES = _PREPOSITIONS | frozenset(("called", "named", "who", "which", "than", "through", "as"))
+_OF_ANYTHING = frozenset(map(stem, ("sell", "sold", "cost", "price", "product", "shop")))
+"""Anything may be sold: beside these, no thing tells that the request is about something else."""
 _SOME_PEOPLE = frozenset(("him", "her", "them", "somebody", "someone", "everybody", "everyone", "he", "she", "they"))
 _SOMEBODY = stem("somebody")
 _OPENINGS = (
@@ -44,13 +48,18 @@ _HOUR = re.compile(
     r"|\d{1,2})|\d{1,2} ?[ap]m)\b",
     re.IGNORECASE,
 )
-_TELLING_VERBS = "tell say write let inform remind ask remember note mind forget announce reply answer wish mail"
+_TELLING_VERBS = "tell say write let inform remind ask remember note mind forget announce reply answer wish mail drop"
 _TELLING = frozenset(map(stem, _TELLING_VERBS.split()))
+_OBJECT_STARTS = "a an the my our your his her their this that these those some me us"
+_BEFORE_OBJECTS = frozenset(_OBJECT_STARTS.split())
 _BEFORE_TOLD = frozenset(("that", "if", "whether"))
+_QUESTION_WORDS = frozenset(("who", "what", "when", "where", "why", "how"))
 _QUOTED = re.compile(r'["\u201c][^"\u201c\u201d]+["\u201d]')
 _TOLD = 0.3
 """What shall be told, noted or typed tells little of the tool that does it."""
 _SLIGHT, _DEED, _ASIDE, _PLAIN, _SAYING = 0.15, 0.4, 0.6, 1.0, 1.5
+_IN_PASSING = 0.6
+"""What something else counts that is said beside the thing itself."""
 _CUE = 1.0
 """A saying without any word that says what it is about: it may be said of much else."""
 _WIDEST_GAP = 4
@@ -78,6 +87,10 @@ class Asked:
     """How much it counts where no tool does."""
     elsewhere_weight: float = _PLAIN * _ELSEWHERE_SHARE
     """How much it counts where it is known to be about something that no tool here is about."""
+    is_deed: bool = False
+    """Whether the request begins with it and goes on with what it is to be done to."""
+    is_chief: bool = False
+    """Whether it is the thing itself that the request is about, or its deed, and nothing beside it."""
 
     @property
     def is_saying(self) -> bool:
@@ -90,14 +103,19 @@ class Asked:
         return self.weight <= _TOLD
 
     @property
-    def is_sure(self) -> bool:
-        """Whether it is a saying with a word that says what it is about."""
-        return self.weight >= _SAYING
+    def is_thing(self) -> bool:
+        """Whether it is a word of its own that tells what the request is about, and no deed."""
+        return not self.is_saying and self.weight >= _PLAIN
 
     @property
     def is_slight_elsewhere(self) -> bool:
         """Whether it tells next to nothing even where it is about something else."""
         return self.elsewhere_weight <= _TOLD
+
+    @property
+    def is_firm_elsewhere(self) -> bool:
+        """Whether it is what the request itself is about, or its deed, and nothing that is said in passing."""
+        return self.is_chief and self.elsewhere_weight >= _ELSEWHERE_SHARE
 
 
 _AT_AN_HOUR = Asked(
@@ -118,6 +136,12 @@ class _Word:
     """Whether it follows a preposition: it tells where, when or with whom, not what."""
     is_told: bool = False
     """Whether it is what shall be told or noted, not what shall be done."""
+    is_deed: bool = False
+    """Whether it is what shall be done to something: the first word, before `the`, `my` or `me`."""
+    is_sold: bool = False
+    """Whether it is said beside a word of selling."""
+    is_chief: bool = False
+    """Whether it is the thing itself: not what comes after a preposition, nor a word before another: `yoga class`."""
 
 
 def asked(query: str) -> list[Asked]:
@@ -157,7 +181,36 @@ def _words(query: str) -> list[_Word]:
                 )
             )
             aside = text in _PREPOSITIONS or (aside and text in SAYS_NOTHING)
-    return words
+    return _with_deed(_with_chiefs(words), query)
+
+
+def _with_chiefs(words: list[_Word]) -> list[_Word]:
+    """The words, with those marked that are the thing itself: in `cancel the yoga class on Monday` it is the class."""
+    found: list[_Word] = []
+    is_sold = any(one.stem in _OF_ANYTHING for one in words[1:])
+    is_beside = is_sold
+    for at, word in enumerate(words):
+        after = words[at + 1] if at + 1 < len(words) else None
+        is_to = word.text == "to" and after is not None and after.text in _BEFORE_OBJECTS
+        is_beside = is_beside or is_to or (at > 0 and word.text in _BEFORE_BESIDES)
+        goes_on = word.text not in SAYS_NOTHING and after is not None and _is_thing(after)
+        is_chief = word.stem in _OF_ANYTHING or not (is_beside or goes_on)
+        found.append(replace(word, is_chief=is_chief, is_sold=is_sold))
+    return found
+
+
+def _is_thing(word: _Word) -> bool:
+    is_other = word.text in SAYS_NOTHING or word.stem in _CARRYING or word.text in _BEFORE_BESIDES
+    return not is_other and not word.is_name and not word.text.isdecimal()
+
+
+def _with_deed(words: list[_Word], query: str) -> list[_Word]:
+    """The words, with the first marked where it is a deed of its own kind, and none that is asked of many tools."""
+    if len(words) < 2 or words[1].text not in _BEFORE_OBJECTS or is_question(query):
+        return words
+    first, *others = words
+    is_told_by_many = first.stem in DEEDS or bool(intents_of_request([first.text]))
+    return words if is_told_by_many else [replace(first, is_deed=True), *others]
 
 
 def _start_of_told(query: str) -> int:
@@ -165,8 +218,14 @@ def _start_of_told(query: str) -> int:
     if is_question(query):
         return len(query)
     verb = ""
+    has_hearer = False
     for found in _TOKEN.finditer(query):
         text = found[0].lower()
+        if verb == "tell" and has_hearer and text in _BEFORE_OBJECTS:
+            return found.start()
+        has_hearer = verb == "tell" and text not in SAYS_NOTHING
+        if verb == "ask" and text in _QUESTION_WORDS:
+            return found.start()
         if (verb and text in _BEFORE_TOLD) or (verb == "let" and text == "know"):
             return found.end()
         verb = stem(text) if stem(text) in _TELLING else verb
@@ -206,14 +265,14 @@ def _begins_with_name(query: str) -> bool:
 
 
 def _parts(token: str) -> list[str]:
-    """The words of a token: a file's name is about a file, and `stand-up` may be known as one word."""
+    """The words of a token: a file's name is about a file, and `stand-up` and `LinkedIn` may be known as one word."""
     if _FILE_NAME.fullmatch(token):
         return ["file"]
     if _ADDRESS.fullmatch(token):
         return ["website"]
     words = split_words(token)
     joined = "".join(words)
-    return [joined] if len(words) > 1 and "-" in token and said_as((stem(joined),)) else words
+    return [joined] if len(words) > 1 and "." not in token and said_as((stem(joined),)) else words
 
 
 def _things(words: list[_Word]) -> list[Asked]:
@@ -234,14 +293,15 @@ def _saying(words: list[_Word], at: int) -> tuple[int, Asked | None]:
         if meant := said_as(tuple(word.said for word in said)) or said_as(tuple(word.stem for word in said)):
             own = tuple(word.stem for word in said if word.text not in SAYS_NOTHING)
             term = " ".join(word.stem for word in said)
+            one = Asked(term=term, own=own, stands_for=meant, is_chief=said[-1].is_chief)
             if all(word.is_told for word in said):
-                return length, _told(Asked(term=term, own=own, stands_for=meant))
+                return length, _told(one)
             if all(map(_says_little, said)):
                 is_deed = said[0].is_first and said[0].stem in DEEDS
                 against = _ELSEWHERE_DEED if is_deed else _SLIGHT
-                return length, Asked(term=term, own=own, stands_for=meant, weight=_CUE, elsewhere_weight=against)
-            against = _ELSEWHERE_SHARE * (_ASIDE if said[0].is_aside else _PLAIN)
-            return length, Asked(term=term, own=own, stands_for=meant, weight=_SAYING, elsewhere_weight=against)
+                return length, replace(one, weight=_CUE, elsewhere_weight=against)
+            against = _ELSEWHERE_SHARE * (_PLAIN if one.is_chief else _IN_PASSING)
+            return length, replace(one, weight=_SAYING, elsewhere_weight=against)
     return 1, _single(words[at])
 
 
@@ -270,16 +330,22 @@ def _single(word: _Word) -> Asked | None:
         weight=weight,
         unknown_weight=unknown,
         elsewhere_weight=elsewhere,
+        is_deed=word.is_deed,
+        is_chief=word.is_chief,
     )
     return _told(one) if word.is_told and not one.is_slight else one
 
 
 def _elsewhere(word: _Word, weight: float, unknown: float) -> float:
-    if word.is_name or word.stem in PEOPLE:
+    if word.stem in PEOPLE:
         return unknown
+    if word.is_name:
+        return _ELSEWHERE_SHARE * _ASIDE
     if word.is_first:
         return _ELSEWHERE_DEED
-    return unknown if weight <= _DEED else _ELSEWHERE_SHARE * weight
+    if word.is_sold:
+        return _TOLD
+    return unknown if weight <= _DEED else _ELSEWHERE_SHARE * (weight if word.is_chief else _IN_PASSING)
 
 
 def _weight(word: _Word) -> float:

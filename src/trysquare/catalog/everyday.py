@@ -15,6 +15,7 @@ from trysquare.catalog.spelling import Spelling
 from trysquare.catalog.word_sayings import WORD_SAYINGS
 from trysquare.catalog.words import spell_out, split_words, stem
 from trysquare.catalog.work_sayings import WORK_SAYINGS
+from trysquare.catalog.world_sayings import WORLD_SAYINGS
 
 _TIMES = (
     "today tomorrow yesterday tonight now day week weekend weekday month year morning noon afternoon evening night"
@@ -52,7 +53,16 @@ _DEEDS = (
     " stop cancel save store copy move convert scale record measure book order reserve rent ask speak learn"
 )
 _SHORTEST_MISSPELT = 6
-_ALL_SAYINGS = (*SAYINGS, *WORK_SAYINGS, *WORD_SAYINGS, *OFFICE_SAYINGS, *HOME_SAYINGS, *LIFE_SAYINGS, *OTHER_SAYINGS)
+_ALL_SAYINGS = (
+    *SAYINGS,
+    *WORK_SAYINGS,
+    *WORD_SAYINGS,
+    *OFFICE_SAYINGS,
+    *HOME_SAYINGS,
+    *LIFE_SAYINGS,
+    *OTHER_SAYINGS,
+    *WORLD_SAYINGS,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -142,7 +142,7 @@ LIFE_SAYINGS: tuple[tuple[str, str], ...] = (
      " spy weld solder calibrate inflate pump refill polish sweep scrub rinse sharpen_the carve glue hammer dig"
      " climb_the jump swim_with ride_the chop peel wake lift carry hang tie",
      "manual|robot|errand"),
-    ("why_is_the why_are_there why_do_we who_invented who_discovered who_was_the population_of history_of planet"
+    ("why_is_the why_are_there why_do_we who_invented who_discovered who_was_the population_of the_history_of planet"
      " planets moon mars galaxy dinosaur dinosaurs evolution gravity atom molecule chemistry physics biology philosophy"
      " king queen emperor empire war revolution ancient medieval encyclopedia trivia_question",
      "encyclopedia|trivia|science"),

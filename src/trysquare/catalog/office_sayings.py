@@ -225,7 +225,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      "invoice|finalize|draft send"),
     ("chip_in throw_in_a_few support_us support_me fans donors donor followers_can_pay customers_can_pay"
      " how_can_people_pay pay_us pay_me_online pay_me_for click_to_pay something_to_click_to_pay a_way_to_pay"
-     " buy_me_a whip_round collection_for collect_*_for_the_gift send_us_money send_me_money give_us_money",
+     " buy_me_a_coffee whip_round collection_for collect_*_for_the_gift send_us_money send_me_money give_us_money",
      "payment|link|pay price"),
     ("gone_to_their_bank gone_to_the_bank went_to_the_bank via_their_bank through_their_bank behind_our_back"
      " had_the_payment_reversed took_the_money_back says_it_was_not_him says_it_was_not_her does_not_recognise"
@@ -239,7 +239,7 @@ OFFICE_SAYINGS: tuple[tuple[str, str], ...] = (
      " one_of_our_customers who_are_our_customers who_buys_from_us do_we_know_the_buyer in_our_customer_list",
      "customer|client list"),
     ("we_sell_*_as_well we_also_sell we_now_sell we_are_selling are_going_to_sell sell_*_too new_in_our_shop"
-     " new_in_the_shop on_the_shelf on_our_shelves on_our_shelf add_*_to_our_range add_*_to_the_shop"
+     " new_in_the_shop on_the_shelf on_our_shelves on_our_shelf add_*_to_our_range"
      " put_*_in_our_shop put_*_in_the_shop for_sale_from",
      "product|price create sell"),
     ("pay_us_every pays_us_every pay_every_month pay_monthly paying_every on_a_subscription still_subscribed"

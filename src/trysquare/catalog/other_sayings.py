@@ -98,7 +98,7 @@ OTHER_SAYINGS: tuple[tuple[str, str], ...] = (
      "game|sport|league"),
     ("get_me_a_taxi call_me_a_cab call_a_taxi order_a_taxi book_me_a book_a_flight book_a_room book_a_hotel"
      " book_a_double double_room_in cheap_flight flight_to fly_to fly_me seats_in_the_cinema seats_for seats_in"
-     " tickets_to reserve_two table_for_four get_me_two get_me_tickets get_tickets rent_me renew_my_licence"
+     " tickets_to_the reserve_two table_for_four get_me_two get_me_tickets get_tickets rent_me renew_my_licence"
      " renew_my_id apply_for_a_visa check_me_in_for last_minute_trip",
      "flight|taxi|reservation|ticketing"),
     ("order_a_new order_me_a buy_me_a buy_a_new buy_a_birthday send_*_flowers flowers_to bunch_of_roses"

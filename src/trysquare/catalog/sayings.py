@@ -35,7 +35,8 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("way_home home_from take_me_to get_to get_home detour", "direction|route"),
     ("closest nearest closer how_many_kilometres how_many_miles", "distance|place"),
     ("metre mountain hill village", "elevation|altitude"),
-    ("how_late what_hour", "zone|clock time"),
+    ("how_late what_hour how_late_is_it still_night still_morning still_evening already_night already_morning"
+     " already_evening it_night it_morning it_evening", "zone|clock time"),
     ("rating review_of do_people_like recommend recommendation", "place|review detail"),
     # Calendar
     ("appointment meeting lunch dinner breakfast brunch party birthday kickoff standup interview diary agenda"
@@ -83,7 +84,8 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("archive category organised organized", "label|archive"),
     ("wrote written has_written what_did_write", "message|email read search"),
     # Files
-    ("document spreadsheet readme thesis chapter recipe", "file|document"),
+    ("document spreadsheet readme thesis chapter recipe zip_file video_file image_file audio_file sound_file",
+     "file|document"),
     ("folder downloads desktop", "directory|folder"),
     ("jot write_down note_down note_this save_this put_down", "file|note|document write"),
     ("typo correct paragraph misspelt replace rewrite", "edit file"),
@@ -203,7 +205,8 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("bring_into add_to_the let_in", "invite"),
     ("remind reminder", "reminder|schedule message"),
     ("colleague coworker nickname", "profile|member"),
-    ("what_was_said discussion discussed conversation talked_about", "history|message|thread channel"),
+    ("what_was_said been_saying people_say_in discussion discussed conversation talked_about",
+     "history|message|thread channel"),
     ("do_not_disturb i_am_away i_am_busy in_a_meeting at_lunch be_right_back", "status set"),
     ("phone_number job_title contact_details", "profile|contact"),
     ("talk talks chat", "channel|message"),
@@ -319,7 +322,7 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("upload_my_code save_my_work", "commit|push file"),
     ("separate_copy separately sandbox own_track", "branch"),
     ("latest_work log_of_changes", "commit|history"),
-    ("personal_copy my_own_version", "fork|clone"),
+    ("personal_copy my_own_version to_play_with to_play_around to_experiment", "fork|clone"),
     ("codebase_for home_for_the_code", "repository create"),
     ("automated_checks test_results", "workflow|test run"),
     ("go_public make_available out_to_the_public", "release|publish"),
@@ -364,7 +367,8 @@ SAYINGS: tuple[tuple[str, str], ...] = (
     ("send_later post_later", "schedule message"),
     ("make_a_note keep_track save_for_later store_the_fact", "memory|observation|knowledge|entity add"),
     ("link_them connect_them", "relation|relationship create"),
-    ("you_remember everything_you_have what_i_said", "knowledge|memory|graph search"),
+    ("you_remember everything_you_have what_i_said have_you_stored you_stored_about",
+     "knowledge|memory|graph search"),
     ("temperature_in degrees_in how_is_the_weather", "weather|temperature"),
     ("rest_of_the_week", "forecast|weather"),
     ("near_the within_walking", "place|direction search"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import is_
 
@@ -25,10 +25,12 @@ _LEAST_MET = 0.5
 """What the best tool must meet, as a share of the request; below it the honest answer is that nothing fits."""
 _MUCH = 0.4
 """A tool may meet less of a long request if it meets much: what one rare word tells whole is worth this share."""
-_ELSEWHERE_MORE = 0.1
+_ELSEWHERE_MORE = 0.2
 """But it must meet more where some of the request is about something that no tool here is about."""
-_SURE_LESS = 0.2
-"""And less where something was said that is hardly ever said of anything else."""
+_FIRM_SHARE = 0.46
+"""Where that is what the request itself is about, or its deed, this share of it must be met, and much is no help."""
+_LIGHT = 0.5
+"""What something else counts beside a thing that some tool here is about by its own name."""
 _PASSING = 0.5
 """A term in passing, such as in a parameter's text, tells less of what a tool is about than one in its name."""
 _IMAGINED = 20
@@ -82,8 +84,8 @@ class _Wanted:
     meant: list[Meant]
     is_elsewhere: bool
     """Whether it is known to be about something that no tool here is about."""
-    is_sure: bool
-    """Whether it is said of hardly anything but what some tool here is about."""
+    is_firm: bool
+    """Whether it is elsewhere and the request itself is about it, or is to have it done."""
 
 
 class SearchIndex:
@@ -152,15 +154,21 @@ class SearchIndex:
         whole = sum(one.weight for one in wanted)
         if not best:
             return math.inf
-        met = best / whole + _MUCH * best / self._rarity("")
-        is_elsewhere = any(one.is_elsewhere for one in wanted)
-        is_sure = any(one.is_sure for one in wanted)
+        if any(one.is_firm for one in wanted):
+            is_enough = best / whole >= _FIRM_SHARE
+        else:
+            is_elsewhere = any(one.is_elsewhere for one in wanted)
+            is_enough = best / whole + _MUCH * best / self._rarity("") >= _LEAST_MET + _ELSEWHERE_MORE * is_elsewhere
         # One tool that fits is enough for an answer; then its neighbours are worth seeing beside it.
-        return _BESIDE * best if met >= _LEAST_MET + _ELSEWHERE_MORE * is_elsewhere - _SURE_LESS * is_sure else math.inf
+        return _BESIDE * best if is_enough else math.inf
 
     def _wanted(self, query: str) -> list[_Wanted]:
         """Each thing that a query asks for: what it weighs, and the known terms that stand for it."""
-        return [self._weighed(one, self._known(one)) for one in asked(query)]
+        things = asked(query)
+        wanted = [self._weighed(one, self._known(one)) for one in things]
+        if any(one.is_chief and one.is_thing and one.term in self._postings for one in things):
+            return [_made_light(one) if one.is_elsewhere and not one.is_firm else one for one in wanted]
+        return wanted
 
     def _weighed(self, one: Asked, known: list[tuple[str, float]]) -> _Wanted:
         said = one.stands_for if known or one.stands_for else said_nearly(one.term)
@@ -171,13 +179,14 @@ class SearchIndex:
         against = one.elsewhere_weight if is_elsewhere else one.unknown_weight
         weight = one.weight if known or meant else against
         share = one.weight if one.is_slight else max(one.weight, _LEAST_SHARE)
+        is_elsewhere = is_elsewhere and not known and not one.is_slight_elsewhere
         return _Wanted(
             weight=self._rarity(one.term) * weight,
             share=share,
             known=known,
             meant=meant,
-            is_elsewhere=is_elsewhere and not known and not one.is_slight_elsewhere,
-            is_sure=bool(meant) and one.is_sure,
+            is_elsewhere=is_elsewhere,
+            is_firm=(is_elsewhere and one.is_firm_elsewhere) or (one.is_deed and not known and not meant),
         )
 
     def _known(self, one: Asked) -> list[tuple[str, float]]:
@@ -282,6 +291,11 @@ class SearchIndex:
             if not self._postings[term]:
                 del self._postings[term]
                 self._spelling.remove(term)
+
+
+def _made_light(one: _Wanted) -> _Wanted:
+    """What is beside a thing that some tool here is about by name: the price of the `yoga course` is a price."""
+    return replace(one, weight=_LIGHT * one.weight, is_elsewhere=False)
 
 
 def _add_up(sums: dict[str, float], values: Mapping[str, float]) -> None:

@@ -23,7 +23,7 @@ WORD_SAYINGS: tuple[tuple[str, str], ...] = (
     ("calendar calendars events appointments meetings invites diaries organiser planner rendezvous obligation duty"
      " shift_on deadline deadlines talk_with presentation_on birthdays celebration feast housewarming fair exhibition"
      " premiere lunchtime teatime checkups dentist_appointment orthodontist vaccination physiotherapist paediatrician"
-     " tutoring swimming_lesson choir practice training_on club_night",
+     " tutoring swimming_lesson choir practice training training_on club_night",
      "event|calendar|appointment|meeting"),
     ("rebook rescheduled postponed delayed brought_forward moved_to_tuesday", "event|meeting update"),
     ("cancelled", "event|meeting|subscription cancel delete"),

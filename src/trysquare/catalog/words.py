@@ -31,6 +31,8 @@ _SUFFIXES = (
     ("es", "e"), ("s", ""),
 )  # fmt: skip
 _SHORTEST_STEM = 3
+_THINGS = frozenset(("training", "marketing", "recording", "recordings", "building", "buildings", "heating", "wedding"))
+"""Names of things that look like forms of a verb, and are about something else than the verb is."""
 
 _SYNONYMS = (
     ("delete", "remove", "erase", "drop", "discard"),
@@ -85,7 +87,9 @@ def stem(word: str) -> str:
 
 
 def _keeps(word: str, suffix: str) -> bool:
-    """`class` and `news` are no plurals, and `document` is no deed of anybody."""
+    """`class` and `news` are no plurals, `document` is no deed of anybody, and a `building` is no build."""
+    if word in _THINGS:
+        return suffix.startswith("ing")
     if suffix == "s":
         return word.endswith(("ss", "us", "is", "news"))
     return suffix in ("ment", "ments") and len(word) - len(suffix) < 2 * _SHORTEST_STEM - 1

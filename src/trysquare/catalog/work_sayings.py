@@ -8,9 +8,9 @@ from __future__ import annotations
 WORK_SAYINGS: tuple[tuple[str, str], ...] = (
     # Weather
     ("sweater coat scarf hat mittens wellies parka poncho sunglasses t_shirt parasol sunhat dress_warm dress_up_warm"
-     " layers heater sweat sweating shiver nippy mild scorching sweltering boiling soaked wet dry damp slippery degrees"
-     " outdoor terrace balcony laundry_outside hang_out_the_washing water_the_garden mow wash_the_car sledge sledging"
-     " snowman surf sailing kite stargazing camping tent bbq stay_dry get_wet clear_skies puddle",
+     " layers heater sweat sweating shiver nippy mild scorching sweltering boiling_hot soaked wet dry damp slippery"
+     " degrees outdoor terrace balcony laundry_outside hang_out_the_washing water_the_garden mow wash_the_car sledge"
+     " sledging snowman surf sailing kite stargazing camping tent bbq stay_dry get_wet clear_skies puddle",
      "weather|forecast|temperature"),
     ("weather_like weather_be looking_outside it_be_like_outside how_cold how_hot how_warm will_it_be going_to_be"
      " white_christmas rest_of_week next_few_days coming_days",

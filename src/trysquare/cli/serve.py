@@ -98,6 +98,7 @@ async def _vanguard(arguments: argparse.Namespace) -> AsyncGenerator[OpenServers
     early: EarlyStart | None = arguments.early
     called = () if early is None else early.called()
     paths = _gateway_files(arguments)
+    # Where the extra is missing, the gateway's door says so.
     if not called or not paths or find_spec("msgspec") is None:
         yield None
         return

@@ -83,7 +83,7 @@ class HttpCalls:
         if switchboard is None or headers is None or not _is_acceptable(headers):
             return None
         connection = self._connection(message, headers, session)
-        if connection is None or self._repeats_arguments(message):
+        if connection is None or (connection.protocol_version in MODERN and self._repeats_arguments(message)):
             return None
         try:
             meta = _meta_of(message.params)

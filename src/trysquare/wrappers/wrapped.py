@@ -57,9 +57,9 @@ class WrappedToolset:
 
     def find(self, name: str) -> Tool | None:
         tool = self._inner.find(self._inner_name(name))
-        if tool is None or (self._name_of is not None and self._name_of(tool) != name):
-            return None
-        return self._wrapped_once(tool)
+        wrapped = None if tool is None else self._wrapped_once(tool)
+        # What is found by the name of its author may be called otherwise here.
+        return wrapped if wrapped is not None and wrapped.name == name else None
 
     def prompts(self) -> Sequence[Prompt]:
         return self._inner.prompts()
