@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from trysquare.core.handles import MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
+from trysquare.serve.ahead import Ahead
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.state_keys import state_keys
 from trysquare.settings.load import value_of
@@ -33,7 +34,6 @@ from trysquare.wrappers.wrapped import WrappedToolset, Wrapping, direct_toolset,
 if TYPE_CHECKING:
     from trysquare.agent.opening import Surroundings
     from trysquare.bots.config import BotConfig
-    from trysquare.gateway.door import OpenServers
     from trysquare.guide.config import GuideConfig
     from trysquare.jobs.opening import JobsAddress
     from trysquare.store.workflow import WorkflowStore
@@ -55,16 +55,6 @@ class Room:
     """Whether the list of its tools follows from the settings and our own code alone."""
     looks_ahead: bool = False
     """Whether its door also takes what is `ahead`."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ahead:
-    """What is known and done before anything is open."""
-
-    called: Callable[[], Sequence[str]]
-    """The names of the tools that the client has called so far."""
-    servers: OpenServers | None = None
-    """Servers of the gateway that were opened for these calls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,8 +14,9 @@ import pytest
 
 from trysquare import CallContext, ConfigurationError, Consent, Declarations, FixedToolset, Toolset, call_tool, tool
 from trysquare import app as app_module
-from trysquare.app import Ahead, App, LazyState, Origins, Room, open_app, state_file
+from trysquare.app import App, LazyState, Origins, Room, open_app, state_file
 from trysquare.gateway.toolset import GatewayToolset
+from trysquare.serve.ahead import Ahead
 from trysquare.serve.state_keys import state_keys
 from trysquare.settings.model import HttpSettings, LimitSettings, Settings
 from trysquare.settings.origin import Origin

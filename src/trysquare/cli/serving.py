@@ -7,8 +7,9 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from trysquare.app import Ahead, App, open_app
+from trysquare.app import App, open_app
 from trysquare.core.threads import run_in_thread
+from trysquare.serve.ahead import Ahead
 from trysquare.serve.descriptors import diverted_output
 from trysquare.serve.early import EarlyStart
 from trysquare.serve.light_import import light_imports, load_server
