@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from trysquare.serve.whole_responses import WholeResponses
+from trysquare.serve.whole_responses import WholeResponses, cycle_of
 
 PATIENCE = 10
 
@@ -36,7 +36,7 @@ class Wire(asyncio.Transport):
 
 async def _requested(app: ASGIApp, method: str = "GET", more: str = "") -> Wire:
     """The wire after a request was answered."""
-    config = Config(app, log_config=None, lifespan="off", ws="none", http=WholeResponses)
+    config = Config(app, log_config=None, access_log=False, lifespan="off", ws="none", http=WholeResponses)
     config.load()
     state, wire = ServerState(), Wire()
     protocol = WholeResponses(config=config, server_state=state, app_state={})
@@ -109,3 +109,71 @@ async def test_a_head_whose_body_never_comes_is_sent_before_the_connection_ends(
     wire = await _requested(app)
     assert wire.closed.is_set()
     assert b"".join(wire.writes).endswith(b"\r\n\r\n")
+
+
+HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+BODY = b"{}"
+
+
+def _at_once(taken: list[bool]) -> ASGIApp:
+    """An application that gives its response as a whole where it can, and notes whether it could."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        cycle = cycle_of(send)
+        taken.append(cycle is not None and cycle.send_whole(200, HEADERS, BODY))
+        if not taken[-1]:
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await send({"type": "http.response.body", "body": BODY})
+
+    return app
+
+
+async def test_a_response_that_is_given_as_a_whole_looks_as_one_that_is_not() -> None:
+    async def in_parts(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await send({"type": "http.response.body", "body": BODY})
+
+    taken: list[bool] = []
+    given, usual = await _requested(_at_once(taken)), await _requested(in_parts)
+    assert taken == [True]
+    assert given.writes == usual.writes
+    assert len(given.writes) == 1
+
+
+async def test_a_client_that_wants_the_connection_closed_gets_the_usual_way() -> None:
+    taken: list[bool] = []
+    wire = await _requested(_at_once(taken), more="Connection: close\r\n")
+    assert taken == [False]
+    assert wire.is_closing()
+    assert b"connection: close" in wire.writes[0]
+
+
+async def test_nothing_goes_past_what_stands_between() -> None:
+    taken: list[bool] = []
+    inner = _at_once(taken)
+
+    async def outer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def marked(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"x-seen", b"1")]}
+            await send(message)
+
+        await inner(scope, receive, marked)
+
+    wire = await _requested(outer)
+    assert taken == [False]
+    assert b"x-seen: 1" in b"".join(wire.writes)
+
+
+async def test_two_responses_to_one_request_are_refused() -> None:
+    taken: list[bool] = []
+    app = _at_once(taken)
+
+    async def twice(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(scope, receive, send)
+        cycle = cycle_of(send)
+        assert cycle is not None
+        taken.append(cycle.send_whole(200, HEADERS, BODY))
+
+    assert len((await _requested(twice)).writes) == 1
+    assert taken == [True, False]

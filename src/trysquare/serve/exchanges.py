@@ -19,6 +19,7 @@ from trysquare.core.alarms import Alarms
 from trysquare.core.types import JsonObject
 from trysquare.serve.frames import encode_frame
 from trysquare.serve.http_sessions import HttpSession
+from trysquare.serve.whole_responses import cycle_of
 
 _QUICK: Final = 0.1
 """Seconds after which a call is looked after: most are answered before."""
@@ -120,6 +121,9 @@ class Exchange:
             (b"content-length", b"%d" % len(frame)),
             *self._own_headers(),
         ]
+        cycle = cycle_of(self._send)
+        if cycle is not None and cycle.send_whole(status, headers, frame):
+            return
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": frame})
 

@@ -130,17 +130,29 @@ class _GracefulServer(Server):
         await super().shutdown(sockets)
 
 
-class _Straight:
-    """The application with a straight way to the one path that nearly every request is for, past the router."""
+class _Application(Starlette):
+    """The application, with a straight way to the one path that nearly every request is for: past the router.
 
-    def __init__(self, app: ASGIApp, path: str, endpoint: ASGIApp) -> None:
-        self._app = app
-        self._path = path
-        self._endpoint = endpoint
+    What goes wrong on it is logged and answered by the server itself.
+    """
+
+    def __init__(
+        self,
+        routes: list[Route],
+        middleware: list[Middleware],
+        manager: StreamableHTTPSessionManager,
+        *,
+        straight: Route,
+    ) -> None:
+        super().__init__(routes=[*routes, straight], middleware=middleware, lifespan=lambda _: manager.run())
+        self._path = straight.path
+        self._endpoint: ASGIApp = straight.app
+        for layer in reversed(middleware):
+            self._endpoint = layer.cls(self._endpoint, *layer.args, **layer.kwargs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_there = scope["type"] == "http" and scope["path"] == self._path
-        await (self._endpoint if is_there else self._app)(scope, receive, send)
+        await (self._endpoint if is_there else super().__call__)(scope, receive, send)
 
 
 class _ProfileChosen:
@@ -190,9 +202,8 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
     if http.is_authenticated:
         endpoint = _authenticated(endpoint, http)
     # Starlette takes an instance for an ASGI application; a function it would call with a request.
-    routes.append(Route(http.path, endpoint=endpoint))
-    straight = Middleware(_Straight, path=http.path, endpoint=endpoint)
-    return Starlette(routes=routes, middleware=[*_middleware(http), straight], lifespan=lambda _: manager.run())
+    straight = Route(http.path, endpoint=endpoint)
+    return _Application(routes, _middleware(http), manager, straight=straight)
 
 
 def _middleware(http: HttpOptions) -> list[Middleware]:

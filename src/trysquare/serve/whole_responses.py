@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import Send
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 _START = b"HTTP/1."
 _LENGTH = b"\r\ncontent-length: "
@@ -21,10 +23,40 @@ class WholeResponses(HttpToolsProtocol):
         # It has every method that uvicorn uses; those that it does not join anything in are the transport's own.
         super().connection_made(cast(asyncio.Transport, self._joining))
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        # uvicorn cannot be told to make cycles of another class.
+        cycle.__class__ = WholeCycle
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         # The answer to HEAD has a length and no body.
         self._joining.flush()
         super().on_response_complete()
+
+
+class WholeCycle(RequestResponseCycle):
+    """uvicorn's cycle of a request and its response, which also takes a response that is there as a whole."""
+
+    def send_whole(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a response and end; False where it has to take the usual way.
+
+        The headers are lower-case and sound, and the length of the body is among them.
+        """
+        is_usual = self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive
+        if is_usual or self.waiting_for_100_continue or self.access_log or len(body) > _LARGE:
+            return False
+        lines = [b"%b: %b\r\n" % pair for pair in (*self.default_headers, *headers)]
+        self.response_started = self.response_complete = True
+        self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+        self.message_event.set()
+        self.on_response()
+        return True
+
+
+def cycle_of(send: Send) -> WholeCycle | None:
+    """The cycle that a response goes to, if nothing stands between it and the application."""
+    cycle = getattr(send, "__self__", None)
+    return cycle if isinstance(cycle, WholeCycle) and send == cycle.send else None
 
 
 class JoiningTransport:
