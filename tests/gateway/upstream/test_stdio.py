@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -43,7 +43,7 @@ class Heard:
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+def written(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What is written to the process, each write by itself."""
     writes: list[bytes] = []
 
@@ -53,7 +53,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
             super().write(data)
 
     monkeypatch.setattr(stdio, "Outlet", Noted)
-    yield writes
+    return writes
 
 
 @asynccontextmanager
