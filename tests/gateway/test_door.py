@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.gateway.opened import ADD, Place, opened
+from trysquare.gateway.definitions.catalogue import Catalogue
 from trysquare.gateway.door import open_servers
 from trysquare.store.lazy import LazyDatabase
 
@@ -66,3 +69,25 @@ async def test_the_door_takes_further_files_than_those_that_were_opened_before(p
         assert list(_states(gateway)) == ["sums"]
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
     state.close()
+
+
+async def test_a_call_that_comes_while_the_tools_are_put_down_waits_for_them(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, goes_on = threading.Event(), threading.Event()
+    take = Catalogue.take
+
+    def take_slowly(self: Catalogue, *arguments: Any) -> Any:
+        entered.set()
+        assert goes_on.wait(20)
+        return take(self, *arguments)
+
+    monkeypatch.setattr(Catalogue, "take", take_slowly)
+    place.write_config({"sums": place.server("sums", ADD)})
+    async with opened(place, called=["mcp_sums"]) as gateway:
+        assert await asyncio.to_thread(entered.wait, 20)
+        called = asyncio.create_task(gateway.execute("sums", "add", a=1, b=2))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        goes_on.set()
+        assert (await called).success

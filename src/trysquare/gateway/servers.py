@@ -91,7 +91,8 @@ class Servers:
         if not server.offers(tool):
             return None
         found = self.catalogue.find(server.name, tool)
-        if found is None and self._may_ask(server.name):
+        # Whoever asks it now may have heard already, and not put it down yet.
+        if found is None and (server.name in self._asking or self._may_ask(server.name)):
             await self.ask(server)
             found = self.catalogue.find(server.name, tool)
         return found
@@ -164,8 +165,8 @@ class Servers:
 
     async def _ask(self, server: ServerConfig) -> None:
         definitions = await self.fleet.definitions(server.name)
-        self._asked_at[server.name] = time.monotonic()
         taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
+        self._asked_at[server.name] = time.monotonic()
         for held in taken.held:
             logger.warning("%s of %s is held: %s", held.tool, server.name, " ".join(held.reasons))
         if taken:
