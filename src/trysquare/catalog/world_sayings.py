@@ -1,6 +1,6 @@
 """World sayings: whole fields of life and work that most servers know nothing of, so that they are known for it.
 
-Written as the table of sayings is. Where there is a tool for such a field, these words to it.
+Written as the table of sayings is. Where there is a tool for such a field, these words lead to it.
 """
 
 from __future__ import annotations
