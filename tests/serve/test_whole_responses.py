@@ -112,6 +112,7 @@ async def test_a_head_whose_body_never_comes_is_sent_before_the_connection_ends(
 
 
 HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+HEAD = b"content-type: application/json\r\n"
 BODY = b"{}"
 
 
@@ -120,7 +121,7 @@ def _at_once(taken: list[bool]) -> ASGIApp:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         cycle = cycle_of(send)
-        taken.append(cycle is not None and cycle.send_whole(200, HEADERS, BODY))
+        taken.append(cycle is not None and cycle.send_whole(200, HEAD, BODY))
         if not taken[-1]:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             await send({"type": "http.response.body", "body": BODY})
@@ -173,7 +174,7 @@ async def test_two_responses_to_one_request_are_refused() -> None:
         await app(scope, receive, send)
         cycle = cycle_of(send)
         assert cycle is not None
-        taken.append(cycle.send_whole(200, HEADERS, BODY))
+        taken.append(cycle.send_whole(200, HEAD, BODY))
 
     assert len((await _requested(twice)).writes) == 1
     assert taken == [True, False]

@@ -159,3 +159,13 @@ def test_counting_is_safe_among_threads() -> None:
         thread.join()
     times = clock.times()
     assert (times.calls, times.failures, times.wall, times.cpu) == (16000, 16000, 8000.0, 4000.0)
+
+
+async def test_the_cpu_of_a_tool_that_is_called_very_often_is_told_for_all_its_calls() -> None:
+    clock = Clock("busy")
+    measured = 0
+    for _ in range(2000):
+        measured += clock.wants_cpu
+        clock.add(0.001, 0.5 if clock.wants_cpu else None, failed=False)
+    assert measured < 500
+    assert clock.times().cpu == pytest.approx(1000)

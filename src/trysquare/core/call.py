@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from trysquare.core.context import CallContext, DirectCall, Principal
@@ -31,9 +31,9 @@ async def call_tool(
     return await _called(lambda: found_tool(toolset, require_name(name), own.principal), name, arguments, own)
 
 
-async def call_found(tool: Tool, name: str, arguments: Any, own: CallContext) -> Result[Any]:
+def call_found(tool: Tool, name: str, arguments: Any, own: CallContext) -> Coroutine[Any, Any, Result[Any]]:
     """The same for a tool that was found by its name already, in a context that is this call's own."""
-    return await _called(lambda: tool, name, arguments, own)
+    return _called(lambda: tool, name, arguments, own)
 
 
 async def _called(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -12,8 +12,7 @@ from trysquare.core.content import Audio, Content, Image, ResourceContents, Reso
 from trysquare.core.types import JsonObject
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Relayed:
+class Relayed(NamedTuple):
     """Another server's result of `tools/call`: a JSON object that goes to an MCP client without being read."""
 
     body: bytes

@@ -59,8 +59,8 @@ class CallArguments:
         properties = self.wire["properties"]
         inner = unwrapped(raw, properties) if len(raw) == 1 else raw
         read = _with_object(_without_nulls(inner))
-        if read.get("tool_name") and (strays := [name for name in read if name not in properties]):
-            raise _astray(tool, read, strays)
+        if not read.keys() <= properties.keys() and read.get("tool_name"):
+            raise _astray(tool, read, [name for name in read if name not in properties])
         return checked(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
 
 

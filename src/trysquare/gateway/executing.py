@@ -12,8 +12,10 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.references import resolve
-from trysquare.gateway.answers.results import present
+from trysquare.gateway.answers.origin import Origin
+from trysquare.gateway.answers.passing_on import passed_on
+from trysquare.gateway.answers.references import holds_reference, resolve
+from trysquare.gateway.answers.results import is_short, present
 from trysquare.gateway.checking.repair import checked, refusal
 from trysquare.gateway.fronts import Front
 from trysquare.gateway.server import ServerConfig
@@ -40,27 +42,24 @@ async def execute(
     """Run a tool of a server: find it, mend and check the inputs, send them once, and pass the answer on."""
     if not tool:
         raise _unnamed(server, [one.name for one in await servers.definitions(server)], front)
-    definition = await servers.find(server, tool)
+    definition = servers.find_known(server, tool) or await servers.find(server, tool)
     if (held := servers.catalogue.held_tool(server.name, tool)) is not None:
         raise held.refusal()
     if definition is None:
         raise unknown_tool(servers, server, tool, inputs, front)
-    mended = checked(definition, await resolve(inputs, servers.results, context))
+    given = await resolve(inputs, servers.results, context) if holds_reference(inputs) else inputs
+    mended = checked(definition, given)
     if mended.problems:
         raise refusal(definition, mended, call=partial(front.execute, tool))
     sent = await servers.sender.send(
         server, definition, mended.inputs, request_key=request_key, context=context, arguments=inputs
     )
+    origin = Origin(server.name, tool, sent.outcome, (*mended.notes, *sent.answer.notes), sent.replayed)
+    limit = (_sized(server, context.meta) if context.meta else server).result_bytes
+    if is_short(sent.answer, limit):
+        return passed_on(sent.answer, origin)
     return await present(
-        sent.answer,
-        server=_sized(server, context.meta) if context.meta else server,
-        tool=tool,
-        context=context,
-        results=servers.results,
-        notes=(*mended.notes, *sent.answer.notes),
-        outcome=sent.outcome,
-        read_call=front.read,
-        replayed=sent.replayed,
+        sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=front.read
     )
 
 

@@ -86,6 +86,10 @@ class Servers:
         self.warm(server)
         return known
 
+    def find_known(self, server: ServerConfig, tool: str) -> Definition | None:
+        """One tool of a server, if it is known."""
+        return self.catalogue.find(server.name, tool) if server.offers(tool) else None
+
     async def find(self, server: ServerConfig, tool: str) -> Definition | None:
         """One tool of a server. Where it is not known, the server is asked once more."""
         if not server.offers(tool):

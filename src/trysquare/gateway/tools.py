@@ -44,9 +44,9 @@ def server_tool(servers: Servers, entry: ServerEntry, names: Sequence[str], *, a
     """The tool of one server. `alone` lists it also where each of the server's tools would be, if they were known."""
     front = server_front(entry.tool_name)
 
-    async def run(call: ServerCall, context: CallContext) -> Result[Any]:
+    def run(call: ServerCall, context: CallContext) -> Awaitable[Result[Any]]:
         # By its name: a change of the configuration must reach a tool that is shown as it was.
-        return await _do(servers, usable(servers.entry(entry.name)), call, context, front)
+        return _do(servers, usable(servers.entry(entry.name)), call, context, front)
 
     profiles = _LEVELS | _FULL if alone else _LEVELS
     description = server_description(entry, names)
@@ -117,28 +117,36 @@ def colliding_tool(name: str, owners: Sequence[tuple[ServerConfig, str]]) -> Too
 
 
 def _running(servers: Servers, server: str, tool: str, front: Front) -> Run:
-    async def run(inputs: JsonObject, context: CallContext) -> Result[Any]:
+    def run(inputs: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
         from trysquare.gateway.executing import execute
 
-        return await execute(servers, usable(servers.entry(server)), tool, inputs, context, front=front)
+        return execute(servers, usable(servers.entry(server)), tool, inputs, context, front=front)
 
     return run
 
 
-async def _do(
+def _do(
+    servers: Servers, server: ServerConfig, call: ServerCall, context: CallContext, front: Front
+) -> Awaitable[Result[Any]]:
+    if call.action != "execute":
+        return _shown(servers, server, call, context, front)
+    from trysquare.gateway.executing import execute
+
+    return execute(
+        servers, server, call.tool_name, call.tool_inputs, context, front=front, request_key=call.request_key
+    )
+
+
+async def _shown(
     servers: Servers, server: ServerConfig, call: ServerCall, context: CallContext, front: Front
 ) -> Result[Any]:
-    from trysquare.gateway.executing import execute, unknown_tool
-
-    if call.action == "execute":
-        return await execute(
-            servers, server, call.tool_name, call.tool_inputs, context, front=front, request_key=call.request_key
-        )
     if call.action == "read":
         return await _read(servers, _reading(call, front), context, front.read)
     if call.tool_name:
         found = await servers.find(server, call.tool_name)
         if found is None:
+            from trysquare.gateway.executing import unknown_tool
+
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
         return tool_listing(server, found, call.detail or "schemas")
     return listing(server, await servers.definitions(server), call.detail or "signatures")
@@ -211,8 +219,8 @@ def _tool(
     title: str | None = None,
     **more: Any,
 ) -> Tool:
-    async def call(given: JsonObject, context: CallContext) -> Result[Any]:
-        return await run(arguments.parse(name, given), context)
+    def call(given: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
+        return run(arguments.parse(name, given), context)
 
     metadata = ToolMetadata(room=ROOM, profiles=profiles, result_limit=None, **more)
     return Tool(name=name, title=title, description=description, arguments=arguments, call=call, metadata=metadata)

@@ -8,7 +8,9 @@ from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
-from trysquare.serve.http_calls import HttpCalls, session_id_of
+from trysquare.serve.heads import call_head
+from trysquare.serve.http_calls import HttpCalls
+from trysquare.serve.whole_responses import cycle_of
 
 
 class MessagesChecked:
@@ -21,43 +23,44 @@ class MessagesChecked:
         self._app = app
         self._calls = calls
         self._max_body = max_body
-        self._open: set[tuple[bytes, str] | None] = set()
+        self._open: set[tuple[str, str] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        events, is_whole = await _received(receive, self._max_body)
-        if not is_whole:
-            await self._app(scope, _replayed(events, receive), send)
-            return
+        cycle = cycle_of(send)
+        body = None if cycle is None else cycle.whole_body()
+        if body is None or len(body) > self._max_body:
+            body, receive = await _received(receive, self._max_body)
+            if body is None:
+                await self._app(scope, receive, send)
+                return
         try:
-            message = decode_frame(_body(events))
+            message = decode_frame(body)
             key = self._open_key(scope, message)
         except FrameError as error:
             await _refuse(send, encode_frame(error.answer))
             return
         try:
-            await self._pass_on(scope, message, events, receive, send)
+            await self._pass_on(scope, message, receive, send)
         finally:
             self._open.discard(key)
 
-    async def _pass_on(
-        self, scope: Scope, message: JSONRPCMessage, events: list[Message], receive: Receive, send: Send
-    ) -> None:
+    async def _pass_on(self, scope: Scope, message: JSONRPCMessage, receive: Receive, send: Send) -> None:
         if self._calls is not None:
             session = self._calls.session_of(scope)
-            if session is not None and session.hear(message):
+            if session is not None and not isinstance(message, JSONRPCRequest) and session.hear(message):
                 await _accept(send)
                 return
             if (call := self._calls.taken(scope, message, session)) is not None:
                 await self._calls.answer(call, scope, receive, send)
                 return
-        await self._app(scope, _replayed(events, receive), send)
+        await self._app(scope, receive, send)
 
-    def _open_key(self, scope: Scope, message: JSONRPCMessage) -> tuple[bytes, str] | None:
+    def _open_key(self, scope: Scope, message: JSONRPCMessage) -> tuple[str, str] | None:
         """What a request is known by while it is open; None for what needs no answer, or has no session."""
-        session = session_id_of(scope)
+        session = call_head(scope).session
         if session is None or not isinstance(message, JSONRPCRequest):
             return None
         key = (session, str(message.id))
@@ -67,22 +70,23 @@ class MessagesChecked:
         return key
 
 
-async def _received(receive: Receive, limit: int) -> tuple[list[Message], bool]:
-    """The events that make up the body, and whether it is all there: not cut off by the client, and not too large.
+async def _received(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
+    """The body, or None where it is not all there: cut off by the client, or too large; and how to receive it again.
 
     The SDK answers for bodies that are too large, so nothing more of them is read here.
     """
     events: list[Message] = []
+    again = _replayed(events, receive)
     size = 0
     while size <= limit:
         event = await receive()
         events.append(event)
         size += len(event.get("body", b""))
         if event["type"] != "http.request":
-            return events, False
+            return None, again
         if not event.get("more_body", False):
-            return events, size <= limit
-    return events, False
+            return (_body(events) if size <= limit else None), again
+    return None, again
 
 
 def _body(events: list[Message]) -> bytes:

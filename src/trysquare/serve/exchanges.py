@@ -26,6 +26,7 @@ _QUICK: Final = 0.1
 _PING_INTERVAL: Final = 15.0
 """Seconds of silence after which a proxy might close the connection."""
 _PING: Final = b": ping\r\n\r\n"
+_JSON: Final = b"content-type: application/json\r\n"
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -57,7 +58,7 @@ class Exchange:
         self._send = send
         self._session = session
         self._alarms = alarms
-        self._sending = asyncio.Lock()
+        self._sending: asyncio.Lock | None = None
         self._streams = False
         self._answered = False
         self._task = asyncio.current_task()
@@ -110,6 +111,15 @@ class Exchange:
         params |= {name: value for name, value in optional.items() if value is not None}
         await self.notify("notifications/progress", params)
 
+    def answer_whole(self, frame: bytes, status: int = 200) -> bool:
+        """Send the answer and end, if that can be done at once."""
+        cycle = None if self._streams else cycle_of(self._send)
+        head = _JSON if self._session is None else self._session.answer_head
+        if cycle is None or not cycle.send_whole(status, head, frame):
+            return False
+        self._answered = True
+        return True
+
     async def answer(self, frame: bytes, status: int = 200) -> None:
         """Send the answer and end."""
         self._answered = True
@@ -121,9 +131,6 @@ class Exchange:
             (b"content-length", b"%d" % len(frame)),
             *self._own_headers(),
         ]
-        cycle = cycle_of(self._send)
-        if cycle is not None and cycle.send_whole(status, headers, frame):
-            return
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": frame})
 
@@ -150,6 +157,8 @@ class Exchange:
         await self._write(b"event: message\r\ndata: %b\r\n\r\n" % frame.rstrip(b"\n"), is_last=is_last)
 
     async def _write(self, event: bytes, *, is_last: bool = False) -> None:
+        if self._sending is None:
+            self._sending = asyncio.Lock()
         async with self._sending:
             if not self._streams:
                 self._streams = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
@@ -26,6 +26,7 @@ from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
 from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
 from trysquare.serve.http_calls import HttpCalls
+from trysquare.serve.known_heads import KnownHeads
 from trysquare.serve.oauth import (
     OAuthOptions,
     is_loopback,
@@ -36,7 +37,6 @@ from trysquare.serve.oauth import (
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.origins import LOOPBACK_NAMES, OriginChecked
 from trysquare.serve.server import TrysquareServer, build_server
-from trysquare.serve.whole_responses import WholeResponses
 
 HEALTH_PATH = "/healthz"
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -93,7 +93,7 @@ async def serve_http(
         app = _application(server, options or ServeOptions(), actual)
         config = Config(
             app,
-            http=WholeResponses,
+            http=KnownHeads,
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -162,15 +162,14 @@ class _ProfileChosen:
         self._app = app
         self._options = options
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["query_string"]:
             chosen = parse_qs(scope["query_string"].decode("latin-1")).get("profile", [])
             try:
                 scope[PROFILES_IN_SCOPE] = _chosen_profiles(chosen, self._options.profiles)
             except ConfigurationError as error:
-                await send_json(send, 400, {"error": "unknown_profile", "error_description": str(error)})
-                return
-        await self._app(scope, receive, send)
+                return send_json(send, 400, {"error": "unknown_profile", "error_description": str(error)})
+        return self._app(scope, receive, send)
 
 
 def _chosen_profiles(choices: list[str], own: ProfileChoice) -> ProfileChoice:

@@ -7,13 +7,12 @@ way unusual, or wrong, is left to the SDK before anything of it has been done, s
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, check_accept_headers
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
@@ -39,14 +38,11 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.eras import MODERN, Request
 from trysquare.serve.exchanges import Exchange
 from trysquare.serve.frames import encode_frame, encode_result
+from trysquare.serve.heads import call_head
 from trysquare.serve.http_sessions import HttpSession, owner_of
 from trysquare.serve.server import TrysquareServer
 from trysquare.serve.switchboard import Switchboard
 from trysquare.serve.tool_calls import CALL, is_plain
-
-_ACCEPTED: Final = (True, True)
-"""JSON and a stream of events: a client must take both, since which of them it gets depends on the tool."""
-_SESSION: Final = MCP_SESSION_ID_HEADER.encode()
 
 
 class DirectCall(NamedTuple):
@@ -69,20 +65,20 @@ class HttpCalls:
 
     def session_of(self, scope: Scope) -> HttpSession | None:
         """The session of a request, if it names one that is open and belongs to the same caller."""
-        given, switchboard = session_id_of(scope), self._server.switchboard
+        given, switchboard = call_head(scope).session, self._server.switchboard
         if given is None or switchboard is None:
             return None
-        session = switchboard.http_sessions.get(given.decode("latin-1"))
+        session = switchboard.http_sessions.get(given)
         return session if session is not None and session.owner == owner_of(scope) else None
 
     def taken(self, scope: Scope, message: JSONRPCMessage, session: HttpSession | None) -> DirectCall | None:
         """The call that a request makes, or None for one that the SDK answers."""
         if not isinstance(message, JSONRPCRequest) or message.method != CALL or not is_plain(message.params):
             return None
-        switchboard, headers = self._server.switchboard, _unique_headers(scope)
-        if switchboard is None or headers is None or not _is_acceptable(headers):
+        switchboard, head = self._server.switchboard, call_head(scope)
+        if switchboard is None or head.headers is None or not head.is_acceptable:
             return None
-        connection = self._connection(message, headers, session)
+        connection = self._connection(message, head.headers, session)
         if connection is None or (connection.protocol_version in MODERN and self._repeats_arguments(message)):
             return None
         try:
@@ -99,7 +95,15 @@ class HttpCalls:
         if call.meta is not None:
             exchange.progress_token = call.meta.get("progress_token")
         try:
-            await self._run(call, request, exchange)
+            if session is not None:
+                session.begin(call.message.id, exchange)
+            try:
+                frame, status = await self._framed(call, _context(call, request, exchange))
+                if not exchange.answer_whole(frame, status):
+                    await exchange.answer(frame, status)
+            finally:
+                if session is not None:
+                    session.end_call(call.message.id)
         except asyncio.CancelledError:
             if not exchange.is_over:
                 raise
@@ -108,16 +112,6 @@ class HttpCalls:
             exchange.close()
             if session is None:
                 await call.connection.exit_stack.aclose()
-
-    async def _run(self, call: DirectCall, request: HttpRequest, exchange: Exchange) -> None:
-        if call.session is not None:
-            call.session.begin(call.message.id, exchange)
-        try:
-            frame, status = await self._framed(call, _context(call, request, exchange))
-            await exchange.answer(frame, status)
-        finally:
-            if call.session is not None:
-                call.session.end_call(call.message.id)
 
     def _connection(
         self, message: JSONRPCRequest, headers: dict[str, str], session: HttpSession | None
@@ -136,7 +130,7 @@ class HttpCalls:
     async def _framed(self, call: DirectCall, ctx: Request) -> tuple[bytes, int]:
         request_id = call.message.id
         try:
-            result = await self._server.answer_call(ctx)
+            result: Any = await self._server.answer_call(ctx)
         except MCPError as error:
             status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if ctx.protocol_version in MODERN else 200
             return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
@@ -178,29 +172,3 @@ def _modern_connection(message: JSONRPCRequest, headers: dict[str, str]) -> Conn
     if not isinstance(route, InboundModernRoute):
         return None
     return Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
-
-
-def _unique_headers(scope: Scope) -> dict[str, str] | None:
-    """The headers by name; None if one is there twice, since two readers might take different ones."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    return headers if len(headers) == len(scope["headers"]) else None
-
-
-def session_id_of(scope: Scope) -> bytes | None:
-    """The session that a request names."""
-    for name, value in scope["headers"]:
-        if name == _SESSION:
-            return value
-    return None
-
-
-def _is_acceptable(headers: dict[str, str]) -> bool:
-    content_type = headers.get("content-type", "").lower()
-    return content_type.startswith("application/json") and _accepts_all(headers.get("accept", ""))
-
-
-# A client sends the same with every request.
-@lru_cache(maxsize=256)
-def _accepts_all(accept: str) -> bool:
-    asked = HttpRequest({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]})
-    return check_accept_headers(asked) == _ACCEPTED

@@ -28,6 +28,8 @@ class HttpSession:
 
     def __init__(self, connection: Connection, session_id: str, owner: AuthorizationContext | None) -> None:
         self.id = session_id
+        self.answer_head = b"content-type: application/json\r\nmcp-session-id: %b\r\n" % session_id.encode()
+        """The lines that every plain answer begins with."""
         self.connection = connection
         self.owner = owner
         self._calls: dict[str, OpenCall] = {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import lru_cache
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trysquare.serve.auth import send_json
+from trysquare.serve.heads import once
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MISDIRECTED = 421
@@ -31,19 +33,21 @@ class OriginChecked:
         # The same few come with nearly every request.
         self._takes = lru_cache(maxsize=256)(_matches_any)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http" or scope["path"] in self._open_paths:
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
+        refusal = once(scope, self, self._refusal)
+        return self._app(scope, receive, send) if refusal is None else send_json(send, *refusal)
+
+    def _refusal(self, scope: Scope) -> tuple[int, dict[str, Any]] | None:
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         if self._hosts is not None and not self._takes(host, self._hosts):
             text = f"This server does not answer for the host `{host[:100]}`. Add it to `http.allowed_hosts`."
-            await send_json(send, _MISDIRECTED, {"error": "invalid_host", "error_description": text})
-        elif origin and not self._takes(origin, self._origins):
+            return _MISDIRECTED, {"error": "invalid_host", "error_description": text}
+        if origin and not self._takes(origin, self._origins):
             text = f"Pages of `{origin[:100]}` may not call this server. Add it to `http.allowed_origins`."
-            await send_json(send, _FORBIDDEN, {"error": "invalid_origin", "error_description": text})
-        else:
-            await self._app(scope, receive, send)
+            return _FORBIDDEN, {"error": "invalid_origin", "error_description": text}
+        return None
 
 
 def _header(scope: Scope, name: bytes) -> str:

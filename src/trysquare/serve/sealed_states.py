@@ -28,7 +28,7 @@ class SealedStates:
         if self._boundary is not None or (ctx.params or {}).get("requestState") is not None:
             return await self._made()(ctx, call_next)
         result = await call_next(ctx)
-        if not is_input_required(result):
+        if _is_plain(result) or not is_input_required(result):
             return result
 
         async def known(_: Request) -> HandlerResult:
@@ -40,6 +40,11 @@ class SealedStates:
         if self._boundary is None:
             self._boundary = _boundary(self._options)
         return self._boundary
+
+
+def _is_plain(result: HandlerResult) -> bool:
+    """Whether it is beyond doubt that a result asks nothing. Quick, since nearly every one is."""
+    return type(result) is dict and result.get("resultType") is None
 
 
 def _boundary(options: ServeOptions) -> RequestStateBoundary:

@@ -69,12 +69,11 @@ class TrysquareServer(Server[Switchboard]):
         """What is known of the clients while the server runs over HTTP, where all of them share one."""
         return next(iter(self._running), None)
 
-    async def answer_call(self, ctx: Request) -> JsonObject:
+    def answer_call(self, ctx: Request) -> Awaitable[HandlerResult]:
         """The result of a plain `tools/call`, through every middleware but without the SDK's own checks."""
         if self._chain is None or self._chain[0] != self.middleware:
             self._chain = ([*self.middleware], self._chained())
-        answer: Any = await self._chain[1](ctx)
-        return answer
+        return self._chain[1](ctx)
 
     def _chained(self) -> CallNext:
         """The way of a call: through all that has to do with one."""

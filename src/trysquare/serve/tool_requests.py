@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import mcp_types as types
 from pydantic_core import from_json
@@ -70,7 +71,10 @@ class ToolRequests:
             raise missing
         if result.relayed is None:
             return result_to_wire(result)
-        return await _relayed(result.relayed.body, {**result.meta, **label}, modern=is_modern(request))
+        told = {**result.meta, **label} if label else result.meta
+        work = functools.partial(_relayed, result.relayed.body, told, modern=is_modern(request))
+        # A long one is looked through in a thread, so that the calls of others go on meanwhile.
+        return await run_in_thread(work) if len(result.relayed.body) > _LONG else work()
 
     def schema_of(self, name: str) -> JsonObject | None:
         """The schema of a tool by its name, for checks that must not list all tools."""
@@ -90,11 +94,9 @@ def questions_to_wire(caller: object, needed: InputRequired) -> JsonObject:
     return {"resultType": "input_required", "inputRequests": requests, "requestState": state}
 
 
-async def _relayed(body: bytes, label: JsonObject, *, modern: bool) -> JsonObject | bytes:
-    work = functools.partial(relayed_to_wire, body, label, modern=modern)
+def _relayed(body: bytes, label: Mapping[str, Any], *, modern: bool) -> JsonObject | bytes:
     try:
-        # A long one is looked through in a thread, so that the calls of others go on meanwhile.
-        return await run_in_thread(work) if len(body) > _LONG else work()
+        return relayed_to_wire(body, label, modern=modern)
     except ToolError as error:
         return result_to_wire(Result.from_error(error))
 

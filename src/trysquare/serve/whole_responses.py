@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any, cast
 
 from starlette.types import Send
@@ -25,32 +24,52 @@ class WholeResponses(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         # uvicorn cannot be told to make cycles of another class.
-        cycle.__class__ = WholeCycle
+        if type(cycle) is not WholeCycle:
+            cycle.__class__ = WholeCycle
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        # The answer to HEAD has a length and no body.
-        self._joining.flush()
+        self.flush_head()
         super().on_response_complete()
+
+    def flush_head(self) -> None:
+        """Write a head that nothing follows: the answer to HEAD has a length and no body."""
+        self._joining.flush()
 
 
 class WholeCycle(RequestResponseCycle):
     """uvicorn's cycle of a request and its response, which also takes a response that is there as a whole."""
 
-    def send_whole(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+    def whole_body(self) -> bytes | None:
+        """The body of the request, if all of it is there. It can be received as ever."""
+        is_usual = self.response_started or self.disconnected or self.waiting_for_100_continue
+        return None if is_usual or self.more_body else bytes(self.body)
+
+    def send_whole(self, status: int, head: bytes, body: bytes) -> bool:
         """Send a response and end; False where it has to take the usual way.
 
-        The headers are lower-case and sound, and the length of the body is among them.
+        `head` is lines of headers, lower-case and sound, without the length of the body.
         """
         is_usual = self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive
         if is_usual or self.waiting_for_100_continue or self.access_log or len(body) > _LARGE:
             return False
-        lines = [b"%b: %b\r\n" % pair for pair in (*self.default_headers, *headers)]
         self.response_started = self.response_complete = True
-        self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+        parts = (STATUS_LINE[status], _lines(self.default_headers), head, len(body), body)
+        self.transport.write(b"%b%b%bcontent-length: %d\r\n\r\n%b" % parts)
         self.message_event.set()
         self.on_response()
         return True
+
+
+# uvicorn makes a new list of its headers once a second, with the date in it.
+_known_lines: tuple[object, bytes] = (None, b"")
+
+
+def _lines(headers: list[tuple[bytes, bytes]]) -> bytes:
+    global _known_lines
+    if _known_lines[0] is not headers:
+        _known_lines = (headers, b"".join(b"%b: %b\r\n" % pair for pair in headers))
+    return _known_lines[1]
 
 
 def cycle_of(send: Send) -> WholeCycle | None:

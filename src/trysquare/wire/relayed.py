@@ -19,6 +19,10 @@ from trysquare.wire.surrogates import replaced
 
 Parts: TypeAlias = dict[str, Any]
 """The names at the top of a JSON object, each with the bytes of its value."""
+_BEFORE: Final = {
+    name: b',"%b":' % name.encode() for name in ("content", "structuredContent", "isError", "_meta", "resultType")
+}
+"""What stands before the parts that nearly every result has."""
 _COMPLETE: Final = b'"complete"'
 _OBJECT: Final = ord("{")
 _SLICE: Final = 256 * 1024
@@ -40,8 +44,8 @@ def relayed_to_wire(body: bytes, label: Mapping[str, Any], *, modern: bool) -> b
 
 
 def _labelled(parts: Parts, label: Mapping[str, Any], *, modern: bool) -> Parts:
-    own = from_json(bytes(parts.get("_meta", b"{}")))
-    if meta := {**(cast(JsonObject, own) if isinstance(own, dict) else {}), **label}:
+    own = from_json(bytes(parts["_meta"])) if "_meta" in parts else None
+    if meta := {**cast(JsonObject, own), **label} if isinstance(own, dict) else label:
         parts["_meta"] = _encoded(meta)
     parts.setdefault("content", b"[]")
     if modern:
@@ -53,20 +57,21 @@ def _labelled(parts: Parts, label: Mapping[str, Any], *, modern: bool) -> Parts:
     return parts
 
 
-def _encoded(meta: JsonObject) -> bytes:
+def _encoded(meta: Mapping[str, Any]) -> bytes:
     try:
         return to_json(meta)
     except PydanticSerializationError:
         # A name or a text of the label holds half a character.
-        return to_json(replaced(meta))
+        return to_json(replaced(dict(meta)))
 
 
 def _joined(parts: Parts) -> bytes:
     pieces: list[Any] = []
     for name, part in parts.items():
-        pieces += (b",", to_json(name), b":", part)
-    pieces[0] = b"{"
-    return b"".join((*pieces, b"}"))
+        pieces += (_BEFORE.get(name) or b",%b:" % to_json(name), part)
+    pieces[0] = b"{" + pieces[0][1:]
+    pieces.append(b"}")
+    return b"".join(pieces)
 
 
 def _require_utf8(body: bytes) -> None:

@@ -38,7 +38,9 @@ def logged(tool: Tool) -> Tool:
     success_level = TRACE if tool.is_async else logging.DEBUG
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        logger.log(TRACE, "Tool called: %s", name)
+        is_traced = logger.isEnabledFor(TRACE)
+        if is_traced:
+            logger.log(TRACE, "Tool called: %s", name)
         try:
             result = await inner(arguments, context)
         except (InputRequired, ConsentNeeded):
@@ -50,10 +52,10 @@ def logged(tool: Tool) -> Tool:
         except Exception as error:
             logger.error("Tool %s failed: %s", name, without_secrets(str(error), arguments, tool.input_schema))
             raise
-        if result.success:
-            logger.log(success_level, "Tool %s completed successfully", name)
-        else:
+        if not result.success:
             logger.info("Tool %s answered with a failure: %s", name, result.code or result.error_type)
+        elif is_traced or success_level > TRACE:
+            logger.log(success_level, "Tool %s completed successfully", name)
         return result
 
     return tool.with_call(call)

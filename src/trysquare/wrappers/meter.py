@@ -10,6 +10,10 @@ BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0)
 """Upper ends of the histogram's buckets, in seconds; one more bucket holds what took longer."""
 
 
+_ALL_MEASURED, _MEASURED_EVERY = 200, 16
+"""To ask for a thread's CPU time takes the kernel, which is much for the calls of a tool that does little."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolTimes:
     """What was measured of one tool. Times are in seconds."""
@@ -27,23 +31,30 @@ class ToolTimes:
 class Clock:
     """The running sums of one tool."""
 
-    __slots__ = ("_buckets", "_calls", "_cpu", "_failures", "_lock", "_tool", "_wall", "_wall_max")
+    __slots__ = ("_buckets", "_calls", "_cpu", "_cpu_calls", "_failures", "_lock", "_tool", "_wall", "_wall_max")
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._lock = threading.Lock()
-        self._calls = self._failures = 0
+        self._calls = self._cpu_calls = self._failures = 0
         self._wall = self._wall_max = self._cpu = 0.0
         self._buckets = [0] * (len(BOUNDS) + 1)
 
-    def add(self, wall: float, cpu: float, *, failed: bool) -> None:
-        """Count one call."""
+    @property
+    def wants_cpu(self) -> bool:
+        """Whether the CPU time of the next call is to be measured: of all at first, and later of one in so many."""
+        return self._calls < _ALL_MEASURED or not self._calls % _MEASURED_EVERY
+
+    def add(self, wall: float, cpu: float | None, *, failed: bool) -> None:
+        """Count one call; `cpu` is None where it was not measured."""
         bucket = bisect_left(BOUNDS, wall)
         with self._lock:
             self._calls += 1
             self._failures += failed
             self._wall += wall
-            self._cpu += cpu
+            if cpu is not None:
+                self._cpu += cpu
+                self._cpu_calls += 1
             self._buckets[bucket] += 1
             if wall > self._wall_max:
                 self._wall_max = wall
@@ -53,7 +64,7 @@ class Clock:
         with self._lock:
             return ToolTimes(
                 tool=self._tool, calls=self._calls, failures=self._failures, wall=self._wall, wall_max=self._wall_max,
-                cpu=self._cpu, buckets=tuple(self._buckets),
+                cpu=self._cpu * self._calls / (self._cpu_calls or 1), buckets=tuple(self._buckets),
             )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def timed(tool: Tool, *, meter: Meter) -> Tool:
     """Measure each call of the tool.
 
     The CPU time is that of the event loop's thread while it works on this call, and not while the call waits; and of
-    the thread in which a synchronous tool runs.
+    the thread in which a synchronous tool runs. Of a tool that is called very often, it is measured now and then.
     """
     clock = meter.clock(tool.name)
     return tool.with_call(_measured(tool.call, clock) if tool.is_async else _measured_in_thread(tool.call, clock))
@@ -39,17 +39,17 @@ def _measured_in_thread(inner: Call, clock: Clock) -> Call:
 def _measured(inner: Call, clock: Clock, spent: CpuSpent | None = None) -> Call:
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        work = _Work(inner(arguments, context))
+        work = _Work(inner(arguments, context)) if clock.wants_cpu else None
         started, failed = time.perf_counter(), False
         try:
-            result = await work
+            result = await (inner(arguments, context) if work is None else work)
             failed = not result.success
             return result
         except Exception:
             failed = True
             raise
         finally:
-            cpu = work.cpu if spent is None else work.cpu + spent.seconds
+            cpu = None if work is None else work.cpu if spent is None else work.cpu + spent.seconds
             clock.add(time.perf_counter() - started, cpu, failed=failed)
 
     return call

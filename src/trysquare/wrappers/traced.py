@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import ModuleType
@@ -34,10 +34,11 @@ def traced(tool: Tool) -> Tool:
     """Trace each call of the tool, where the process has a tracer provider."""
     inner = tool.call
 
-    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+    def call(arguments: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
         api = _configured_api()
-        if api is None:
-            return await inner(arguments, context)
+        return inner(arguments, context) if api is None else in_span(api, arguments, context)
+
+    async def in_span(api: ModuleType, arguments: JsonObject, context: CallContext) -> Result[Any]:
         with _span_for(tool, context, api) as span:
             try:
                 result = await inner(arguments, context)

@@ -26,7 +26,6 @@ from trysquare.gateway.answers.passing_on import passed_on
 from trysquare.gateway.answers.reading import read_result
 from trysquare.gateway.answers.results import present
 from trysquare.gateway.answers.setting_aside import RESOURCE, resource_contents
-from trysquare.gateway.server import Place, ServerConfig
 
 ME = CallContext(principal=Principal(subject="me"))
 FILES = Origin(server="files", tool="read")
@@ -53,12 +52,8 @@ def image(data: str = PICTURE) -> JsonObject:
 
 
 async def shown(given: Answer, results: LargeResults, *, limit: int = 1000, **more: Any) -> Result[Any]:
-    server = ServerConfig(
-        name="files", tool_name="mcp_files", transport="stdio", place=Place(file="mcp.json"), result_bytes=limit
-    )
-    return await present(
-        given, server=server, tool="read", context=ME, results=results, read_call=lambda reading: reading, **more
-    )
+    origin = Origin(server="files", tool="read", **more)
+    return await present(given, origin, limit=limit, context=ME, results=results, read_call=lambda reading: reading)
 
 
 def body_of(result: Result[Any]) -> bytes:

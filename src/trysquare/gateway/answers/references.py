@@ -22,7 +22,7 @@ _MAX_DEPTH = 64
 
 async def resolve(inputs: JsonObject, results: LargeResults, context: CallContext) -> JsonObject:
     """The inputs with every reference replaced by what it stands for; the same object where there is none."""
-    if not _holds_reference(inputs):
+    if not holds_reference(inputs):
         return inputs
     return cast(JsonObject, await _resolved(inputs, results, context.principal.subject))
 
@@ -32,13 +32,21 @@ def is_reference(value: Any) -> bool:
     return isinstance(value, dict) and FROM in value and _NAMES.issuperset(cast(JsonObject, value))
 
 
-def _holds_reference(value: Any, depth: int = 0) -> bool:
-    if depth > _MAX_DEPTH:
-        return False
+def holds_reference(value: Any, depth: int = 0) -> bool:
+    """Whether there is a reference anywhere in a value."""
+    # A loop, since every call is looked through; most of its inputs are texts and numbers.
     if isinstance(value, dict):
-        parts = cast(JsonObject, value)
-        return is_reference(parts) or any(_holds_reference(part, depth + 1) for part in parts.values())
-    return isinstance(value, list) and any(_holds_reference(item, depth + 1) for item in cast(list[Any], value))
+        if FROM in value and is_reference(value):
+            return True
+        parts = cast(JsonObject, value).values()
+    elif isinstance(value, list):
+        parts = cast(list[Any], value)
+    else:
+        return False
+    for part in parts:
+        if isinstance(part, (dict, list)) and depth < _MAX_DEPTH and holds_reference(part, depth + 1):
+            return True
+    return False
 
 
 async def _resolved(value: Any, results: LargeResults, principal: str, depth: int = 0) -> Any:

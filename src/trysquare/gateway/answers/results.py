@@ -7,7 +7,6 @@ some are found. A large one is kept aside, and the model gets its beginning and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from trysquare.core.context import CallContext
@@ -17,36 +16,29 @@ from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.answers.large import LargeResults, ReadOn
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.passing_on import passed_on
-from trysquare.gateway.server import ServerConfig
 
 LONG = 256 * 1024
 """Bytes from which on an answer is looked through in a thread."""
 
 
+def is_short(answer: Answer, limit: int) -> bool:
+    """Whether an answer passes on as it is, and at once. A limit of 0 is none."""
+    size = len(answer.body)
+    return size <= LONG and (limit <= 0 or size <= limit)
+
+
 async def present(
-    answer: Answer,
-    *,
-    server: ServerConfig,
-    tool: str,
-    context: CallContext,
-    results: LargeResults,
-    read_call: ReadOn,
-    notes: Sequence[str] = (),
-    outcome: str = "done",
-    replayed: bool = False,
+    answer: Answer, origin: Origin, *, limit: int, context: CallContext, results: LargeResults, read_call: ReadOn
 ) -> Result[Any]:
     """A server's answer as the result of our tool."""
-    origin = Origin(server=server.name, tool=tool, outcome=outcome, notes=tuple(notes), replayed=replayed)
-    size = len(answer.body)
-    if 0 < server.result_bytes < size:
+    if is_short(answer, limit):
+        return passed_on(answer, origin)
+    if 0 < limit < len(answer.body):
         from trysquare.gateway.answers.setting_aside import set_aside
 
         principal = context.principal.subject
         work = functools.partial(
-            set_aside, answer, origin, limit=server.result_bytes, results=results, principal=principal,
-            read_call=read_call,
-        )  # fmt: skip
+            set_aside, answer, origin, limit=limit, results=results, principal=principal, read_call=read_call
+        )
         return await run_in_thread(work)
-    if size > LONG:
-        return await run_in_thread(functools.partial(passed_on, answer, origin))
-    return passed_on(answer, origin)
+    return await run_in_thread(functools.partial(passed_on, answer, origin))

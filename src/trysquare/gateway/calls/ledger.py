@@ -52,6 +52,14 @@ class Ledger:
         self._clock = clock
         self._is_open = False
 
+    def begin_at_once(
+        self, server: ServerConfig, definition: Definition, inputs: JsonObject, encoded: bytes, principal: str
+    ) -> Entry | None:
+        """Put down a call without a key before it is sent; None where the ledger has to be opened first."""
+        if not self._is_open:
+            return None
+        return Entry(id=self._calls.begin(_new_call(server, definition, inputs, encoded, principal)))
+
     async def begin(
         self,
         server: ServerConfig,
@@ -72,25 +80,26 @@ class Ledger:
         if request_key is not None or encoded is None:
             # In one order, so that the same call has the same digest whoever writes it.
             encoded = json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()
-        call = NewCall(
-            principal=principal,
-            server=server.name,
-            tool=definition.name,
-            arguments=redacted(inputs, encoded.decode(), definition.input_schema, server.redact),
-            digest=hashlib.sha256(encoded).hexdigest(),
-        )
+        call = _new_call(server, definition, inputs, encoded, principal)
         if request_key is None:
             return Entry(id=self._calls.begin(call))
         return await self._claim(call, request_key)
+
+    def done_at_once(self, entry: Entry, answer: Answer) -> bool:
+        """The server answered: put that down, if it takes no waiting."""
+        if entry.request_key is not None or len(answer.body) > LONG:
+            return False
+        self._calls.end(entry.id, self._done(answer, _digest(answer.body)))
+        return True
 
     async def done(self, entry: Entry, answer: Answer) -> None:
         """The server answered."""
         body = answer.body
         digest = await run_in_thread(lambda: _digest(body)) if len(body) > LONG else _digest(body)
-        end = CallEnd(
-            state="done", ended=self._clock(), is_error=answer.is_error, result_digest=digest, result_bytes=len(body)
-        )
-        await self._end(entry, end, body if len(body) <= KEPT_RESULT else None)
+        await self._end(entry, self._done(answer, digest), body if len(body) <= KEPT_RESULT else None)
+
+    def _done(self, answer: Answer, digest: str) -> CallEnd:
+        return CallEnd("done", self._clock(), answer.is_error, digest, len(answer.body))
 
     async def failed(self, entry: Entry, error: BaseException) -> CallState:
         """The call failed before an answer came; returns what is known of it now."""
@@ -127,6 +136,13 @@ class Ledger:
             self._calls.end(entry.id, end)
         else:
             await run_in_thread(lambda: self._calls.end_claimed(entry.id, end, result))
+
+
+def _new_call(
+    server: ServerConfig, definition: Definition, inputs: JsonObject, encoded: bytes, principal: str
+) -> NewCall:
+    shown = redacted(inputs, encoded.decode(), definition.input_schema, server.redact)
+    return NewCall(principal, server.name, definition.name, shown, hashlib.sha256(encoded).hexdigest())
 
 
 def _outcome(entry: Entry, error: BaseException) -> CallState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -27,9 +27,9 @@ MAX_WAITING = 1024
 class Calls(Protocol):
     """What sending needs of the fleet of servers."""
 
-    async def call(
+    def call(
         self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
-    ) -> Answer:
+    ) -> Awaitable[Answer]:
         """Send one call and wait for its answer. `on_sent` is told just before the server may see it."""
         ...
 
@@ -66,14 +66,18 @@ class Sender:
         is_given = arguments is None or arguments is inputs
         # What stands in place of a reference can be long.
         body = encoded(inputs) if is_given else await run_in_thread(lambda: encoded(inputs))
-        begun = self._resumed(server, definition, body, context) or await self._ledger.begin(
-            server,
-            definition,
-            inputs if arguments is None else arguments,
-            principal=context.principal.subject,
-            request_key=request_key,
-            encoded=body if is_given else None,
-        )
+        begun = self._resumed(server, definition, body, context) if self._waiting else None
+        if begun is None and is_given and request_key is None:
+            begun = self._ledger.begin_at_once(server, definition, inputs, body, context.principal.subject)
+        if begun is None:
+            begun = await self._ledger.begin(
+                server,
+                definition,
+                inputs if arguments is None else arguments,
+                principal=context.principal.subject,
+                request_key=request_key,
+                encoded=body if is_given else None,
+            )
         if isinstance(begun, Answer):
             return Sent(answer=begun, replayed=True)
         try:
@@ -85,7 +89,8 @@ class Sender:
         except BaseException as error:
             await self._end_failed(begun, error)
             raise
-        await self._ledger.done(begun, answer)
+        if not self._ledger.done_at_once(begun, answer):
+            await self._ledger.done(begun, answer)
         return Sent(answer=answer, tries=tries)
 
     async def _send(
@@ -115,7 +120,7 @@ class Sender:
 
     def _resumed(self, server: ServerConfig, definition: Definition, body: bytes, context: CallContext) -> Entry | None:
         """The entry of the same call, if it is under way and waited for a person's answer."""
-        return self._waiting.pop(_call_key(server, definition, body, context), None) if self._waiting else None
+        return self._waiting.pop(_call_key(server, definition, body, context), None)
 
     def _keep_waiting(self, call: bytes, entry: Entry) -> None:
         self._waiting[call] = entry

@@ -7,6 +7,7 @@ elsewhere (nothing is ever fetched), a pattern that could hang, a schema that is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from trysquare.catalog.schema_parts import as_list, as_object
@@ -105,8 +106,11 @@ class _Compiler:
         def others(value: Any) -> list[str]:
             return [name for name in as_object(value) if name not in known and not any(test(name) for test in sure)]
 
+        def knows_all(value: Any, work: Work) -> bool:
+            return (type(value) is dict and value.keys() <= known) or not others(value)
+
         if given is False:
-            return Rule(keyword="additionalProperties", fits=lambda value, work: not others(value), names=others)
+            return Rule(keyword="additionalProperties", fits=knows_all, names=others)
         node = self.node(given)
         return _all_parts(
             "additionalProperties", lambda value, work: ((name, node, value[name]) for name in others(value))
@@ -122,7 +126,13 @@ class _Compiler:
 
     def required(self, given: Any, schema: JsonObject) -> Rule | None:
         names = [name for name in as_list(given) if isinstance(name, str)]
-        return _needed("required", lambda value: names) if names else None
+        rule = _needed("required", lambda value: names)
+        every = frozenset(names)
+
+        def has_all(value: Any, work: Work) -> bool:
+            return type(value) is not dict or every <= value.keys()
+
+        return replace(rule, fits=has_all) if names else None
 
     def dependent_required(self, given: Any, schema: JsonObject) -> Rule:
         needs = {name: as_list(names) for name, names in as_object(given).items()}

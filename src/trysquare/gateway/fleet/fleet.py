@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
@@ -52,15 +52,15 @@ class Fleet:
         self._retired: set[Member] = set()
         self._members = {name: self._member(config) for name, config in servers.items()}
 
-    async def call(
+    def call(
         self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
-    ) -> Answer:
+    ) -> Awaitable[Answer]:
         """Call a tool. `on_sent` is told just before the server may see it.
 
         What fails is a `ToolError` whose field `outcome` says what is known of the call.
         """
         fields = b'"name":%s,"arguments":%s' % (frames.encode(tool), arguments_json)
-        return await self._found(server).call(Request("tools/call", tool, fields), context, on_sent)
+        return self._found(server).call(Request("tools/call", tool, fields), context, on_sent)
 
     async def request(
         self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""

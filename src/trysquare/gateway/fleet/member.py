@@ -14,6 +14,7 @@ from trysquare.core.threads import run_in_thread
 from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.fleet.breaker import Breaker
 from trysquare.gateway.fleet.parking import ParkingLot, call_key
+from trysquare.gateway.fleet.places import Places
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream import failures
 from trysquare.gateway.upstream.call import Call, Request
@@ -77,7 +78,7 @@ class Member:
         self._sessions: dict[str, Session] = {}
         self._starting: dict[str, asyncio.Task[Session]] = {}
         self._breaker = Breaker()
-        self._gate = asyncio.Semaphore(config.concurrency)
+        self._places = Places(config.concurrency)
         self._under_way = 0
         self._subscribed: set[str] = set()
         self._quiet = asyncio.Event()
@@ -101,7 +102,9 @@ class Member:
 
     async def call(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
         """Send a request and wait for its answer; one that was left with a question open is taken up instead."""
-        await self._enter(context)
+        self._under_way += 1
+        if not self._places.take_free():
+            await self._wait_for_place(context)
         try:
             call = None if self._lot.is_empty else await self._resumed(request, context)
             if call is not None:
@@ -112,11 +115,7 @@ class Member:
 
     async def session(self, context: CallContext) -> Session:
         """The session for this caller; started, if there is none. Raises a `ToolError` where it cannot be."""
-        key = context.principal.subject if self.config.sharing == "caller" else _ANYBODY
-        session = self._sessions.get(key)
-        if session is not None and session.is_usable:
-            return session
-        return await self._started(key, context)
+        return self._usable(context) or await self._started(self._session_key(context), context)
 
     async def subscribe(self, uri: str, context: CallContext) -> None:
         """Have changes of a resource told, from now on and after every new start."""
@@ -162,6 +161,14 @@ class Member:
         sessions, self._sessions = self._sessions, {}
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
+    def _session_key(self, context: CallContext) -> str:
+        return context.principal.subject if self.config.sharing == "caller" else _ANYBODY
+
+    def _usable(self, context: CallContext) -> Session | None:
+        """The session for this caller, if there is one to use."""
+        session = self._sessions.get(self._session_key(context))
+        return session if session is not None and session.is_usable else None
+
     async def _resumed(self, request: Request, context: CallContext) -> Call | None:
         """The same call of the same caller, if it waits for an answer that may have come now."""
         call = self._lot.take(self._key(request, context))
@@ -176,7 +183,7 @@ class Member:
         """The answer to a new request. A session that turns out to have died before it is replaced once."""
         came = asyncio.get_running_loop().time()
         for is_last in (False, True):
-            session = await self.session(context)
+            session = self._usable(context) or await self.session(context)
             call = Call(session, request)
             try:
                 call.begin(context, on_sent)
@@ -194,16 +201,11 @@ class Member:
             self._lot.park(self._key(call.request, context), call)
             raise
 
-    async def _enter(self, context: CallContext) -> None:
-        """Wait for one of the places that calls have."""
-        self._under_way += 1
+    async def _wait_for_place(self, context: CallContext) -> None:
         try:
-            if self._gate.locked():
-                rest = context.remaining()
-                async with asyncio.timeout(self.config.timeout if rest is None else min(rest, self.config.timeout)):
-                    await self._gate.acquire()
-            else:
-                await self._gate.acquire()
+            rest = context.remaining()
+            async with asyncio.timeout(self.config.timeout if rest is None else min(rest, self.config.timeout)):
+                await self._places.take()
         except BaseException as error:
             self._under_way -= 1
             if isinstance(error, TimeoutError):
@@ -211,7 +213,7 @@ class Member:
             raise
 
     def _leave(self) -> None:
-        self._gate.release()
+        self._places.leave()
         self._under_way -= 1
         self._quiet.set()
 
