@@ -195,7 +195,11 @@ async def first_over_pipes(servers: Mapping[str, dict[str, Any]], folder: Path, 
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(b"".join(map(line, [*opening(HANDSHAKE), calling])))
+    initialize, initialized = opening(HANDSHAKE)
+    process.stdin.write(line(initialize))
+    # A client sends nothing more before it has this answer.
+    await process.stdout.readline()
+    process.stdin.write(line(initialized) + line(calling))
     while asked.expected not in (answer := await process.stdout.readline()):
         if not answer or b'"id":1,' in answer:
             raise RuntimeError(f"we answer wrongly: {answer[:300]!r}")

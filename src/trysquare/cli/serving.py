@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from trysquare.app import App, open_app
@@ -19,8 +21,10 @@ from trysquare.settings.model import OAuthSettings
 if TYPE_CHECKING:
     from trysquare.gateway.door import OpenServers
     from trysquare.serve.auth import TokenVerifier
+    from trysquare.serve.early_calls import EarlyCalls
     from trysquare.serve.http import HttpOptions
     from trysquare.serve.oauth import OAuthOptions
+    from trysquare.serve.options import ServeOptions
 
 _COLLECTED_AFTER = (20_000, 20, 50)
 """New objects before a look for garbage: a call leaves hardly any that needs one, and looking was a twentieth of it."""
@@ -34,16 +38,32 @@ async def serve_stdio(loaded: Loaded, early: EarlyStart | None, servers: OpenSer
             # A module of the user's must not meet packages that are half imported.
             load_server()
         ahead = None if early is None else Ahead(called=early.called, servers=servers)
-        async with open_app(loaded.settings, origins=loaded.origins, ahead=ahead) as app:
+        async with AsyncExitStack() as stack:
+            app = await stack.enter_async_context(open_app(loaded.settings, origins=loaded.origins, ahead=ahead))
+            options = app.serve_options()
+            begun = None if early is None else await stack.enter_async_context(_begun(early, app, options))
             # Beside the loop, since what a call was expected to need may get ready meanwhile.
             await run_in_thread(load_server)
             from trysquare.serve.stdio import serve_descriptors
 
             _ready(app)
-            recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed)
+            done = () if begun is None else begun.done
+            recorder = None if early is None else early.take_over(loaded.files, keeps=app.is_fixed, done=done)
             await serve_descriptors(
-                app.toolset, app.serve_options(), read_from=read_from, write_to=write_to, early=recorder
+                app.toolset, options, read_from=read_from, write_to=write_to, early=recorder, begun=begun
             )
+
+
+@asynccontextmanager
+async def _begun(early: EarlyStart, app: App, options: ServeOptions) -> AsyncGenerator[EarlyCalls | None]:
+    """The calls that a client makes before it could be served, begun; None where it makes none."""
+    if not early.front.calls:
+        yield None
+        return
+    from trysquare.serve.early_calls import early_calls
+
+    async with early_calls(early.front, app.toolset, options) as calls:
+        yield calls
 
 
 async def serve_http(loaded: Loaded) -> None:

@@ -18,19 +18,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from trysquare.serve.early_greeting import SETTINGS, STARTER, greeting, greets_plainly
+
 METHODS = frozenset({"initialize", "server/discover", "tools/list"})
 """The requests whose answers follow from the settings and the code alone, where the rooms allow it."""
 CALL = "tools/call"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 """What a client of the modern era sends with every request in place of a handshake."""
+_CANCELLED = b"notifications/cancelled"
 _CHUNK = 65536
 _MOST_WAITING = 1024 * 1024
 """Bytes that are read before the server is there; more wait in the pipe."""
 MOST_RECORDS = 100
 """Starts that are remembered; the oldest go first."""
-_SETTINGS = ("TRYSQUARE_", "MCP_")
-"""How the variables begin that can be settings; the one that names our starter is another for every start."""
-_STARTER = "TRYSQUARE_STARTED_BY"
 _SCHEMA = 1
 
 Id: TypeAlias = "str | int"
@@ -60,11 +60,23 @@ class Handover(NamedTuple):
     """The JSON of the results that were sent, by the id of the request."""
 
 
-class EarlyFront:
-    """Reads a client's first requests beside the loading of the server, and answers those that it can."""
+class FirstCall(NamedTuple):
+    """A plain call of a client that was greeted early: nothing in it but a tool and its arguments."""
 
-    def __init__(self, answers: Mapping[str, str]) -> None:
+    id: Id
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class EarlyFront:
+    """Reads a client's first requests beside the loading of the server, and answers those that it can.
+
+    `greets` says that it may answer `initialize` also where no start before this one did.
+    """
+
+    def __init__(self, answers: Mapping[str, str], *, greets: bool) -> None:
         self._answers = answers
+        self._greets = greets
         # Of its own, since standard input and output are diverted while the server is loading.
         self._read_from, self._write_to = os.dup(0), os.dup(1)
         self._stop_read, self._stop_write = os.pipe()
@@ -73,7 +85,12 @@ class EarlyFront:
         self._answered: dict[Id, str] = {}
         self.called: tuple[str, ...] = ()
         """The names of the tools that were called so far, by a client that may call."""
+        self.calls: tuple[FirstCall, ...] = ()
+        """Those of them that are plain, of a client whom we have greeted."""
+        self.client: Mapping[str, Any] = {}
+        """What that client said of itself in `initialize`."""
         self._greeted = False
+        self._writing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="early front", daemon=True)
         self._thread.start()
 
@@ -102,17 +119,43 @@ class EarlyFront:
             self._looked_at = end + 1
             request = _request(line)
             if request is None:
+                # What is taken back before it was begun is left to the server.
+                cancelled = _cancelled(line)
+                self.calls = tuple(call for call in self.calls if call.id != cancelled)
                 continue
             self._greeted |= request["method"] == "initialize"
             if request["method"] == CALL:
                 self.called = (*self.called, *self._names(request))
-                continue
-            result = self._answers.get(request_key(request))
-            if result is not None:
-                frame = f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},"result":{result}}}\n'
-                if not _write(self._write_to, frame.encode()):
+                self.calls = (*self.calls, *self._plain_calls(request))
+            elif (result := self._result(request)) is not None:
+                if not self.answer(request["id"], result.encode()):
                     return
                 self._answered[request["id"]] = result
+                if request["method"] == "initialize":
+                    self.client = request["params"]
+
+    def answer(self, request_id: Id, result: bytes) -> bool:
+        """Send the JSON of a result; False where the client is gone."""
+        frame = b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (json.dumps(request_id).encode(), result)
+        with self._writing:
+            return _write(self._write_to, frame)
+
+    def _result(self, request: Mapping[str, Any]) -> str | None:
+        """What a request is answered with early; None where that is not known."""
+        kept = self._answers.get(request_key(request))
+        if kept is None and self._greets and request["method"] == "initialize":
+            return greeting(request.get("params") or {})
+        return kept
+
+    def _plain_calls(self, request: Mapping[str, Any]) -> Sequence[FirstCall]:
+        params: Mapping[str, Any] = request.get("params") or {}
+        name, arguments = params.get("name"), params.get("arguments", {})
+        is_plain = isinstance(name, str) and isinstance(arguments, dict) and params.keys() <= {"name", "arguments"}
+        # The same id twice is a mistake that the server tells of.
+        is_new = all(call.id != request["id"] for call in self.calls)
+        if not is_plain or not self.client or not is_new:
+            return ()
+        return (FirstCall(request["id"], cast(str, name), cast(Mapping[str, Any], arguments)),)
 
     def _names(self, request: Mapping[str, Any]) -> Sequence[str]:
         params: dict[str, Any] = request.get("params") or {}
@@ -166,16 +209,27 @@ class EarlyStart:
         self._path = record_path(words)
         record = read_record(self._path)
         self._record = record if record is not None and record.still_holds() else None
-        self._front = EarlyFront({} if self._record is None else self._record.answers)
+        answers: Mapping[str, str] = {} if self._record is None else self._record.answers
+        self._front = EarlyFront(answers, greets=greets_plainly(words))
 
     def called(self) -> Sequence[str]:
         """The names of the tools that the client has called so far."""
         return self._front.called
 
-    def take_over(self, files: Iterable[str], *, keeps: bool) -> EarlyRecorder:
-        """End the front. `keeps`: what the server answers follows from `files`, the code and nothing else."""
+    @property
+    def front(self) -> EarlyFront:
+        """Who reads the client's requests until the server does."""
+        return self._front
+
+    def take_over(self, files: Iterable[str], *, keeps: bool, done: Iterable[Id] = ()) -> EarlyRecorder:
+        """End the front. `keeps`: what the server answers follows from `files`, the code and nothing else.
+
+        `done` are the ids of calls that are answered already, and which the server must not see.
+        """
         kept: Mapping[str, str] = {} if self._record is None else self._record.answers
-        return EarlyRecorder(self._front.hand_over(), kept, path=self._path if keeps else None, files=files)
+        handover = self._front.hand_over()
+        left = handover._replace(data=_without_calls(handover.data, done))
+        return EarlyRecorder(left, kept, path=self._path if keeps else None, files=files)
 
 
 def begin_early(words: Sequence[str]) -> EarlyStart | None:
@@ -184,10 +238,23 @@ def begin_early(words: Sequence[str]) -> EarlyStart | None:
     return EarlyStart(words) if serves and os.name == "posix" and is_open(0) and is_open(1) else None
 
 
+def _without_calls(data: bytes, done: Iterable[Id]) -> bytes:
+    """What was read without some calls."""
+    waiting = set(done)
+    kept: list[bytes] = []
+    for line in data.split(b"\n"):
+        request = _request(line) if waiting else None
+        if request is not None and request["method"] == CALL and request["id"] in waiting:
+            waiting.remove(request["id"])
+        else:
+            kept.append(line)
+    return b"\n".join(kept)
+
+
 def record_path(words: Sequence[str]) -> str:
     """Where the record of a start with these words, here and in this environment, is kept."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    named = sorted(pair for pair in os.environ.items() if pair[0].startswith(_SETTINGS) and pair[0] != _STARTER)
+    named = sorted(pair for pair in os.environ.items() if pair[0].startswith(SETTINGS) and pair[0] != STARTER)
     told = json.dumps([sys.executable, sys.version, list(words), os.getcwd(), named])
     return os.path.join(folder, "trysquare", "starts", f"{sha256(told.encode()).hexdigest()}.json")
 
@@ -271,6 +338,16 @@ def _request(line: bytes) -> dict[str, Any] | None:
     given, params = request.get("id"), request.get("params")
     usable = isinstance(given, str | int) and not isinstance(given, bool)
     return request if usable and isinstance(params, dict | None) and request.get("jsonrpc") == "2.0" else None
+
+
+def _cancelled(line: bytes) -> Id | None:
+    """The request that a line takes back, if it does."""
+    if _CANCELLED not in line:
+        return None
+    try:
+        return json.loads(line)["params"]["requestId"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return None
 
 
 def is_open(descriptor: int) -> bool:

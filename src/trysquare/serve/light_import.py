@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -48,7 +48,7 @@ def light_imports() -> Generator[None]:
         _make_late(name)
     with _deferred_builds():
         # It wants four of its models compiled at once, and uses none.
-        with _replaced(BaseModel, "model_rebuild", classmethod(_rebuilt_later)):
+        with _replaced(BaseModel, "model_rebuild", classmethod(_rebuilt_later(BaseModel.__dict__["model_rebuild"]))):
             importlib.import_module("mcp_types")
         for name, sources in _LATE_NAMES.items():
             _import_with_late_names(name, sources)
@@ -83,8 +83,13 @@ def _replaced(owner: type, name: str, value: Any) -> Generator[None]:
         setattr(owner, name, own)
 
 
-def _rebuilt_later(cls: type, **options: Any) -> None:
-    return None
+def _rebuilt_later(usual: Any) -> Callable[..., bool | None]:
+    """Leaves the SDK's models as they are for now. Those of others may be needed by another thread meanwhile."""
+
+    def model_rebuild(cls: type, **options: Any) -> bool | None:
+        return None if cls.__module__.startswith("mcp_types") else usual.__get__(None, cls)(**options)
+
+    return model_rebuild
 
 
 class _LatePackage(ModuleType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trysquare.core.toolset import Toolset
 from trysquare.serve.descriptors import diverted_output
 from trysquare.serve.early import EarlyRecorder
+from trysquare.serve.early_calls import BegunCalls
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.server import build_server
 from trysquare.serve.stdio_streams import StdioStreams
@@ -27,11 +28,13 @@ async def serve_descriptors(
     write_to: int,
     grace: float = GRACE,
     early: EarlyRecorder | None = None,
+    begun: BegunCalls | None = None,
 ) -> None:
     """Serve one client over two descriptors: pipes, sockets, a terminal or files."""
     server = build_server(toolset, options)
     server.calls.carries_raw = True
-    streams = StdioStreams(read_from, write_to, grace=grace, early=early)
+    server.calls.tools.begun = begun
+    streams = StdioStreams(read_from, write_to, grace=grace, early=early, begun=begun)
     streams.start()
     try:
         await server.run(streams.inbox, streams, server.create_initialization_options())

@@ -19,6 +19,7 @@ from mcp_types import (
 )
 
 from trysquare.serve.early import EarlyRecorder
+from trysquare.serve.early_calls import BegunCalls
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame, result_of
 from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
 
@@ -82,7 +83,15 @@ class Inbox:
 class StdioStreams:
     """Both directions of one client, and which of its requests are still open."""
 
-    def __init__(self, read_from: int, write_to: int, *, grace: float, early: EarlyRecorder | None = None) -> None:
+    def __init__(
+        self,
+        read_from: int,
+        write_to: int,
+        *,
+        grace: float,
+        early: EarlyRecorder | None = None,
+        begun: BegunCalls | None = None,
+    ) -> None:
         self.inbox = Inbox()
         self._lines = LineSplitter(MAX_LINE)
         self._inlet = Inlet(read_from, self._hear)
@@ -90,6 +99,7 @@ class StdioStreams:
         self._open: set[str | int] = set()
         self._grace = grace
         self._early = early
+        self._begun = begun
         self._paused = False
         self._input_ended = False
 
@@ -166,6 +176,8 @@ class StdioStreams:
             cancelled = (message.params or {}).get("requestId")
             if isinstance(cancelled, (str, int)):
                 self._close_request(cancelled)
+                if self._begun is not None:
+                    self._begun.give_up(cancelled)
 
     def _is_new(self, early: EarlyRecorder, message: JSONRPCMessage, frame: bytes) -> bool:
         """Whether a message has not been sent yet, by the front that answered before there was a server."""

@@ -30,7 +30,7 @@ class ToolCalls:
     """
 
     def __init__(self, tools: ToolRequests, options: ServeOptions) -> None:
-        self._tools = tools
+        self.tools = tools
         self._stamp: JsonObject = {SERVER_INFO_META_KEY: _server_info(options)}
         self.carries_raw = False
         """Whether the transport writes its frames by `encode_frame`, which knows `RAW`."""
@@ -47,7 +47,7 @@ class ToolCalls:
         modern = is_modern(ctx)
         label = self._stamp if modern else {}
         try:
-            work = self._tools.answer(ctx, params["name"], params.get("arguments"), label)
+            work = self.tools.answer(ctx, params["name"], params.get("arguments"), label)
             answer = await contained(CALL, work)
         except ToolError as error:
             raise protocol_error(error, modern=modern) from None

@@ -21,6 +21,7 @@ from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.serve.caller import McpCaller
 from trysquare.serve.contexts import call_context, principal_of, profiles_of
+from trysquare.serve.early_calls import BegunCalls
 from trysquare.serve.eras import Request, is_modern
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
@@ -40,6 +41,8 @@ class ToolRequests:
         self._toolset = toolset
         self._options = options
         self._direct = options.direct or direct_calls(toolset)
+        self.begun: BegunCalls | None = None
+        """Calls that were begun before there was a server."""
 
     async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
         """`tools/list`: what the profiles show of the rooms that this principal may use."""
@@ -61,9 +64,15 @@ class ToolRequests:
         What another server answered comes as the bytes of a JSON object, with the label in its `_meta`.
         """
         context = call_context(request, self._options, self._direct)
-        tool = found_tool(self._toolset, name, context.principal)
+        begun = None
+        if self.begun is not None and isinstance(context.caller, McpCaller):
+            begun = self.begun.take_up(request.request_id, context.caller)
         try:
-            result = await call_found(tool, name, arguments, context)
+            if begun is not None:
+                result = await begun
+            else:
+                tool = found_tool(self._toolset, name, context.principal)
+                result = await call_found(tool, name, arguments, context)
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
         # The new era has an error of its own for this, by which a client can learn to declare more.
