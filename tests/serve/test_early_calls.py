@@ -236,6 +236,16 @@ def test_a_large_answer_comes_whole(place: Place) -> None:
     assert "result" in answers[3]
 
 
+def test_what_changed_since_the_greeting_is_told_once_it_can_be(place: Place) -> None:
+    with place.started() as gateway:
+        gateway.greet()
+        gateway.call(2, "echo", "hello")
+        assert gateway.text(2) == "hello"
+        gateway.open()
+        while gateway.next().get("method") != "notifications/tools/list_changed":
+            continue
+
+
 def test_the_same_id_twice_is_sent_once_and_told(place: Place) -> None:
     with place.started() as gateway:
         gateway.greet()

@@ -56,8 +56,8 @@ async def serve_stdio(loaded: Loaded, early: EarlyStart | None, servers: OpenSer
 
 @asynccontextmanager
 async def _begun(early: EarlyStart, app: App, options: ServeOptions) -> AsyncGenerator[EarlyCalls | None]:
-    """The calls that a client makes before it could be served, begun; None where it makes none."""
-    if not early.front.calls:
+    """The calls of a client that was greeted before it could be served; None where it was not."""
+    if not early.front.client:
         yield None
         return
     from trysquare.serve.early_calls import early_calls

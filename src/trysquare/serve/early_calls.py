@@ -21,7 +21,7 @@ from trysquare.core.client_requests import Answer, Capability, ClientRequest, Qu
 from trysquare.core.context import CallContext, Caller, LogLevel
 from trysquare.core.errors import ToolError
 from trysquare.core.result import Result
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import Change, Toolset
 from trysquare.serve.early import EarlyFront, FirstCall, Id
 from trysquare.serve.options import ServeOptions
 from trysquare.wire.relayed import relayed_to_wire
@@ -41,6 +41,11 @@ class Client(Caller, RequestingCaller, Protocol):
 
 class BegunCalls(Protocol):
     """Calls that are under way, for whoever answers their requests."""
+
+    @property
+    def changes(self) -> set[Change]:
+        """What has changed since the client was greeted, and was not told yet."""
+        ...
 
     def take_up(self, request_id: Id | None, caller: Client) -> Awaitable[Result[Any]] | None:
         """The call of a request, if it was begun; from now on it has this caller."""
@@ -107,6 +112,8 @@ class EarlyCalls:
         self._front = front
         self._begun: dict[Id, _Begun] = {}
         self._is_needed = asyncio.Event()
+        self.changes: set[Change] = set()
+        """What has changed since the client was greeted, and was not told yet."""
         self.done: list[Id] = []
         """The requests that are answered already."""
 
@@ -170,11 +177,13 @@ class EarlyCalls:
 async def early_calls(front: EarlyFront, toolset: Toolset, options: ServeOptions) -> AsyncGenerator[EarlyCalls]:
     """Begin a client's first calls, and answer those that can be answered at once."""
     calls = EarlyCalls(front)
+    unsubscribe = toolset.subscribe(calls.changes.add)
     calls.begin(toolset, options)
     try:
         await calls.answer()
         yield calls
     finally:
+        unsubscribe()
         await calls.close()
 
 

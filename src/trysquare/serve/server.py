@@ -15,7 +15,7 @@ from mcp.server.models import InitializationOptions
 
 from trysquare.core.call import contained
 from trysquare.core.errors import ToolError
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import Change, Toolset
 from trysquare.core.types import JsonObject
 from trysquare.serve.caller import LOG_LEVEL
 from trysquare.serve.completion_requests import CompletionRequests
@@ -56,6 +56,8 @@ class TrysquareServer(Server[Switchboard]):
         )
         self.calls = calls
         self._toolset = toolset
+        self.untold: set[Change] | None = None
+        """What changed before there was a server, where its client was greeted before that."""
         self._running: set[Switchboard] = set()
         self._chain: tuple[list[ServerMiddleware[Switchboard]], CallNext] | None = None
 
@@ -85,7 +87,7 @@ class TrysquareServer(Server[Switchboard]):
 
     @asynccontextmanager
     async def _connect(self, _: Server[Switchboard]) -> AsyncGenerator[Switchboard]:
-        async with Switchboard().connected(self._toolset) as switchboard:
+        async with Switchboard(self.untold).connected(self._toolset) as switchboard:
             self._running.add(switchboard)
             try:
                 yield switchboard

@@ -33,7 +33,9 @@ async def serve_descriptors(
     """Serve one client over two descriptors: pipes, sockets, a terminal or files."""
     server = build_server(toolset, options)
     server.calls.carries_raw = True
-    server.calls.tools.begun = begun
+    if begun is not None:
+        server.calls.tools.begun = begun
+        server.untold = begun.changes
     streams = StdioStreams(read_from, write_to, grace=grace, early=early, begun=begun)
     streams.start()
     try:

@@ -39,7 +39,9 @@ _LIST_EVENTS: Final[dict[str, Callable[[], ServerEvent]]] = {
 class Switchboard:
     """What one running server knows of its clients: sessions of the handshake era, and open listen streams."""
 
-    def __init__(self) -> None:
+    def __init__(self, untold: set[Change] | None = None) -> None:
+        """`untold` is what its first client has to hear as soon as it is there; more may come until then."""
+        self._untold = untold
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self.generation = 0
@@ -51,6 +53,7 @@ class Switchboard:
         self.alarms = Alarms()
         """When to look after calls that take long."""
         self._sessions: dict[int, Connection] = {}
+        self._tell: Callable[[Change], None] = _unheard
 
     @asynccontextmanager
     async def connected(self, toolset: Toolset) -> AsyncGenerator[Switchboard]:
@@ -70,12 +73,15 @@ class Switchboard:
 
         async def tell_all() -> None:
             async for change in receive:
+                if self._untold is not None and not self._sessions:
+                    self._untold.add(change)
                 await self._bus.publish(_event(change))
                 for connection in list(self._sessions.values()):
                     # Each on its own: a client that does not read must not keep the news from the others.
                     tasks.start_soon(_tell_session, connection, change)
 
         async with send, receive, anyio.create_task_group() as tasks:
+            self._tell = _put
             unsubscribe = toolset.subscribe(hear)
             tasks.start_soon(tell_all)
             try:
@@ -88,6 +94,9 @@ class Switchboard:
     def add_session(self, connection: Connection, owner: AuthorizationContext | None = None) -> None:
         """Remember a session of the handshake era until its connection ends."""
         self._sessions[id(connection)] = connection
+        untold, self._untold = self._untold or (), None
+        for change in list(untold):
+            self._tell(change)
         connection.exit_stack.callback(self._sessions.pop, id(connection), None)
         if connection.session_id is not None:
             self._add_http_session(HttpSession(connection, connection.session_id, owner))
@@ -100,6 +109,10 @@ class Switchboard:
     def close(self) -> None:
         """End the listen streams in order: each client gets the answer that says so."""
         self.listen.close()
+
+
+def _unheard(change: Change) -> None:
+    """Before the server runs, nobody hears of anything."""
 
 
 def _event(change: Change) -> ServerEvent:
