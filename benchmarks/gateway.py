@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import product
@@ -44,6 +44,8 @@ PLAIN = "plain"
 CALLERS = (1, 16, 64)
 LARGE = 50_000_000
 TEN = 10
+_LONGEST_REST, _LOOK, _IDLE = 60.0, 0.5, 0.1
+"""Seconds that a load waits for others at most, between two looks, and the share of a core that is as good as none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,11 +137,25 @@ async def _measure_calls(
             for gateway in gateways.values():
                 await gateway.until_answered(asked.server, asked.tool, asked.inputs, asked.expected)
             for callers, (name, gateway) in product(CALLERS[: 1 if quick else None], gateways.items()):
+                await _at_rest(gateways.values())
                 load = await _load(gateway, asked, callers, seconds)
                 results.add_load(name, asked.server, callers, load)
                 print(
                     f"  {name} {asked.server} {callers}: {load.cpu_per_call:.0f} us, {load.rate:.0f}/s", file=sys.stderr
                 )
+
+
+async def _at_rest(gateways: Collection[Running]) -> None:
+    """Wait until no gateway works off what its last clients left: it would take a core from the next one.
+
+    mcp-hub takes a whole one for ten seconds and more after 64 clients have hung up.
+    """
+    until = time.monotonic() + _LONGEST_REST
+    is_busy = True
+    while is_busy and time.monotonic() < until:
+        before = sum(cpu_seconds(gateway.pid) for gateway in gateways)
+        await asyncio.sleep(_LOOK)
+        is_busy = sum(cpu_seconds(gateway.pid) for gateway in gateways) - before > _LOOK * _IDLE
 
 
 async def _load(gateway: Running, asked: Question, callers: int, seconds: float) -> Load:
