@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
@@ -47,16 +48,14 @@ class MessagesChecked:
         finally:
             self._open.discard(key)
 
-    async def _pass_on(self, scope: Scope, message: JSONRPCMessage, receive: Receive, send: Send) -> None:
+    def _pass_on(self, scope: Scope, message: JSONRPCMessage, receive: Receive, send: Send) -> Awaitable[None]:
         if self._calls is not None:
             session = self._calls.session_of(scope)
             if session is not None and not isinstance(message, JSONRPCRequest) and session.hear(message):
-                await _accept(send)
-                return
+                return _accept(send)
             if (call := self._calls.taken(scope, message, session)) is not None:
-                await self._calls.answer(call, scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+                return self._calls.answer(call, scope, receive, send)
+        return self._app(scope, receive, send)
 
     def _open_key(self, scope: Scope, message: JSONRPCMessage) -> tuple[str, str] | None:
         """What a request is known by while it is open; None for what needs no answer, or has no session."""

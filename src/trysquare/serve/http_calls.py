@@ -26,6 +26,7 @@ from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
+    RequestId,
     RequestParams,
     RequestParamsMeta,
 )
@@ -98,7 +99,12 @@ class HttpCalls:
             if session is not None:
                 session.begin(call.message.id, exchange)
             try:
-                frame, status = await self._framed(call, _context(call, request, exchange))
+                ctx = _context(call, request, exchange)
+                try:
+                    result: Any = await self._server.answer_call(ctx)
+                    frame, status = encode_result(call.message.id, result), 200
+                except MCPError as error:
+                    frame, status = _refusal(call.message.id, error, ctx)
                 if not exchange.answer_whole(frame, status):
                     await exchange.answer(frame, status)
             finally:
@@ -127,15 +133,6 @@ class HttpCalls:
             return Connection.from_envelope(version or DEFAULT_NEGOTIATED_VERSION, None, None)
         return None
 
-    async def _framed(self, call: DirectCall, ctx: Request) -> tuple[bytes, int]:
-        request_id = call.message.id
-        try:
-            result: Any = await self._server.answer_call(ctx)
-        except MCPError as error:
-            status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if ctx.protocol_version in MODERN else 200
-            return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
-        return encode_result(request_id, result), 200
-
     def _repeats_arguments(self, message: JSONRPCRequest) -> bool:
         """Whether the tool wants arguments repeated as headers, which the SDK compares."""
         params: Any = message.params
@@ -147,6 +144,11 @@ class HttpCalls:
         if known is None or known[0] is not schema:
             known = self._annotated[params["name"]] = (schema, bool(x_mcp_header_map(schema)))
         return known[1]
+
+
+def _refusal(request_id: RequestId, error: MCPError, ctx: Request) -> tuple[bytes, int]:
+    status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if ctx.protocol_version in MODERN else 200
+    return encode_frame(JSONRPCError(jsonrpc="2.0", id=request_id, error=error.error)), status
 
 
 def _context(call: DirectCall, request: HttpRequest, exchange: Exchange) -> Request:

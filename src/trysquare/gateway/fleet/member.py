@@ -187,7 +187,10 @@ class Member:
             call = Call(session, request)
             try:
                 call.begin(context, on_sent)
-                return await self._finished(call, context)
+                return await call.finish(context)
+            except InputRequired:
+                self._lot.park(self._key(request, context), call)
+                raise
             except Unreachable as error:
                 self._set_aside(session)
                 if is_last or session.began >= came:

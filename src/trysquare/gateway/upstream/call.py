@@ -121,29 +121,24 @@ class Call:
         return b"{" + b",".join([part for part in parts if part]) + b"}"
 
     async def _settled(self, context: CallContext) -> None:
-        exchange = self.exchange
+        """Wait for the answer, within the time that this call still has. Time that a person takes does not count."""
+        exchange, alarms, loop = self.exchange, self.session.alarms, asyncio.get_running_loop()
         while exchange.outcome is None:
-            await self._stirred(exchange, context)
+            began, rest = loop.time(), context.remaining()
+            seconds = self._time_left if rest is None else min(rest, self._time_left)
+            alarms.set(exchange, seconds, partial(exchange.settle, _TIMED_OUT))
+            try:
+                while not exchange.is_stirred:
+                    await exchange.stirring()
+            finally:
+                alarms.clear(exchange)
+                self._time_left -= loop.time() - began
             if exchange.progress is not None:
                 told, exchange.progress = exchange.progress, None
                 await context.progress(told.progress, told.total, told.message)
             if exchange.questions and exchange.outcome is None:
                 await self._pass_on(exchange.questions[0], context)
                 exchange.questions.popleft()
-
-    async def _stirred(self, exchange: Exchange, context: CallContext) -> None:
-        """Wait for the server, within the time that this call still has. Time that a person takes does not count."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        rest = context.remaining()
-        seconds = self._time_left if rest is None else min(rest, self._time_left)
-        alarms = self.session.alarms
-        alarms.set(exchange, seconds, partial(exchange.settle, _TIMED_OUT))
-        try:
-            await exchange.stir()
-        finally:
-            alarms.clear(exchange)
-            self._time_left -= loop.time() - began
 
     async def _pass_on(self, request: ServerRequest, context: CallContext) -> None:
         """Put a question of an earlier-era server to the client, and its answer to the server."""

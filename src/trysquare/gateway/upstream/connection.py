@@ -87,11 +87,15 @@ class Exchange:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def stir(self) -> None:
-        """Wait until there is an answer, a question or progress."""
-        while self._outcome is None and not self.questions and self.progress is None:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+    @property
+    def is_stirred(self) -> bool:
+        """Whether there is an answer, a question or progress."""
+        return self._outcome is not None or self.progress is not None or bool(self.questions)
+
+    def stirring(self) -> asyncio.Future[None]:
+        """What to wait for until there is, and then to look again."""
+        self._waiter = waiter = asyncio.get_running_loop().create_future()
+        return waiter
 
     async def settled(self) -> None:
         """Wait until there is an answer, whatever the server tells meanwhile."""
