@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import anyio
+import uvloop
 
 from trysquare.core.alarms import Alarms
 
@@ -56,3 +57,16 @@ async def test_setting_an_alarm_anew_moves_it() -> None:
 
 async def test_clearing_what_was_never_set_does_nothing() -> None:
     Alarms().clear("a")
+
+
+def test_one_that_is_due_at_once_does_not_keep_others_from_being_set_on_uvloop() -> None:
+    async def ring_both() -> None:
+        alarms, first, second = Alarms(), asyncio.Event(), asyncio.Event()
+        # uvloop has no timer for what is due within half a millisecond.
+        alarms.set("first", 0.0001, first.set)
+        alarms.set("second", 0, second.set)
+        with anyio.fail_after(PATIENCE):
+            await first.wait()
+            await second.wait()
+
+    uvloop.run(ring_both())

@@ -183,6 +183,19 @@ def test_a_client_that_cannot_be_asked_is_not(place: Place) -> None:
         assert "-32601" in gateway.text(2)
 
 
+def test_what_only_the_server_can_answer_does_not_wait_for_a_call(place: Place, tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    held.touch()
+    with place.started() as gateway:
+        gateway.open()
+        gateway.greet()
+        gateway.call(2, "slow", str(held))
+        gateway.send({"id": 3, "method": "tools/list"})
+        assert gateway.answer_to(3)["result"]["tools"]
+        held.unlink()
+        assert gateway.text(2) == "slow"
+
+
 def test_a_call_that_takes_long_is_answered_once_when_it_is_over(place: Place, tmp_path: Path) -> None:
     held = tmp_path / "held"
     held.touch()

@@ -89,6 +89,8 @@ class EarlyFront:
         """Those of them that are plain, of a client whom we have greeted."""
         self.client: Mapping[str, Any] = {}
         """What that client said of itself in `initialize`."""
+        self.is_waited_for = False
+        """Whether the client has asked for something that only the server can answer."""
         self._greeted = False
         self._writing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="early front", daemon=True)
@@ -122,17 +124,22 @@ class EarlyFront:
                 # What is taken back before it was begun is left to the server.
                 cancelled = _cancelled(line)
                 self.calls = tuple(call for call in self.calls if call.id != cancelled)
+                self.is_waited_for |= b'"id"' in line
                 continue
             self._greeted |= request["method"] == "initialize"
             if request["method"] == CALL:
                 self.called = (*self.called, *self._names(request))
-                self.calls = (*self.calls, *self._plain_calls(request))
+                plain = self._plain_calls(request)
+                self.calls = (*self.calls, *plain)
+                self.is_waited_for |= not plain
             elif (result := self._result(request)) is not None:
                 if not self.answer(request["id"], result.encode()):
                     return
                 self._answered[request["id"]] = result
                 if request["method"] == "initialize":
                     self.client = request["params"]
+            else:
+                self.is_waited_for = True
 
     def answer(self, request_id: Id, result: bytes) -> bool:
         """Send the JSON of a result; False where the client is gone."""

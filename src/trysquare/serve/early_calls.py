@@ -31,6 +31,8 @@ ROOM = "gateway"
 """The room whose tools know their caller only by what every caller can do."""
 _LONGEST_WAIT = 1.0
 """Seconds that loading the SDK waits for the calls, so that it does not take from them what they need to end."""
+_LOOK = 0.05
+"""Seconds between two looks whether the client has asked for something else, which needs the SDK."""
 _LARGE = 64 * 1024
 """Bytes of an answer that is left to the SDK's streams, since a client may be slow to read it."""
 
@@ -134,8 +136,10 @@ class EarlyCalls:
         waiting = list(self._begun.values())
         try:
             async with asyncio.timeout(_LONGEST_WAIT):
-                while waiting and not needed.done():
-                    await asyncio.wait({needed, *(each.task for each in waiting)}, return_when=asyncio.FIRST_COMPLETED)
+                while waiting and not needed.done() and not self._front.is_waited_for:
+                    await asyncio.wait(
+                        {needed, *(each.task for each in waiting)}, return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK
+                    )
                     for each in [each for each in waiting if each.task.done()]:
                         waiting.remove(each)
                         self._send(each)
