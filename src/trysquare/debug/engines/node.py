@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import socket
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,16 +130,21 @@ async def _opened_port(pid: int, timeout: float) -> int:
     before = listening_ports(pid)
     is_taken = _is_taken(_USUAL_PORT)
     os.kill(pid, signal.SIGUSR1)
+    patience = min(timeout, _OPENING)
+    again_at = time.monotonic() + patience / 2
     try:
-        async with asyncio.timeout(min(timeout, _OPENING)):
+        async with asyncio.timeout(patience):
             while True:
                 # One that was open before is open still; a new one is the inspector's for certain.
                 for port in sorted(listening_ports(pid), key=lambda port: port in before):
                     if await run_in_thread(lambda port=port: _is_inspector(port)):
                         return port
-                if is_taken and not _is_taken(_USUAL_PORT):
-                    # Node tries its port once a signal.
-                    is_taken = False
+                is_free_now = is_taken and not _is_taken(_USUAL_PORT)
+                is_late = time.monotonic() > again_at
+                if is_free_now or is_late:
+                    # Node tries its port once a signal, and whoever had it may have been about to go.
+                    is_taken = is_taken and not is_free_now
+                    again_at = math.inf if is_late else again_at
                     os.kill(pid, signal.SIGUSR1)
                 await asyncio.sleep(0.05)
     except TimeoutError:
