@@ -176,6 +176,25 @@ def test_a_question_of_the_first_call_reaches_the_client(place: Place, era: str)
     assert ids(gateway) == [1, 2, 3]
 
 
+def test_progress_of_the_first_call_is_told_and_then_its_end(place: Place) -> None:
+    with place.started() as gateway:
+        gateway.greet()
+        gateway.call(2, "progress", _meta={"progressToken": "mine"})
+        gateway.open()
+        while (told := gateway.next()).get("method") != "notifications/progress":
+            continue
+        assert told["params"] == {"progressToken": "mine", "progress": 1, "total": 2}
+        assert gateway.text(2) == "done"
+    assert ids(gateway) == [1, 2]
+
+
+def test_what_a_call_says_of_itself_is_heeded(place: Place) -> None:
+    with place.started() as gateway:
+        gateway.greet()
+        gateway.call(2, "large", "3000", _meta={"trysquare/result_bytes": 1000, "progressToken": 7})
+        assert gateway.answer_to(2)["result"]["structuredContent"]["value"]["handle"]
+
+
 def test_a_client_that_cannot_be_asked_is_not(place: Place) -> None:
     with place.started() as gateway:
         gateway.greet()

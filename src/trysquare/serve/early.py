@@ -19,13 +19,13 @@ from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from trysquare.serve.early_greeting import SETTINGS, STARTER, greeting, greets_plainly
+from trysquare.serve.first_calls import FirstCall, Id, cancelled_by, plain_call
 
 METHODS = frozenset({"initialize", "server/discover", "tools/list"})
 """The requests whose answers follow from the settings and the code alone, where the rooms allow it."""
 CALL = "tools/call"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 """What a client of the modern era sends with every request in place of a handshake."""
-_CANCELLED = b"notifications/cancelled"
 _CHUNK = 65536
 _MOST_WAITING = 1024 * 1024
 """Bytes that are read before the server is there; more wait in the pipe."""
@@ -33,7 +33,6 @@ MOST_RECORDS = 100
 """Starts that are remembered; the oldest go first."""
 _SCHEMA = 1
 
-Id: TypeAlias = "str | int"
 Sign: TypeAlias = "list[int] | None"
 """By what a file is known to be the same: its number, size and time; None where there is none."""
 
@@ -58,14 +57,6 @@ class Handover(NamedTuple):
     """All that was read, requests that were answered among it."""
     answered: Mapping[Id, str] = {}
     """The JSON of the results that were sent, by the id of the request."""
-
-
-class FirstCall(NamedTuple):
-    """A plain call of a client that was greeted early: nothing in it but a tool and its arguments."""
-
-    id: Id
-    name: str
-    arguments: Mapping[str, Any]
 
 
 class EarlyFront:
@@ -122,7 +113,7 @@ class EarlyFront:
             request = _request(line)
             if request is None:
                 # What is taken back before it was begun is left to the server.
-                cancelled = _cancelled(line)
+                cancelled = cancelled_by(line)
                 self.calls = tuple(call for call in self.calls if call.id != cancelled)
                 self.is_waited_for |= b'"id"' in line
                 continue
@@ -155,14 +146,9 @@ class EarlyFront:
         return kept
 
     def _plain_calls(self, request: Mapping[str, Any]) -> Sequence[FirstCall]:
-        params: Mapping[str, Any] = request.get("params") or {}
-        name, arguments = params.get("name"), params.get("arguments", {})
-        is_plain = isinstance(name, str) and isinstance(arguments, dict) and params.keys() <= {"name", "arguments"}
+        call = plain_call(request) if self.client else None
         # The same id twice is a mistake that the server tells of.
-        is_new = all(call.id != request["id"] for call in self.calls)
-        if not is_plain or not self.client or not is_new:
-            return ()
-        return (FirstCall(request["id"], cast(str, name), cast(Mapping[str, Any], arguments)),)
+        return () if call is None or any(each.id == call.id for each in self.calls) else (call,)
 
     def _names(self, request: Mapping[str, Any]) -> Sequence[str]:
         params: dict[str, Any] = request.get("params") or {}
@@ -345,16 +331,6 @@ def _request(line: bytes) -> dict[str, Any] | None:
     given, params = request.get("id"), request.get("params")
     usable = isinstance(given, str | int) and not isinstance(given, bool)
     return request if usable and isinstance(params, dict | None) and request.get("jsonrpc") == "2.0" else None
-
-
-def _cancelled(line: bytes) -> Id | None:
-    """The request that a line takes back, if it does."""
-    if _CANCELLED not in line:
-        return None
-    try:
-        return json.loads(line)["params"]["requestId"]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return None
 
 
 def is_open(descriptor: int) -> bool:

@@ -22,7 +22,8 @@ from trysquare.core.context import CallContext, Caller, LogLevel
 from trysquare.core.errors import ToolError
 from trysquare.core.result import Result
 from trysquare.core.toolset import Change, Toolset
-from trysquare.serve.early import EarlyFront, FirstCall, Id
+from trysquare.serve.early import EarlyFront
+from trysquare.serve.first_calls import FirstCall, Id
 from trysquare.serve.options import ServeOptions
 from trysquare.wire.relayed import relayed_to_wire
 from trysquare.wire.results import result_to_wire
@@ -31,6 +32,7 @@ ROOM = "gateway"
 """The room whose tools know their caller only by what every caller can do."""
 _LONGEST_WAIT = 1.0
 """Seconds that loading the SDK waits for the calls, so that it does not take from them what they need to end."""
+_PROGRESS = "progressToken"
 _LOOK = 0.05
 """Seconds between two looks whether the client has asked for something else, which needs the SDK."""
 _LARGE = 64 * 1024
@@ -61,9 +63,10 @@ class BegunCalls(Protocol):
 class EarlyCaller:
     """The client of an early call: known by what it said of itself, and reached once the request is taken up."""
 
-    def __init__(self, offered: Mapping[str, Any], is_needed: asyncio.Event) -> None:
+    def __init__(self, offered: Mapping[str, Any], is_needed: asyncio.Event, *, hears_progress: bool) -> None:
         """`is_needed` is set when there is something to say to the client."""
         self._offered = offered
+        self._hears_progress = hears_progress
         self._is_needed = is_needed
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
 
@@ -72,8 +75,8 @@ class EarlyCaller:
         self._client.set_result(caller)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        # The call has no token that progress could be told with.
-        return None
+        if self._hears_progress:
+            await (await self._reached()).progress(done, total, message)
 
     async def log(self, level: LogLevel, message: str) -> None:
         await (await self._reached()).log(level, message)
@@ -125,7 +128,8 @@ class EarlyCalls:
             tool = toolset.find(call.name)
             if tool is None or tool.metadata.room != ROOM or not options.principal.may_use(ROOM):
                 continue
-            caller = EarlyCaller(self._front.client["capabilities"], self._is_needed)
+            offered, hears = self._front.client["capabilities"], _PROGRESS in call.meta
+            caller = EarlyCaller(offered, self._is_needed, hears_progress=hears)
             context = _context(call, caller, options, client=self._front.client["clientInfo"]["name"])
             task = asyncio.ensure_future(call_found(tool, call.name, dict(call.arguments), context))
             self._begun[call.id] = _Begun(call, caller, task)
@@ -212,6 +216,8 @@ def _context(call: FirstCall, caller: EarlyCaller, options: ServeOptions, *, cli
         deadline=None if timeout is None else time.monotonic() + timeout,
         request_id=str(call.id),
         client=client,
+        # As the SDK names it.
+        meta={"progress_token" if name == _PROGRESS else name: value for name, value in call.meta.items()},
         direct=options.direct,
     )
 
