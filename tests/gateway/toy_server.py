@@ -272,6 +272,13 @@ class Server:
             send({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2}})
         return text("done" if token is not None else "no token")
 
+    def tool_steps(self, number: Any, arguments: Params, params: Params) -> Params:
+        """Tells of two steps at once, and is done."""
+        for step in (1, 2):
+            told = {"progressToken": params["_meta"]["progressToken"], "progress": step, "total": 2}
+            send({"method": "notifications/progress", "params": told})
+        return text("done")
+
     def tool_stray(self, number: Any, arguments: Params, params: Params) -> Params:
         """Starts a process that leaves the session."""
         code = "import time; time.sleep(600)"

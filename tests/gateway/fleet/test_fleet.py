@@ -364,6 +364,20 @@ async def test_progress_reaches_a_caller_that_wants_it(era: str) -> None:
     assert caller.told == [(1.0, 2.0)]
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_that_came_while_the_caller_was_being_told_is_told_before_the_answer(era: str) -> None:
+    class SlowPerson(Person):
+        async def progress(self, done: float, total: float | None, message: str | None) -> None:
+            # What the server said before it answered this has been heard by then.
+            await words(fleet, "echo")
+            await super().progress(done, total, message)
+
+    caller = SlowPerson()
+    async with open_fleet({"toy": toy("toy", "--era", era)}, on_change=hear_nothing) as fleet:
+        assert await words(fleet, "steps", context=called_by(caller, meta={"progress_token": 7})) == "done"
+    assert caller.told[-1] == (2.0, 2.0)
+
+
 async def test_other_requests_go_the_same_way() -> None:
     async with open_fleet({"toy": toy()}, on_change=hear_nothing) as fleet:
         assert await fleet.listed("toy", "resources") == [{"uri": "toy://one", "name": "one"}]

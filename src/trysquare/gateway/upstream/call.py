@@ -134,11 +134,18 @@ class Call:
                 alarms.clear(exchange)
                 self._time_left -= loop.time() - began
             if exchange.progress is not None:
-                told, exchange.progress = exchange.progress, None
-                await context.progress(told.progress, told.total, told.message)
+                await self._tell_progress(exchange, context)
             if exchange.questions and exchange.outcome is None:
                 await self._pass_on(exchange.questions[0], context)
                 exchange.questions.popleft()
+        if exchange.progress is not None:
+            # It came with the answer, while the caller was being told what came before.
+            await self._tell_progress(exchange, context)
+
+    async def _tell_progress(self, exchange: Exchange, context: CallContext) -> None:
+        told, exchange.progress = exchange.progress, None
+        if told is not None:
+            await context.progress(told.progress, told.total, told.message)
 
     async def _pass_on(self, request: ServerRequest, context: CallContext) -> None:
         """Put a question of an earlier-era server to the client, and its answer to the server."""
