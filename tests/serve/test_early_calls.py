@@ -20,16 +20,16 @@ CLIENT = {"name": "test", "version": "1"}
 HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
 ASKABLE = {**HELLO, "capabilities": {"elicitation": {}, "roots": {"listChanged": True}}}
 GATE = """
-import os, sys, time
+import os, sys
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
-        while name == "mcp_types" and os.path.exists(os.environ["GATE"]):
-            time.sleep(0.01)
+        if name == "mcp_types":
+            os.read(os.open(os.environ["GATE"], os.O_RDONLY), 1)
 
 sys.meta_path.insert(0, Gate())
 """
-"""What a server is started with so that the SDK cannot be loaded while a file is there."""
+"""What a server is started with so that the SDK cannot be loaded before something was written to a named pipe."""
 
 
 @dataclass(kw_only=True)
@@ -37,7 +37,7 @@ class Gateway:
     """A gateway that is being started, over a toy server."""
 
     process: subprocess.Popen[bytes]
-    gate: Path
+    gate: int
     heard: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def send(self, *messages: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Gateway:
 
     def open(self) -> None:
         """Let the SDK be loaded."""
-        self.gate.unlink()
+        os.write(self.gate, b".")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,9 @@ class Place:
         config.write_text(json.dumps({"mcpServers": {"toy": entry}}), encoding="utf-8")
         site.mkdir(exist_ok=True)
         (site / "sitecustomize.py").write_text(GATE, encoding="utf-8")
-        gate.touch()
+        os.mkfifo(gate)
+        # Open both ways, so that neither side waits for the other.
+        opening = os.open(gate, os.O_RDWR)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("TRYSQUARE_", "MCP_"))}
         homes = {f"XDG_{kind}_HOME": str(self.folder / kind) for kind in ("CACHE", "STATE", "CONFIG")}
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -98,12 +100,13 @@ class Place:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
             env={**clean, **homes, "GATE": str(gate), "PYTHONPATH": path, **variables},
         ) as process:  # fmt: skip
-            gateway = Gateway(process=process, gate=gate)
+            gateway = Gateway(process=process, gate=opening)
             try:
                 yield gateway
             finally:
-                gate.unlink(missing_ok=True)
+                gateway.open()
                 rest, errors = process.communicate(timeout=60)
+                os.close(opening)
             gateway.heard += [json.loads(each) for each in rest.splitlines()]
             assert process.returncode == 0, errors.decode()
             assert b"Traceback" not in errors, errors.decode()
