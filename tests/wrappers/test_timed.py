@@ -163,9 +163,16 @@ def test_counting_is_safe_among_threads() -> None:
 
 async def test_the_cpu_of_a_tool_that_is_called_very_often_is_told_for_all_its_calls() -> None:
     clock = Clock("busy")
-    measured = 0
-    for _ in range(2000):
-        measured += clock.wants_cpu
-        clock.add(0.001, 0.5 if clock.wants_cpu else None, failed=False)
-    assert measured < 500
-    assert clock.times().cpu == pytest.approx(1000)
+    weights = [clock.weight() for _ in range(2000)]
+    assert sum(weight > 0 for weight in weights) < 500
+    assert sum(weights) == pytest.approx(2000, rel=0.01)
+
+
+async def test_the_cpu_that_is_told_never_shrinks() -> None:
+    clock, told = Clock("busy"), [0.0]
+    for number in range(1000):
+        # The first calls take much more than the later ones.
+        clock.add(0.001, clock.weight() * (0.5 if number < 200 else 0.001), failed=False)
+        told.append(clock.times().cpu)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(200 * 0.5 + 800 * 0.001, rel=0.01)

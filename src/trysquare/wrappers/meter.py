@@ -31,30 +31,33 @@ class ToolTimes:
 class Clock:
     """The running sums of one tool."""
 
-    __slots__ = ("_buckets", "_calls", "_cpu", "_cpu_calls", "_failures", "_lock", "_tool", "_wall", "_wall_max")
+    __slots__ = ("_begun", "_buckets", "_calls", "_cpu", "_failures", "_lock", "_tool", "_wall", "_wall_max")
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._lock = threading.Lock()
-        self._calls = self._cpu_calls = self._failures = 0
+        self._begun = self._calls = self._failures = 0
         self._wall = self._wall_max = self._cpu = 0.0
         self._buckets = [0] * (len(BOUNDS) + 1)
 
-    @property
-    def wants_cpu(self) -> bool:
-        """Whether the CPU time of the next call is to be measured: of all at first, and later of one in so many."""
-        return self._calls < _ALL_MEASURED or not self._calls % _MEASURED_EVERY
+    def weight(self) -> int:
+        """For how many calls the CPU time of the one that begins now is to stand; 0 where it need not be measured.
 
-    def add(self, wall: float, cpu: float | None, *, failed: bool) -> None:
-        """Count one call; `cpu` is None where it was not measured."""
+        At first each stands for itself, and later one in so many for those around it: the sum only ever grows.
+        """
+        self._begun += 1
+        if self._begun <= _ALL_MEASURED:
+            return 1
+        return 0 if self._begun % _MEASURED_EVERY else _MEASURED_EVERY
+
+    def add(self, wall: float, cpu: float, *, failed: bool) -> None:
+        """Count one call; `cpu` is what it took, for all calls that it stands for."""
         bucket = bisect_left(BOUNDS, wall)
         with self._lock:
             self._calls += 1
             self._failures += failed
             self._wall += wall
-            if cpu is not None:
-                self._cpu += cpu
-                self._cpu_calls += 1
+            self._cpu += cpu
             self._buckets[bucket] += 1
             if wall > self._wall_max:
                 self._wall_max = wall
@@ -64,7 +67,7 @@ class Clock:
         with self._lock:
             return ToolTimes(
                 tool=self._tool, calls=self._calls, failures=self._failures, wall=self._wall, wall_max=self._wall_max,
-                cpu=self._cpu * self._calls / (self._cpu_calls or 1), buckets=tuple(self._buckets),
+                cpu=self._cpu, buckets=tuple(self._buckets),
             )  # fmt: skip
 
 

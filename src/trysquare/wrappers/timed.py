@@ -39,7 +39,8 @@ def _measured_in_thread(inner: Call, clock: Clock) -> Call:
 def _measured(inner: Call, clock: Clock, spent: CpuSpent | None = None) -> Call:
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        work = _Work(inner(arguments, context)) if clock.wants_cpu else None
+        weight = clock.weight()
+        work = _Work(inner(arguments, context)) if weight else None
         started, failed = time.perf_counter(), False
         try:
             result = await (inner(arguments, context) if work is None else work)
@@ -49,8 +50,8 @@ def _measured(inner: Call, clock: Clock, spent: CpuSpent | None = None) -> Call:
             failed = True
             raise
         finally:
-            cpu = None if work is None else work.cpu if spent is None else work.cpu + spent.seconds
-            clock.add(time.perf_counter() - started, cpu, failed=failed)
+            cpu = 0.0 if work is None else work.cpu + (0.0 if spent is None else spent.seconds)
+            clock.add(time.perf_counter() - started, weight * cpu, failed=failed)
 
     return call
 
