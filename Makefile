@@ -68,12 +68,12 @@ $(VENV)/pyvenv.cfg:
 
 $(STAMPS)/runtime: constraints/runtime.txt pyproject.toml | $(VENV)/pyvenv.cfg
 	@mkdir -p $(STAMPS)
-	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/runtime.txt
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/runtime.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
-	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/dev.txt
 	@touch $@
 
 $(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev
@@ -87,7 +87,7 @@ $(STAMPS)/bfcl: constraints/bfcl.txt $(STAMPS)/dev
 
 # Real MCP servers for the gateway's example, demo and tests, and the Node that runs them.
 $(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STAMPS)/runtime
-	$(BIN)/python -m pip install --quiet --require-hashes -r constraints/node.txt
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/node.txt
 	$(BIN)/python scripts/node_packages.py examples/gateway
 	@touch $@
 
@@ -105,7 +105,7 @@ $(STAMPS)/elysia: constraints/elysia.txt scripts/elysia_environment.sh scripts/e
 $(STAMPS)/eval: constraints/eval.txt constraints/bfcl.txt pyproject.toml
 	@mkdir -p $(STAMPS)
 	$(PYTHON) -m venv $(VENV)-eval
-	$(VENV)-eval/bin/python -m pip install --quiet --require-hashes -r constraints/eval.txt
+	$(VENV)-eval/bin/python -m pip install --quiet --no-deps --require-hashes -r constraints/eval.txt
 	$(VENV)-eval/bin/python -m pip install --quiet --no-deps --require-hashes -r constraints/bfcl.txt
 	$(VENV)-eval/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -12,5 +12,5 @@ for python in "$2" python3.12 python3.11 ""; do
   if "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then break; fi
 done
 "$python" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --only-binary :all: --require-hashes -r constraints/elysia.txt
+"$folder/bin/python" -m pip install --quiet --only-binary :all: --no-deps --require-hashes -r constraints/elysia.txt
 "$folder/bin/python" scripts/elysia_language_model.py

@@ -58,7 +58,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for name, value in report.user_properties:
                 if name == "shown":
                     terminalreporter.write_line(str(value))
+    _show_attacks(terminalreporter)
     _show_scorecard(terminalreporter)
+
+
+def _show_attacks(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show the attempts of tests/attacks as one table: where each came in, what it tried, and whether that was held."""
+    rows = [
+        (*(str(cell) for cell in value), "held" if outcome == "passed" else "BROKEN")
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        for name, value in report.user_properties
+        if name == "attack" and isinstance(value, (tuple, list))
+    ]
+    if rows:
+        held = sum(row[-1] == "held" for row in rows)
+        terminalreporter.section(f"attacks: {held} of {len(rows)} held")
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        for row in sorted(rows):
+            terminalreporter.write_line("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
 def _show_scorecard(terminalreporter: pytest.TerminalReporter) -> None:

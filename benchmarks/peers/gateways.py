@@ -173,7 +173,7 @@ def mcp_proxy() -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         pins = str(ROOT / "constraints" / "mcp-proxy.txt")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = ["-m", "pip", "install", "--quiet", "--require-hashes", "-r", pins]
+        install = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", pins]
         subprocess.run([str(folder / "bin" / "python"), *install], check=True, cwd=ROOT)
     return command
 
