@@ -14,7 +14,6 @@ from mcp import Client
 from trysquare.core.toolset import Toolset
 from trysquare.serve.http import HttpOptions, http_app
 from trysquare.serve.server import ServeOptions, build_server
-from trysquare.serve.whole_responses import WholeResponses
 
 MODES = ("legacy", "2026-07-28", "auto")
 MODERN_META = {
@@ -58,7 +57,8 @@ async def served_http(
     """The toolset on a free port of this machine; yields the base address."""
     config = uvicorn.Config(
         http_app(toolset, options, http),
-        http=WholeResponses,
+        http="httptools",
+        ws="none",
         port=0,
         log_config=None,
         lifespan="on",

@@ -50,6 +50,12 @@ class Raw:
         async with self._http.stream("POST", self._address, json=message, headers=self._headers(message)) as response:
             yield response
 
+    @asynccontextmanager
+    async def listening(self) -> AsyncGenerator[httpx2.Response]:
+        headers = {"Accept": "text/event-stream", "Mcp-Session-Id": self._session or ""}
+        async with self._http.stream("GET", self._address, headers=headers) as response:
+            yield response
+
     async def end(self) -> None:
         await self._http.delete(self._address, headers={"Mcp-Session-Id": self._session or ""})
 

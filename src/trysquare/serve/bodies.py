@@ -9,9 +9,8 @@ from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trysquare.serve.frames import FrameError, decode_frame, encode_frame
-from trysquare.serve.heads import call_head
+from trysquare.serve.heads import session_id
 from trysquare.serve.http_calls import HttpCalls
-from trysquare.serve.whole_responses import cycle_of
 
 
 class MessagesChecked:
@@ -30,13 +29,10 @@ class MessagesChecked:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        cycle = cycle_of(send)
-        body = None if cycle is None else cycle.whole_body()
-        if body is None or len(body) > self._max_body:
-            body, receive = await _received(receive, self._max_body)
-            if body is None:
-                await self._app(scope, receive, send)
-                return
+        body, receive = await _received(receive, self._max_body)
+        if body is None:
+            await self._app(scope, receive, send)
+            return
         try:
             message = decode_frame(body)
             key = self._open_key(scope, message)
@@ -59,7 +55,7 @@ class MessagesChecked:
 
     def _open_key(self, scope: Scope, message: JSONRPCMessage) -> tuple[str, str] | None:
         """What a request is known by while it is open; None for what needs no answer, or has no session."""
-        session = call_head(scope).session
+        session = session_id(scope)
         if session is None or not isinstance(message, JSONRPCRequest):
             return None
         key = (session, str(message.id))

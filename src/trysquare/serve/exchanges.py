@@ -19,14 +19,12 @@ from trysquare.core.alarms import Alarms
 from trysquare.core.types import JsonObject
 from trysquare.serve.frames import encode_frame
 from trysquare.serve.http_sessions import HttpSession
-from trysquare.serve.whole_responses import cycle_of
 
 _QUICK: Final = 0.1
 """Seconds after which a call is looked after: most are answered before."""
 _PING_INTERVAL: Final = 15.0
 """Seconds of silence after which a proxy might close the connection."""
 _PING: Final = b": ping\r\n\r\n"
-_JSON: Final = b"content-type: application/json\r\n"
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -110,15 +108,6 @@ class Exchange:
         optional = {"total": total, "message": message}
         params |= {name: value for name, value in optional.items() if value is not None}
         await self.notify("notifications/progress", params)
-
-    def answer_whole(self, frame: bytes, status: int = 200) -> bool:
-        """Send the answer and end, if that can be done at once."""
-        cycle = None if self._streams else cycle_of(self._send)
-        head = _JSON if self._session is None else self._session.answer_head
-        if cycle is None or not cycle.send_whole(status, head, frame):
-            return False
-        self._answered = True
-        return True
 
     async def answer(self, frame: bytes, status: int = 200) -> None:
         """Send the answer and end."""

@@ -1,24 +1,16 @@
-"""Heads: what the head of an HTTP request says, found out once where it is known from earlier requests.
-
-`known_heads.py` leaves a place for it in the scope, which all requests with the very same head share.
-"""
+"""Headers of an HTTP request, as far as a call needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, check_accept_headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-HEAD_IN_SCOPE: Final = "trysquare.head"
-"""Where the findings about a head are kept, by who asked."""
 _ACCEPTED: Final = (True, True)
 """JSON and a stream of events: a client must take both, since which of them it gets depends on the tool."""
-
-T = TypeVar("T")
 
 
 class CallHead(NamedTuple):
@@ -32,28 +24,15 @@ class CallHead(NamedTuple):
     """Whether it brings JSON, and takes what a call may be answered with."""
 
 
-def once(scope: Scope, asking: object, find: Callable[[Scope], T]) -> T:
-    """What `find` says of the head of a request. `asking` is who wants to know, and has one question only."""
-    known: dict[object, Any] | None = scope.get(HEAD_IN_SCOPE)
-    if known is None:
-        return find(scope)
-    if asking not in known:
-        known[asking] = find(scope)
-    return known[asking]
-
-
 def call_head(scope: Scope) -> CallHead:
     """What matters of a request's head for a call."""
-    return once(scope, CallHead, _read)
-
-
-def _read(scope: Scope) -> CallHead:
     named = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     headers = named if len(named) == len(scope["headers"]) else None
-    return CallHead(_session(scope), headers, headers is not None and _is_acceptable(headers))
+    return CallHead(session_id(scope), headers, headers is not None and _is_acceptable(headers))
 
 
-def _session(scope: Scope) -> str | None:
+def session_id(scope: Scope) -> str | None:
+    """The session that a request names."""
     for name, value in scope["headers"]:
         if name == _SESSION:
             return value.decode("latin-1")

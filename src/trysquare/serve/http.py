@@ -26,7 +26,7 @@ from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
 from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
 from trysquare.serve.http_calls import HttpCalls
-from trysquare.serve.known_heads import KnownHeads
+from trysquare.serve.http_sessions import IdleSessions
 from trysquare.serve.oauth import (
     OAuthOptions,
     is_loopback,
@@ -61,6 +61,8 @@ class HttpOptions:
     max_body: int = 16 * 1024 * 1024
     stateless: bool = False
     """Keep no session for clients of the 2025-11-25 era, so that any of several workers can answer them."""
+    session_idle: float = 1800.0
+    """Seconds without a request under way after which a session ends."""
     grace: float = 5.0
     """Seconds that open calls have to end when the server is told to."""
 
@@ -93,7 +95,7 @@ async def serve_http(
         app = _application(server, options or ServeOptions(), actual)
         config = Config(
             app,
-            http=KnownHeads,
+            http="httptools",
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -187,11 +189,13 @@ def _application(server: TrysquareServer, options: ServeOptions, http: HttpOptio
         # Host and Origin are checked in front of everything, for all paths alike.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=http.max_body,
+        # IdleSessions counts every request, also those that do not pass through the SDK's transport.
+        session_idle_timeout=None,
     )
     checked = MessagesChecked(
         StreamableHTTPASGIApp(manager), http.max_body, HttpCalls(server, stateless=http.stateless)
     )
-    endpoint: ASGIApp = _ProfileChosen(checked, options)
+    endpoint: ASGIApp = _ProfileChosen(IdleSessions(checked, http.session_idle), options)
     routes = [Route(HEALTH_PATH, endpoint=_health_of(options), methods=["GET"])]
     if http.oauth is not None:
         resource = _resource_of(http, http.oauth)

@@ -39,7 +39,7 @@ from trysquare.core.types import JsonObject
 from trysquare.serve.eras import MODERN, Request
 from trysquare.serve.exchanges import Exchange
 from trysquare.serve.frames import encode_frame, encode_result
-from trysquare.serve.heads import call_head
+from trysquare.serve.heads import call_head, session_id
 from trysquare.serve.http_sessions import HttpSession, owner_of
 from trysquare.serve.server import TrysquareServer
 from trysquare.serve.switchboard import Switchboard
@@ -66,7 +66,7 @@ class HttpCalls:
 
     def session_of(self, scope: Scope) -> HttpSession | None:
         """The session of a request, if it names one that is open and belongs to the same caller."""
-        given, switchboard = call_head(scope).session, self._server.switchboard
+        given, switchboard = session_id(scope), self._server.switchboard
         if given is None or switchboard is None:
             return None
         session = switchboard.http_sessions.get(given)
@@ -105,8 +105,7 @@ class HttpCalls:
                     frame, status = encode_result(call.message.id, result), 200
                 except MCPError as error:
                     frame, status = _refusal(call.message.id, error, ctx)
-                if not exchange.answer_whole(frame, status):
-                    await exchange.answer(frame, status)
+                await exchange.answer(frame, status)
             finally:
                 if session is not None:
                     session.end_call(call.message.id)

@@ -9,7 +9,6 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trysquare.serve.auth import send_json
-from trysquare.serve.heads import once
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MISDIRECTED = 421
@@ -36,7 +35,7 @@ class OriginChecked:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             return self._app(scope, receive, send)
-        refusal = once(scope, self, self._refusal)
+        refusal = self._refusal(scope)
         return self._app(scope, receive, send) if refusal is None else send_json(send, *refusal)
 
     def _refusal(self, scope: Scope) -> tuple[int, dict[str, Any]] | None:
