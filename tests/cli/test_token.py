@@ -19,7 +19,7 @@ def test_a_created_token_is_shown_once_and_opens_the_rooms_it_names(run: Run, pr
     principal = Tokens(database).verify(made["token"])
     database.close()
     assert principal is not None
-    assert (principal.subject, principal.scopes) == ("ada", frozenset({"tools"}))
+    assert (principal.subject, principal.scopes) == ("token:ada", frozenset({"tools"}))
     listing = run("token", "list", *HERE).out
     assert "ada" in listing
     assert "valid until" in listing

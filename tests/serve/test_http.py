@@ -287,7 +287,7 @@ async def test_a_token_opens_the_door_and_names_the_principal(mode: str) -> None
         refused = await post(f"{base}/mcp", listing(), Authorization="Bearer wrong")
         missing = await post(f"{base}/mcp", listing())
     assert result.structured_content is not None
-    assert result.structured_content["value"]["subject"] == "ada"
+    assert result.structured_content["value"]["subject"] == "fixed:ada"
     assert (refused.status_code, missing.status_code) == (401, 401)
     assert 'error="invalid_token"' in refused.headers["www-authenticate"]
     assert missing.headers["www-authenticate"] == "Bearer"

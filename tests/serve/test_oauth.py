@@ -28,6 +28,7 @@ from trysquare.serve.oauth_tokens import KeySet, OAuthTokens
 
 ISSUER = "https://login.example"
 RESOURCE = "https://mcp.example/mcp"
+ADA = f"oauth:{ISSUER}#ada"
 SIGNING = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 CURVE = ec.generate_private_key(ec.SECP256R1())
@@ -57,11 +58,11 @@ def verifier(keys: Mapping[str, Any] = KEYS, **options: Any) -> OAuthTokens:
 
 
 async def test_a_right_token_names_its_subject() -> None:
-    assert await verifier().verify(token()) == Principal(subject="ada")
+    assert await verifier().verify(token()) == Principal(subject=ADA)
 
 
 async def test_a_token_signed_on_a_curve_is_taken() -> None:
-    assert await verifier().verify(token(CURVE, "curve", "ES256")) == Principal(subject="ada")
+    assert await verifier().verify(token(CURVE, "curve", "ES256")) == Principal(subject=ADA)
 
 
 @pytest.mark.parametrize("audience", [[RESOURCE, "https://else.example"], RESOURCE])
@@ -120,13 +121,13 @@ async def test_a_token_without_the_scopes_of_the_server_is_told_which() -> None:
     with pytest.raises(InsufficientScope) as caught:
         await strict.verify(token(scope="mcp"))
     assert caught.value.scopes == ("mcp", "tools")
-    assert await strict.verify(token(scope="tools mcp other")) == Principal(subject="ada")
-    assert await strict.verify(token(scp=["tools", "mcp"])) == Principal(subject="ada")
+    assert await strict.verify(token(scope="tools mcp other")) == Principal(subject=ADA)
+    assert await strict.verify(token(scp=["tools", "mcp"])) == Principal(subject=ADA)
 
 
 async def test_a_scope_can_limit_a_token_to_rooms() -> None:
     limited = await verifier().verify(token(scope="mcp room:bots room:guide"))
-    assert limited == Principal(subject="ada", scopes=frozenset({"bots", "guide"}))
+    assert limited == Principal(subject=ADA, scopes=frozenset({"bots", "guide"}))
 
 
 async def test_a_token_may_leave_out_the_key_where_there_is_only_one() -> None:
@@ -282,7 +283,7 @@ async def test_a_client_with_a_token_of_the_issuer_is_served_and_others_learn_wh
             async with httpx2.AsyncClient() as plain:
                 told = await plain.get(f"{base}/.well-known/oauth-protected-resource/mcp")
     assert result.structured_content is not None
-    assert result.structured_content["value"]["subject"] == "ada"
+    assert result.structured_content["value"]["subject"].endswith("#ada")
     metadata_url = "https://mcp.example/.well-known/oauth-protected-resource/mcp"
     assert missing.status_code == 401
     assert missing.headers["www-authenticate"] == f'Bearer resource_metadata="{metadata_url}"'
@@ -329,6 +330,6 @@ async def test_a_stored_token_is_looked_up_by_its_digest_and_remembered_for_a_mo
 
 async def test_the_first_verifier_that_knows_a_token_decides() -> None:
     both = AnyOf([FixedTokens(["a"], subject="one"), FixedTokens(["a", "b"], subject="two")])
-    assert await both.verify("a") == Principal(subject="one")
-    assert await both.verify("b") == Principal(subject="two")
+    assert await both.verify("a") == Principal(subject="fixed:one")
+    assert await both.verify("b") == Principal(subject="fixed:two")
     assert await both.verify("c") is None

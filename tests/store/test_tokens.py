@@ -28,17 +28,17 @@ def tokens(database: Database) -> Tokens:
 def test_a_token_stands_for_its_name_and_scopes(tokens: Tokens) -> None:
     token, info = tokens.create("laptop", by="ada", scopes=["tools", "bots", "tools"])
     assert info.scopes == frozenset({"tools", "bots"})
-    assert tokens.verify(token) == Principal(subject="laptop", scopes=frozenset({"tools", "bots"}))
+    assert tokens.verify(token) == Principal(subject="token:laptop", scopes=frozenset({"tools", "bots"}))
 
 
 def test_a_token_without_scopes_opens_everything(tokens: Tokens) -> None:
     token, _ = tokens.create("laptop", by="ada")
-    assert tokens.verify(token) == Principal(subject="laptop", scopes=None)
+    assert tokens.verify(token) == Principal(subject="token:laptop", scopes=None)
 
 
 def test_an_empty_set_of_scopes_opens_nothing(tokens: Tokens) -> None:
     token, _ = tokens.create("laptop", by="ada", scopes=[])
-    assert tokens.verify(token) == Principal(subject="laptop", scopes=frozenset())
+    assert tokens.verify(token) == Principal(subject="token:laptop", scopes=frozenset())
 
 
 def test_the_file_does_not_hold_the_token(tokens: Tokens, database: Database) -> None:

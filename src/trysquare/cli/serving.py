@@ -9,14 +9,15 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from trysquare.app import App, open_app
+from trysquare.app import App, Origins, open_app
+from trysquare.core.errors import ConfigurationError
 from trysquare.core.threads import run_in_thread
 from trysquare.serve.ahead import Ahead
 from trysquare.serve.descriptors import diverted_output
 from trysquare.serve.early import EarlyStart
 from trysquare.serve.light_import import light_imports, load_server
 from trysquare.settings.load import Loaded
-from trysquare.settings.model import OAuthSettings
+from trysquare.settings.model import OAuthSettings, Settings
 
 if TYPE_CHECKING:
     from trysquare.gateway.door import OpenServers
@@ -71,9 +72,11 @@ async def serve_http(loaded: Loaded) -> None:
     with light_imports():
         from trysquare.serve.http import serve_http as serve_over_http
 
+    _require_shared_state(loaded.settings)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         _ready(app)
-        await serve_over_http(app.toolset, app.serve_options(shared=True), _http_options(app), started=_tell)
+        http = _http_options(app, _verifier(app, loaded.origins))
+        await serve_over_http(app.toolset, app.serve_options(shared=True), http, started=_tell)
 
 
 def _ready(app: App) -> None:
@@ -85,7 +88,7 @@ def _ready(app: App) -> None:
         logging.getLogger("trysquare.serve").warning("There are no tools to serve; name some with --tools MODULE:NAME.")
 
 
-def _http_options(app: App) -> HttpOptions:
+def _http_options(app: App, verifier: TokenVerifier | None) -> HttpOptions:
     from trysquare.serve.http import HttpOptions
 
     http = app.settings.http
@@ -93,7 +96,7 @@ def _http_options(app: App) -> HttpOptions:
         host=http.host,
         port=http.port,
         path=http.path,
-        verifier=_verifier(app),
+        verifier=verifier,
         oauth=_oauth(http.oauth),
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
@@ -101,18 +104,55 @@ def _http_options(app: App) -> HttpOptions:
     )
 
 
-def _verifier(app: App) -> TokenVerifier | None:
-    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one."""
+def _require_shared_state(settings: Settings) -> None:
+    """Refuse to serve where several machines would each keep their own answer to who may do what."""
+    if settings.database is None or settings.http.accept_local_state:
+        return
+    raise ConfigurationError(
+        "`database` shares runs and jobs between machines, but tokens, approvals, request keys and the pages of long "
+        "answers are kept on each machine: behind a load balancer a revoked token would go on working on another "
+        "machine, and the same `request_key` would run once on each.",
+        where="http.accept_local_state",
+        hint="If one machine serves this project, or these differences are acceptable, set it to true.",
+    )
+
+
+def _verifier(app: App, origins: Origins) -> TokenVerifier | None:
+    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one.
+
+    An empty list admits nobody where there are tokens by all signs: the setting is given, the database is shared with
+    other machines, or the file that held them was damaged.
+    """
     from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
     from trysquare.store.tokens import Tokens
 
     verifiers: list[TokenVerifier] = []
     if app.settings.http.tokens:
         verifiers.append(FixedTokens(token.get_secret_value() for token in app.settings.http.tokens))
-    # A revoked token counts: whoever took the last one back did not mean to open the door.
-    if app.state.path.exists() and (tokens := Tokens(app.state.database())).all():
+    tokens = Tokens(app.state.database()) if app.state.path.exists() else None
+    # A revoked token counts: whoever revoked the last one did not mean to let everybody in.
+    if tokens is not None and tokens.all():
         verifiers.append(StoredTokens(tokens.find))
-    return AnyOf(verifiers) if verifiers else None
+    if verifiers:
+        return AnyOf(verifiers)
+    reason = _reason_for_tokens(app, origins)
+    if reason is None or app.settings.http.oauth.issuer is not None:
+        return None
+    logging.getLogger("trysquare.serve").warning(
+        "%s, so every request needs a token, and there is none. To make one, run: trysquare token create NAME", reason
+    )
+    return StoredTokens(Tokens(app.state.needed_database()).find)
+
+
+def _reason_for_tokens(app: App, origins: Origins) -> str | None:
+    """Why this server must not serve without a token, although it knows of none."""
+    if "http.tokens" in origins:
+        return "`http.tokens` is set and empty"
+    if app.settings.database is not None:
+        return "`database` is shared with other machines"
+    if damaged := sorted(app.state.path.parent.glob(f"{app.state.path.name}.corrupt-*")):
+        return f"the state file was damaged and set aside as {damaged[-1].name} (remove that file if it held no tokens)"
+    return None
 
 
 def _oauth(settings: OAuthSettings) -> OAuthOptions | None:

@@ -40,6 +40,11 @@ class Principal:
     """Who calls: the operating-system user over stdio, the token's subject over HTTP."""
 
     subject: str
+    """What everything a caller owns is kept under: pages, approvals, sessions, request keys.
+
+    It begins with who vouches for it, so that nobody is taken for the user of the same name somewhere else:
+    `token:ada`, `oauth:ISSUER#SUB`. A plain name is a user of this operating system, which cannot hold a colon.
+    """
     scopes: frozenset[str] | None = None
     """The rooms whose tools this principal may use; None means all."""
 

@@ -49,11 +49,14 @@ def token_digest(token: str) -> str:
 
 
 class FixedTokens:
-    """Tokens that are named in the configuration. Only their digests stay in memory."""
+    """Tokens that are named in the configuration. Only their digests stay in memory.
+
+    Their principal is `fixed:SUBJECT`, which no other kind of token can be.
+    """
 
     def __init__(self, tokens: Iterable[str], *, subject: str = "token", scopes: frozenset[str] | None = None) -> None:
         self._digests = frozenset(token_digest(token) for token in tokens)
-        self._principal = Principal(subject=subject, scopes=scopes)
+        self._principal = Principal(subject=f"fixed:{subject}", scopes=scopes)
 
     async def verify(self, token: str) -> Principal | None:
         return self._principal if token_digest(token) in self._digests else None

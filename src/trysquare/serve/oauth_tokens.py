@@ -74,8 +74,11 @@ class OAuthTokens:
         missing = [scope for scope in self._options.scopes if scope not in scopes]
         if missing:
             raise InsufficientScope(self._options.scopes)
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not subject:
+            raise jwt.InvalidTokenError("the subject is empty")
         rooms = frozenset(scope.removeprefix(ROOM_SCOPE) for scope in scopes if scope.startswith(ROOM_SCOPE))
-        return Principal(subject=str(claims["sub"]), scopes=rooms or None)
+        return Principal(subject=f"oauth:{self._options.issuer}#{subject}", scopes=rooms or None)
 
 
 class KeySet:

@@ -18,8 +18,11 @@ EXAMPLES_VARIABLE = "MCP_INCLUDE_EXAMPLE_TOOLS"
 NO_SETTINGS = frozenset({CONFIG_VARIABLE, "TRYSQUARE_TRACEBACK", "TRYSQUARE_FULL", "TRYSQUARE_STARTED_BY"})
 """Variables of ours that are no settings: which file to read, tracebacks, the size of the tests, who started us."""
 
-EMPTY_IS_A_VALUE = frozenset({"prefix"})
-"""Elsewhere an empty variable counts as unset, as a container's configuration often leaves it."""
+EMPTY_IS_A_VALUE = frozenset({"prefix", "http.tokens", "http.oauth.issuer"})
+"""Elsewhere an empty variable counts as unset, as a container's configuration often leaves it.
+
+Who may call is different: a secret that did not arrive must not let everybody in.
+"""
 
 
 def environment_layer(environment: Mapping[str, str], folder: Path) -> dict[str, Given]:

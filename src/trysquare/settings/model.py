@@ -83,6 +83,10 @@ class HttpSettings(Section):
     allowed_hosts: TextList = Field(default=(), description="Host headers to accept beside the address itself")
     allowed_origins: TextList = Field(default=(), description="Origins of web pages that may call")
     stateless: bool = Field(default=False, description="Keep no sessions, so that any of several workers can answer")
+    accept_local_state: bool = Field(
+        default=False,
+        description="Serve with a shared `database` although tokens, approvals and request keys stay on each machine",
+    )
     state_keys: SecretList = Field(default=(), description="Keys that seal requestState; the first seals, all open")
     state_keys_file: Path | None = Field(default=None, description="File with such keys, one a line")
     oauth: OAuthSettings = Field(default_factory=lambda: OAuthSettings(), description="OAuth 2.1 resource server")

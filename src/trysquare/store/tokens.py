@@ -85,7 +85,7 @@ class Tokens:
         if info.revoked is not None or (info.expires is not None and info.expires <= now):
             return None
         self._note_use(info.id, now)
-        return Principal(subject=info.name, scopes=info.scopes)
+        return Principal(subject=f"token:{info.name}", scopes=info.scopes)
 
     def all(self) -> list[TokenInfo]:
         """Every token, revoked ones too, oldest first."""
