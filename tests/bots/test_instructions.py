@@ -314,9 +314,9 @@ async def test_instructions_are_merged_from_everything_that_the_bot_and_the_proj
             "shape_decide_planning_criteria", decisions={"depth": "saved: thin"}, assumptions=["saved assumption"]
         )
         await bot.call("code_gather_context", answers={"where?": "saved in another behavior"})
-        answer = await bot.call(
-            f"shape_{action}", fresh=True, corrections=["corrected: shorter"], scope={"epic": ["Come to eat"]}
-        )
+        # Only correct_bot understands corrections; every other action refuses them.
+        own = {"corrections": ["corrected: shorter"]} if action == "correct_bot" else {}
+        answer = await bot.call(f"shape_{action}", fresh=True, scope={"epic": ["Come to eat"]}, **own)
     told = dump_json(answer["data"]["instructions"])
     base = () if action == "correct_bot" else (f"the base text of {action}",)
     missing = [text for text in (*EVERYWHERE, *base, *said, "Come to eat") if text not in told]

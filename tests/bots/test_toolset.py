@@ -90,7 +90,7 @@ async def test_unknown_folders_and_wrong_parameters_are_refused_in_words(tmp_pat
     async with opened(tmp_path) as toolset:
         for parameters, word in (
             ({"project": "nowhere"}, "nowhere"),
-            ({"run": 7}, "`run` is a text"),
+            ({"run": 7}, "`run` is a string"),
             ({"run": "../x"}, "cannot be the name of a run"),
             ({"scope": {"stry": ["x"]}}, "`stry`"),
             ({"confirm": 3}, "`confirm`"),
@@ -150,3 +150,27 @@ async def test_a_call_that_found_the_workflow_complete_opens_nothing_when_it_is_
     assert first.fields["workflow_complete"]
     assert again.fields["workflow_complete"]
     assert "workflow_complete" not in other.fields
+
+
+async def test_close_lists_its_parameters_in_its_schema_and_in_its_full_description(tmp_path: Path) -> None:
+    async with served(tmp_path) as bot:
+        listed = {tool.name: tool for tool in (await bot.client.list_tools()).tools}
+        parameters = listed["story_bot_close_current_action"].input_schema["properties"]["parameters"]
+        page = await bot.client.read_resource("trysquare://tools/story_bot_close_current_action")
+        forwarding = await bot.client.read_resource("trysquare://tools/story_bot_shape_gather_context")
+    text = str(page.contents[0].model_dump()["text"])
+    assert parameters["additionalProperties"] is False
+    for name in ("reject", "skip", "reason", "expected_action", "request_key", "run", "project"):
+        assert parameters["properties"][name]["description"]
+        assert f"`{name}`" in text
+    assert "`answers`" in str(forwarding.contents[0].model_dump()["text"])
+
+
+async def test_what_belongs_to_another_action_is_refused_and_not_lost(tmp_path: Path) -> None:
+    async with opened(tmp_path) as toolset:
+        await call_tool(toolset, "mini_tool", {"parameters": {"confirm": True}})
+        told = await call_tool(toolset, "mini_tool", {"parameters": {"decisions": {"depth": "thin"}}})
+        assert told.code == "VALIDATION_UNKNOWN_PARAM"
+        assert not (tmp_path / "project" / "docs").exists()
+        kept = await call_tool(toolset, "mini_tool", {"parameters": {"answers": {"Who?": "Guests"}}})
+        assert kept.success

@@ -21,7 +21,16 @@ from trysquare.bots.naming import (
     find_tool_name,
     restart_tool_name,
 )
-from trysquare.bots.parameters import BotArguments, Parameters
+from trysquare.bots.parameters import (
+    BOT_LEVEL,
+    CLOSE,
+    DO,
+    FIND,
+    RESTART,
+    BotArguments,
+    Parameters,
+    action_arguments,
+)
 from trysquare.bots.projects import LiveBot, OpenStore
 from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.tools.answers import Call
@@ -49,7 +58,6 @@ _ALL = frozenset({"full", "levels", "gateway"})
 _LEVELS = frozenset({"full", "levels"})
 _FULL = frozenset({"full"})
 _GATEWAY = frozenset({"gateway"})
-_ARGUMENTS = BotArguments()
 
 Do = Callable[[Parameters, CallContext], Awaitable[Result[Any]]]
 
@@ -87,21 +95,24 @@ class BotToolset(ChangingToolset):
     def _bot_tool(self) -> Tool:
         definition = self.bot.definition
         name, triggers = bot_tool_name(definition.name), definition.trigger_patterns
-        return _tool(self.bot.name, name, bot_purpose(definition), triggers, _ALL, self._forwarding(name, Target()))
+        purpose, doing = bot_purpose(definition), self._forwarding(name, Target())
+        return _tool(self.bot.name, name, purpose, triggers, _ALL, doing, BOT_LEVEL)
 
     def _behavior_tool(self, behavior: str) -> Tool:
         definition = self.bot.definition
         name = next(each.name for each in definition.tool_names() if (each.behavior, each.action) == (behavior, None))
         triggers = definition.behavior(behavior).trigger_patterns
         purpose = behavior_purpose(behavior)
-        return _tool(self.bot.name, name, purpose, triggers, _LEVELS, self._forwarding(name, Target(behavior=behavior)))
+        doing = self._forwarding(name, Target(behavior=behavior))
+        return _tool(self.bot.name, name, purpose, triggers, _LEVELS, doing, BOT_LEVEL)
 
     def _action_tool(self, behavior: str, action: str) -> Tool:
         definition = self.bot.definition
         name = f"{definition.name}_{behavior}_{action}"
         triggers = definition.triggers_of(behavior, action)
         doing = self._forwarding(name, Target(behavior=behavior, action=action))
-        return _tool(self.bot.name, name, action_purpose(behavior, action), triggers, _FULL, doing)
+        purpose = action_purpose(behavior, action)
+        return _tool(self.bot.name, name, purpose, triggers, _FULL, doing, action_arguments(action))
 
     def _forwarding(self, name: str, target: Target) -> Do:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
@@ -116,7 +127,7 @@ class BotToolset(ChangingToolset):
             return await close_action(self._call(name, parameters, context), context)
 
         purpose = "Close the current action when the person says so."
-        return _tool(self.bot.name, name, purpose, ("done", "close this step"), _ALL, run)
+        return _tool(self.bot.name, name, purpose, ("done", "close this step"), _ALL, run, CLOSE)
 
     def _restart_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
@@ -128,21 +139,21 @@ class BotToolset(ChangingToolset):
             return result
 
         purpose = "Read the bot's folder again when it has changed."
-        return _tool(self.bot.name, restart_tool_name(self.bot.name), purpose, (), _LEVELS, run)
+        return _tool(self.bot.name, restart_tool_name(self.bot.name), purpose, (), _LEVELS, run, RESTART)
 
     def _find_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
             return self._finder.find(self.bot, parameters)
 
         purpose = "Find a tool by parameters.query when none fits."
-        return _tool(self.bot.name, find_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
+        return _tool(self.bot.name, find_tool_name(self.bot.name), purpose, (), _GATEWAY, run, FIND)
 
     def _do_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
             return await do(self._found(), parameters, context)
 
         purpose = "Call parameters.tool when it is not listed."
-        return _tool(self.bot.name, do_tool_name(self.bot.name), purpose, (), _GATEWAY, run)
+        return _tool(self.bot.name, do_tool_name(self.bot.name), purpose, (), _GATEWAY, run, DO)
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> Call:
         named = _with_project(parameters)
@@ -164,19 +175,28 @@ def _with_project(parameters: Parameters) -> Parameters:
     return replace(parameters, project=parameters.confirm, given=given)
 
 
-def _tool(family: str, name: str, purpose: str, triggers: tuple[str, ...], profiles: frozenset[str], run: Do) -> Tool:
+def _tool(
+    family: str,
+    name: str,
+    purpose: str,
+    triggers: tuple[str, ...],
+    profiles: frozenset[str],
+    run: Do,
+    taken: BotArguments,
+) -> Tool:
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        return await run(_ARGUMENTS.parse(name, arguments), context)
+        return await run(taken.parse(name, arguments), context)
 
     return Tool(
         name=name,
         description=described(purpose, triggers),
-        arguments=_ARGUMENTS,
+        arguments=taken,
         call=call,
         metadata=ToolMetadata(
             room=ROOM,
             category="workflow",
             profiles=profiles,
+            usage=taken.usage(),
             trigger_words=triggers,
             read_only=False,
             destructive=False,

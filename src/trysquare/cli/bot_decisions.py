@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from trysquare.bots.naming import close_tool_name
-from trysquare.bots.parameters import read_parameters
+from trysquare.bots.parameters import CLOSE
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.closing import close_action
@@ -72,7 +72,7 @@ def _call(bot: LiveBot, given: JsonObject) -> Call:
         bot=bot,
         project=bot.project(),
         tool=tool,
-        parameters=read_parameters(tool, given),
+        parameters=CLOSE.read(tool, given),
         principal=CallContext().principal.subject,
         client="trysquare bot",
     )

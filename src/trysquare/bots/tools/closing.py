@@ -88,13 +88,11 @@ def _asks_for_folder(view: View) -> bool:
 
 def _check_parameters(call: Call) -> None:
     given = call.parameters
-    if given.reject and given.skip:
-        raise InvalidArguments("`reject` and `skip` cannot both be meant.")
     if (given.reject or given.skip) and not given.reason:
         what = "reject" if given.reject else "skip"
         raise InvalidArguments(
             f"To {what} an action takes a reason.",
-            instruction=f'Ask the person why, and send {{"{what}": true, "reason": "…"}}.',
+            instruction=f'Ask the user why, and send {{"{what}": true, "reason": "…"}}.',
         )
 
 

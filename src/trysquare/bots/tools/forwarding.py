@@ -7,10 +7,11 @@ from typing import Any
 
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.gates import Gates, ask_person, check_jump
+from trysquare.bots.parameters import require_understood
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import Change, Loaded, Moved
 from trysquare.bots.tools.answers import Call, Told, answer
-from trysquare.bots.tools.delivery import Deliveries, deliver, deliver_part
+from trysquare.bots.tools.delivery import Deliveries, combined_with, deliver, deliver_part
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, RunState, close, current_in, jump_of, open_action
@@ -68,6 +69,7 @@ def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any
         return _opened(call, target, view, None, deliveries)
     if target.behavior is None and view.loaded.state.finished:
         return _finished(call, view)
+    _require_understood(call, position)
     if target.action is not None and target.action in call.bot.plan.independent:
         return _independent(call, view, deliveries)
     if not view.location.settled:
@@ -75,6 +77,13 @@ def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any
             return propose_location(call, position, view.location, view.loaded.notices)
         require_project(call, view.location)
     return view if _asks(call, view) else _opened(call, target, view, None, deliveries)
+
+
+def _require_understood(call: Call, position: Position) -> None:
+    """What a call brings must belong to an action that it opens."""
+    actions = [each.action for each in (position, *combined_with(call.bot.plan, position))]
+    instead = {each.name: f"{call.bot.name}_{position.behavior}_{each.name}" for each in call.bot.definition.actions}
+    require_understood(call.tool, call.parameters.given, actions, instead=instead)
 
 
 def _look(call: Call, target: Target) -> View:

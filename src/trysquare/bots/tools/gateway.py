@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trysquare.bots.naming import bot_tool_name, do_tool_name
-from trysquare.bots.parameters import Parameters, read_parameters
+from trysquare.bots.parameters import Parameters
 from trysquare.bots.projects import LiveBot
 from trysquare.catalog.search import SearchIndex
 from trysquare.core.context import CallContext
@@ -56,5 +56,4 @@ async def do(tools: Sequence[Tool], parameters: Parameters, context: CallContext
         hint = f" The nearest are {', '.join(f'`{each}`' for each in near)}." if near else ""
         raise NotFound(f"There is no tool `{name[:80]}`.{hint}")
     inner = {key: value for key, value in parameters.given.items() if key != "tool"}
-    read_parameters(name, inner)
     return await found.call({"parameters": inner}, context)
