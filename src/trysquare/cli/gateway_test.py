@@ -47,7 +47,7 @@ def _ask_about(books: Books, server: ServerConfig) -> None:
 async def _test(books: Books, entries: list[ServerEntry], *, as_json: bool) -> list[dict[str, Any]]:
     door = gateway_toolset(books.config.paths, state=books.state, folder=user_state().parent, watch=False)
     async with door as toolset:
-        tests = [asyncio.create_task(_outcome(toolset.servers, entry)) for entry in entries]
+        tests = [asyncio.create_task(outcome_of(toolset.servers, entry)) for entry in entries]
         outcomes: list[dict[str, Any]] = []
         for test in tests:
             outcomes.append(await test)
@@ -56,7 +56,8 @@ async def _test(books: Books, entries: list[ServerEntry], *, as_json: bool) -> l
     return outcomes
 
 
-async def _outcome(servers: Servers, entry: ServerEntry) -> dict[str, Any]:
+async def outcome_of(servers: Servers, entry: ServerEntry) -> dict[str, Any]:
+    """How one server answers, and what of it cannot be used."""
     if isinstance(entry, BrokenServer):
         return {"server": entry.name, "works": False, "reason": f"{entry.reason} ({entry.place})"}
     started = time.monotonic()
@@ -73,6 +74,8 @@ async def _outcome(servers: Servers, entry: ServerEntry) -> dict[str, Any]:
         "protocol": greeting.version,
         "tools": servers.names(entry) or [],
         "held": [held.tool for held in servers.catalogue.held(entry.name)],
+        "left_out": servers.fleet.left_out(entry.name),
+        "noise": servers.fleet.status()[entry.name].noise,
     }
 
 
@@ -87,3 +90,7 @@ def _print(outcome: dict[str, Any]) -> None:
     print(f"{styled('works', 'green')}  {outcome['server']}: {tools} in {outcome['seconds']:.2f} s; {speaks}")
     for tool in outcome["held"]:
         print(f"       {tool} changed and is held; see `trysquare gateway diff {outcome['server']}`")
+    for told in outcome["left_out"]:
+        print(f"       left out: {told}")
+    if outcome["noise"]:
+        print(f"       it prints what is not a message of the protocol: {count(outcome['noise'], 'line')}")

@@ -15,11 +15,13 @@ from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.passing_on import passed_on
 from trysquare.gateway.answers.references import holds_reference, resolve
+from trysquare.gateway.answers.result_shape import MalformedResult
 from trysquare.gateway.answers.results import is_short, present
 from trysquare.gateway.checking.repair import checked, refusal
 from trysquare.gateway.fronts import Front
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.servers import Servers
+from trysquare.gateway.upstream import failures
 
 WHOLE = "trysquare/whole"
 """What a caller sets in its `_meta` who takes results of any size as they are."""
@@ -56,11 +58,14 @@ async def execute(
     )
     origin = Origin(server.name, tool, sent.outcome, (*mended.notes, *sent.answer.notes), sent.replayed)
     limit = (_sized(server, context.meta) if context.meta else server).result_bytes
-    if is_short(sent.answer, limit):
-        return passed_on(sent.answer, origin)
-    return await present(
-        sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=front.read
-    )
+    try:
+        if is_short(sent.answer, limit):
+            return passed_on(sent.answer, origin)
+        return await present(
+            sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=front.read
+        )
+    except MalformedResult as error:
+        raise failures.malformed(server.name, tool, str(error)) from None
 
 
 def _sized(server: ServerConfig, meta: Mapping[str, Any]) -> ServerConfig:

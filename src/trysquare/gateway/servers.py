@@ -22,6 +22,7 @@ from trysquare.gateway.calls.sending import Sender
 from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind
 from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
+from trysquare.gateway.upstream import failures
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -139,7 +140,10 @@ class Servers:
     ) -> JsonObject:
         """Ask a server something that is no call of a tool."""
         body = await self.fleet.request(server.name, method, params, context, about=about)
-        return as_object(from_json(body))
+        try:
+            return as_object(from_json(body))
+        except ValueError as error:
+            raise failures.malformed(server.name, about or method, str(error)) from None
 
     async def ask(self, server: ServerConfig) -> None:
         """Ask a server what it offers. Whoever asks meanwhile waits for the same answer."""

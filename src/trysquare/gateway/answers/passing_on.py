@@ -10,14 +10,18 @@ from pydantic_core import to_json
 from trysquare.core.result import Result
 from trysquare.gateway.answers.answer import Answer
 from trysquare.gateway.answers.hidden_text import cleaned_json
+from trysquare.gateway.answers.json_tokens import as_utf8
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.parts import split, with_content
+from trysquare.gateway.answers.result_shape import LONG, require_readable
 
 
 def passed_on(answer: Answer, origin: Origin) -> Result[Any]:
-    """The whole answer with our label."""
+    """The whole answer with our label. Raises `MalformedResult` for one that clients could not read."""
+    if len(answer.body) > LONG:
+        require_readable(answer.body)
     body, cleaned = cleaned_json(answer.body)
-    body = _valid(body)
+    body = as_utf8(body)
     if origin.notes:
         body = _with_notes(body, origin.notes)
     return Result.relay(body, is_error=answer.is_error, meta=origin.label(cleaned=cleaned))
@@ -30,14 +34,3 @@ def _with_notes(body: bytes, notes: Sequence[str]) -> bytes:
         return body
     note = to_json({"type": "text", "text": " ".join(("Note:", *notes))})
     return with_content(body, [*(part.raw for part in parts.blocks), note])
-
-
-def _valid(body: bytes) -> bytes:
-    """The same bytes where they are UTF-8, which is not known of those that nobody has read."""
-    if body.isascii():
-        return body
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return body.decode(errors="replace").encode()
-    return body

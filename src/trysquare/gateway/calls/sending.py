@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from trysquare.core.context import CallContext
-from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.errors import ErrorCode, InputRequired, InvalidArguments, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
@@ -129,11 +130,32 @@ class Sender:
 
 
 def encoded(inputs: JsonObject) -> bytes:
-    """Inputs as JSON, also where a text in them holds halves of characters."""
+    """Inputs as JSON, also where a text in them holds halves of characters. Raises for a number that JSON lacks."""
     try:
-        return to_json(inputs)
+        body = to_json(inputs)
     except PydanticSerializationError:
-        return json.dumps(inputs).encode()
+        body = json.dumps(inputs).encode()
+    if b"NaN" in body or b"Infinity" in body:
+        _require_finite(inputs)
+    return body
+
+
+def _require_finite(inputs: JsonObject) -> None:
+    """Servers that are told `Infinity` or `NaN` cannot read the call, and never answer it."""
+    waiting: list[tuple[str, Any]] = list(inputs.items())
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidArguments(
+                f"`{place[:200]}` is {value}, which JSON cannot say; nothing was sent.",
+                code=ErrorCode.VALIDATION_INVALID_PARAM,
+                instruction="Send a finite number, or leave it out.",
+                fields={"outcome": "not_sent", "argument": place[:200]},
+            )
+        if isinstance(value, dict):
+            waiting += [(f"{place}.{name}", part) for name, part in cast(JsonObject, value).items()]
+        elif isinstance(value, list):
+            waiting += [(f"{place}[{number}]", part) for number, part in enumerate(cast(list[Any], value))]
 
 
 def _call_key(server: ServerConfig, definition: Definition, body: bytes, context: CallContext) -> bytes:

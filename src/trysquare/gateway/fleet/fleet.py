@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import anyio
+import msgspec
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.answers.hidden_text import shown
+from trysquare.gateway.answers.json_tokens import is_deeper
 from trysquare.gateway.fleet.member import Admit, Member, OpenChannel, ServerStatus
 from trysquare.gateway.fleet.parking import PARKED_SECONDS, ParkingLot
 from trysquare.gateway.server import Definition, ServerConfig
 from trysquare.gateway.upstream import failures, frames
+from trysquare.gateway.upstream.broken_frames import MARK
 from trysquare.gateway.upstream.call import Request
 from trysquare.gateway.upstream.channels import open_channel
 from trysquare.gateway.upstream.handshake import Greeting
 from trysquare.processes.nursery import Nursery, open_nursery
 
+logger = logging.getLogger("trysquare.gateway")
+
 MAX_PAGES = 1000
 _CHANGE_SECONDS = 0.05
 """Changes that a server tells within this time are told as one."""
+_EMPTY = msgspec.Raw(b"")
+_NAME = re.compile(rb'"(?:name|uri|uriTemplate)"\s*:\s*"([^"\\]{1,80})"')
+_MOST_NESTED = 100
+"""Levels of one definition: it is compared, shown and checked by functions that call themselves."""
 _BEGIN_SECONDS = 0.2
 """How long a start of ours waits for that of a server, which is over sooner unless the state's disk is slow."""
 
@@ -50,6 +62,7 @@ class Fleet:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes: set[tuple[str, str]] = set()
         self._retired: set[Member] = set()
+        self._left_out: dict[tuple[str, str], tuple[str, ...]] = {}
         self._members = {name: self._member(config) for name, config in servers.items()}
 
     def call(
@@ -81,18 +94,24 @@ class Fleet:
         """All pages of a list: `tools`, `prompts`, `resources` or `resources/templates`."""
         key = "resourceTemplates" if kind == "resources/templates" else kind
         entries: list[JsonObject] = []
+        left_out: list[str] = []
         cursors: set[str] = set()
         params: JsonObject = {}
         while len(cursors) < MAX_PAGES:
             body = await self.request(server, f"{kind}/list", params, context)
-            page = frames.decode_object(body)
-            entries += _objects(page.get(key))
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor or cursor in cursors:
+            page, cursor, flaws = _page(body, key)
+            entries += page
+            left_out += flaws
+            if not cursor or cursor in cursors:
+                self._leave_out(server, kind, left_out)
                 return entries
             cursors.add(cursor)
             params = {"cursor": cursor}
         raise failures.unreadable(server, f"{kind}/list", f"it has more than {MAX_PAGES} pages")
+
+    def left_out(self, server: str) -> list[str]:
+        """What a server lists and nobody can read, as it was said last; everything else of it is used."""
+        return [told for (name, _), flaws in self._left_out.items() if name == server for told in flaws]
 
     async def greeting(self, server: str, context: CallContext | None = None) -> Greeting:
         """What the server says of itself and what it offers; starts it, if it never was."""
@@ -136,6 +155,13 @@ class Fleet:
         await asyncio.gather(*(member.close() for member in members))
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    def _leave_out(self, server: str, kind: str, flaws: list[str]) -> None:
+        """Tell once what of a list cannot be used."""
+        if self._left_out.get((server, kind), ()) != (told := tuple(flaws)):
+            self._left_out[server, kind] = told
+            for flaw in told:
+                logger.warning("%s: in its %s, %s is left out", server, kind, flaw)
 
     def _found(self, server: str) -> Member:
         member = self._members.get(server)
@@ -207,9 +233,23 @@ async def open_fleet(
                 await fleet.close()
 
 
-def _objects(values: Any) -> list[JsonObject]:
-    entries = cast(list[Any], values) if isinstance(values, list) else []
-    return [cast(JsonObject, entry) for entry in entries if isinstance(entry, dict)]
+def _page(body: bytes, key: str) -> tuple[list[JsonObject], str, list[str]]:
+    """One page of a list: what can be read of it, the cursor of the next, and what cannot be read, by its name."""
+    fields = frames.decode_fields(body)
+    found, flaws = list[JsonObject](), list[str]()
+    for number, raw in enumerate(frames.decode_parts(fields.get(key, _EMPTY))):
+        entry = bytes(raw)
+        try:
+            if MARK in entry or is_deeper(entry, _MOST_NESTED):
+                raise frames.NotAFrame("it holds what JSON does not have, or is nested too deep")
+            found.append(frames.decode_object(raw))
+        except frames.NotAFrame as error:
+            if entry.startswith(b"{"):
+                name = _NAME.search(entry)
+                called = f"`{shown(name[1].decode(errors='replace'))}`" if name else f"entry {number + 1}"
+                flaws.append(f"{called} ({error})")
+    cursor = frames.decode_text(fields.get("nextCursor", _EMPTY))
+    return found, cursor, flaws
 
 
 def _definition(entry: JsonObject) -> Definition | None:

@@ -47,6 +47,8 @@ class ServerStatus:
     reason: str = ""
     """Why it failed last; empty when it is well."""
     retry_seconds: float = 0.0
+    noise: int = 0
+    """Lines of its connections that were no messages."""
 
 
 class Member:
@@ -98,6 +100,7 @@ class Member:
             failures=self._breaker.failures,
             reason=self._breaker.reason,
             retry_seconds=rest,
+            noise=sum(session.connection.noise for session in usable),
         )
 
     async def call(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:

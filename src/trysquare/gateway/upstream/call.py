@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from trysquare.core.client_requests import Answer as ClientAnswer
 from trysquare.core.client_requests import ClientRequest
 from trysquare.core.context import CallContext
@@ -14,10 +16,11 @@ from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.answers.result_shape import MalformedResult, read_call_result
 from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
-from trysquare.gateway.upstream.connection import Exchange, Lost, Refused, ServerRequest
-from trysquare.gateway.upstream.frames import NotAFrame, open_result
+from trysquare.gateway.upstream.connection import Exchange, Lost, Malformed, Refused, ServerRequest
+from trysquare.gateway.upstream.frames import NotAFrame, ResultHead, open_result
 from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
 from trysquare.gateway.upstream.session import Session
 
@@ -183,14 +186,18 @@ class Call:
         self.session.end(self)
         try:
             result = self.exchange.result()
+            if self.exchange.flaw and not self.request.method.endswith("/list"):
+                # In a list only what is flawed is left out.
+                raise Malformed(self.exchange.flaw)
+            opened = open_call_result if self.request.method == "tools/call" else open_result
             is_large = len(result) > frames.LARGE
-            head, body = await run_in_thread(partial(open_result, result)) if is_large else open_result(result)
+            head, body = await run_in_thread(partial(opened, result)) if is_large else opened(result)
         except Lost as error:
             raise self._lost(error.loss) from None
         except Refused as error:
             raise failures.refused(config.name, self.request.title, error.error) from None
         except NotAFrame as error:
-            raise failures.unreadable(config.name, self.request.title, str(error)) from None
+            raise failures.malformed(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
             return None
         return Answer(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
@@ -203,7 +210,10 @@ class Call:
 
     async def _ask_again(self, context: CallContext) -> None:
         """Bring a server of the modern era what it needs, and send the request again with it, as it wants."""
-        asked = frames.decode_object(self.exchange.result())
+        try:
+            asked = frames.decode_object(self.exchange.result())
+        except NotAFrame as error:
+            raise failures.malformed(self.session.config.name, self.request.title, str(error)) from None
         self._count_round()
         responses = await self._responses(asked.get("inputRequests"), context)
         parts = [b'"inputResponses":' + frames.encode(responses)] if responses else []
@@ -243,3 +253,12 @@ class Call:
     def _count_round(self) -> None:
         if self._asked >= MAX_ROUNDS:
             raise failures.unreadable(self.session.config.name, self.request.title, f"it asked back {MAX_ROUNDS} times")
+
+
+def open_call_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
+    """As `open_result`, for the answer to a call of a tool: `NotAFrame` also where it does not have that shape."""
+    try:
+        head, body = read_call_result(result)
+    except MalformedResult as error:
+        raise NotAFrame(str(error)) from None
+    return ResultHead(is_error=head.isError, result_type=head.resultType), bytes(body).replace(b"\n", b" ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +13,17 @@ import msgspec
 
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.hidden_text import shown
 from trysquare.gateway.upstream import frames
+from trysquare.gateway.upstream.broken_frames import Salvaged, Trace, salvage
 from trysquare.gateway.upstream.channel import Channel, Loss, Outgoing, RequestId, Unreachable
 from trysquare.gateway.upstream.frames import ErrorBody, Frame, NotAFrame, Progress
+
+logger = logging.getLogger("trysquare.gateway")
+
+_LONG_BROKEN = 64 * 1024
+"""Bytes above which a message that cannot be read is looked through in a thread."""
+_SHOWN_NOISE = 120
 
 
 class Refused(Exception):
@@ -23,6 +32,10 @@ class Refused(Exception):
     def __init__(self, error: ErrorBody) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+class Malformed(NotAFrame):
+    """The server answered with something that cannot be read."""
 
 
 class Lost(Exception):
@@ -37,7 +50,7 @@ class Lost(Exception):
 class ServerRequest:
     """Something that a server asks of us while it works."""
 
-    id: int | str
+    id: int | float | str
     method: str
     params: msgspec.Raw
 
@@ -61,13 +74,15 @@ class Observer(Protocol):
 class Exchange:
     """One request of ours under way: its answer, and what the server asks and tells meanwhile."""
 
-    __slots__ = ("_outcome", "_waiter", "id", "progress", "questions")
+    __slots__ = ("_outcome", "_waiter", "flaw", "id", "progress", "questions")
 
     def __init__(self, request_id: RequestId) -> None:
         self.id = request_id
         self.questions: deque[ServerRequest] = deque()
         self.progress: Progress | None = None
         """The latest that has not been passed on; those before it no longer matter."""
+        self.flaw = ""
+        """What is wrong with the answer; then a mark stands in it for what could not be read."""
         self._outcome: Frame | Loss | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -110,21 +125,24 @@ class Exchange:
         return self.result()
 
     def result(self) -> msgspec.Raw:
-        """What the server answered. Raises `Refused` or `Lost`."""
+        """What the server answered. Raises `Refused`, `Lost` or `Malformed`."""
         outcome = self._outcome
         assert outcome is not None
         if isinstance(outcome, Loss):
             raise Lost(outcome)
         if len(outcome.result):
             return outcome.result
+        if self.flaw and not len(outcome.error):
+            raise Malformed(self.flaw)
         raise Refused(frames.decode_error(outcome.error))
 
 
 class Connection:
     """JSON-RPC over a channel. Answers that nobody waits for, late or double, are ignored and counted."""
 
-    def __init__(self, channel: Channel, observer: Observer) -> None:
+    def __init__(self, channel: Channel, observer: Observer, *, server: str = "a server") -> None:
         self.channel = channel
+        self._server = server
         self._observer = observer
         self._exchanges: dict[RequestId, Exchange] = {}
         self._opening: dict[asyncio.Task[None], RequestId | None] = {}
@@ -135,7 +153,9 @@ class Connection:
         self.heard = 0
         """Messages that have come in; grows as long as the server is alive."""
         self.ignored = 0
-        """Messages that were none, or that nobody waited for."""
+        """Messages that nobody waited for."""
+        self.noise = 0
+        """Lines that were no messages, as programs print them that should not."""
 
     @property
     def under_way(self) -> int:
@@ -197,22 +217,79 @@ class Connection:
     def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         self.heard += 1
         if len(message) > frames.LARGE:
-            task = asyncio.ensure_future(self._hear_large(message, about))
-            self._opening[task] = about
-            task.add_done_callback(self._opened)
+            self._open_beside(message, about)
             return
         try:
-            for frame in frames.decode_frames(message):
-                self._take(frame, about)
+            found = frames.decode_frames(message)
         except NotAFrame:
-            self.ignored += 1
+            if len(message) > _LONG_BROKEN:
+                self._open_beside(message, about)
+            else:
+                self._take_salvaged(salvage(message), message, about)
+            return
+        self._take_all(found, about)
+
+    def _open_beside(self, message: bytes | bytearray, about: RequestId | None) -> None:
+        task = asyncio.ensure_future(self._hear_large(message, about))
+        self._opening[task] = about
+        task.add_done_callback(self._opened)
 
     async def _hear_large(self, message: bytes | bytearray, about: RequestId | None) -> None:
-        try:
-            for frame in await run_in_thread(partial(frames.decode_frames, message)):
+        read = await run_in_thread(partial(_read, message))
+        if isinstance(read, Salvaged):
+            self._take_salvaged(read, message, about)
+        else:
+            self._take_all(read, about)
+
+    def _take_all(self, found: list[Frame], about: RequestId | None) -> None:
+        for frame in found:
+            try:
                 self._take(frame, about)
-        except NotAFrame:
-            self.ignored += 1
+            except NotAFrame:
+                # A notification whose parameters are none.
+                self.ignored += 1
+
+    def _take_salvaged(self, read: Salvaged, message: bytes | bytearray, about: RequestId | None) -> None:
+        """Take what is left of a broken message. Whoever waits for it learns at once that it is broken."""
+        if read.frames and not read.flaw:
+            self._take_all(read.frames, about)
+            return
+        known = [Trace(_whole_id(frame.id), _names(frame)) for frame in read.frames] or read.traces
+        by_id = {_whole_id(frame.id): frame for frame in read.frames}
+        if not any(self._take_broken(trace, by_id.get(trace.id), read.flaw, about) for trace in known):
+            self._hear_noise(message)
+
+    def _take_broken(self, trace: Trace, frame: Frame | None, flaw: str, about: RequestId | None) -> bool:
+        """Tell whoever waits for one broken message. False if it cannot be told from noise."""
+        if trace.is_answer:
+            exchange = self._exchanges.pop(self._answered_id(trace, about), None)
+            if exchange is not None:
+                exchange.flaw = flaw
+                exchange.settle(frame or Frame())
+            else:
+                self.ignored += 1
+            return True
+        if "method" in trace.names and trace.id is not None:
+            self._send_quietly(Outgoing(body=frames.refusal(trace.id, frames.PARSE_ERROR, f"Parse error: {flaw}.")))
+            return True
+        self.ignored += "method" in trace.names
+        return "method" in trace.names
+
+    def _answered_id(self, trace: Trace, about: RequestId | None) -> RequestId:
+        """Which request a broken answer is for. One without an id is for the only request that it can be for."""
+        if isinstance(trace.id, int):
+            return trace.id
+        if isinstance(trace.id, str) and trace.id.isdecimal():
+            return int(trace.id)
+        if trace.id is None and about is not None:
+            return about
+        return next(iter(self._exchanges)) if trace.id is None and len(self._exchanges) == 1 else -1
+
+    def _hear_noise(self, message: bytes | bytearray) -> None:
+        self.noise += 1
+        if self.noise == 1:
+            text = shown(bytes(message[:_SHOWN_NOISE]).decode(errors="replace"))
+            logger.warning("%s prints what is not a message of the protocol; it is passed over: %s", self._server, text)
 
     def _opened(self, task: asyncio.Task[None]) -> None:
         about = self._opening.pop(task)
@@ -254,7 +331,7 @@ class Connection:
 
     def _take(self, frame: Frame, about: RequestId | None) -> None:
         if frame.method is None:
-            self._take_answer(frame)
+            self._take_answer(frame, about)
         elif frame.id is not None:
             self._take_request(ServerRequest(id=frame.id, method=frame.method, params=frame.params), about)
         elif frame.method == "notifications/progress":
@@ -262,9 +339,11 @@ class Connection:
         else:
             self._observer.notice(frame.method, frame.params)
 
-    def _take_answer(self, frame: Frame) -> None:
-        number = int(frame.id) if isinstance(frame.id, str) and frame.id.isdecimal() else frame.id
-        exchange = self._exchanges.pop(number, None) if isinstance(number, int) else None
+    def _take_answer(self, frame: Frame, about: RequestId | None) -> None:
+        # A server that could not read a request refuses it without its id.
+        names = _names(frame) if frame.id is None else frozenset[str]()
+        number = self._answered_id(Trace(_whole_id(frame.id), names), about) if frame.id is not None or names else -1
+        exchange = self._exchanges.pop(number, None)
         if exchange is None:
             self.ignored += 1
         else:
@@ -294,3 +373,22 @@ class Connection:
             self.channel.send(outgoing)
         except Unreachable:
             self.ignored += 1
+
+
+def _read(message: bytes | bytearray) -> list[Frame] | Salvaged:
+    try:
+        return frames.decode_frames(message)
+    except NotAFrame:
+        return salvage(message)
+
+
+def _whole_id(given: float | str | None) -> int | str | None:
+    """An id as we count them: some servers write 1 as 1.0."""
+    if isinstance(given, float):
+        return int(given) if given.is_integer() else None
+    return given
+
+
+def _names(frame: Frame) -> frozenset[str]:
+    parts = {"method": frame.method is not None, "result": len(frame.result) > 0, "error": len(frame.error) > 0}
+    return frozenset(name for name, is_there in parts.items() if is_there)

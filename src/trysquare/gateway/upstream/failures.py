@@ -84,6 +84,16 @@ def unreadable(server: str, tool: str, why: str) -> ToolError:
     )
 
 
+def malformed(server: str, tool: str, why: str) -> ToolError:
+    """The server answered the call, and its answer cannot be passed on."""
+    return ToolError(
+        f"`{server}` answered `{tool}` with something that cannot be passed on: {why}. The call may have taken effect.",
+        code=ErrorCode.UPSTREAM_MALFORMED,
+        instruction="Find out whether it took effect before you call again; the answer may be the same then.",
+        fields=_fields(server, "done"),
+    )
+
+
 def unknown_server(server: str, known: list[str]) -> ToolError:
     """There is no server of this name, or no longer."""
     names = ", ".join(f"`{name}`" for name in sorted(known)) or "none"

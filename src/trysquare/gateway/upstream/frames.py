@@ -7,15 +7,18 @@ from typing import Any, Final
 import msgspec
 
 from trysquare.core.types import JsonObject
+from trysquare.gateway.answers.json_tokens import as_utf8
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+PARSE_ERROR: Final = -32700
 UNSUPPORTED_VERSION: Final = -32022
 
 LARGE: Final = 1024 * 1024
 """Bytes above which a message is taken apart in a thread, so that nobody else has to wait."""
 _NOTHING: Final = msgspec.Raw(b"")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -24,7 +27,7 @@ class Frame(msgspec.Struct, frozen=True):
     What it carries stays a slice of the bytes that came in.
     """
 
-    id: int | str | None = None
+    id: int | float | str | None = None
     method: str | None = None
     params: msgspec.Raw = _NOTHING
     result: msgspec.Raw = _NOTHING
@@ -60,6 +63,7 @@ _batch = msgspec.json.Decoder(list[msgspec.Raw])
 _head = msgspec.json.Decoder(ResultHead)
 _progress = msgspec.json.Decoder(Progress)
 _object = msgspec.json.Decoder(dict[str, Any])
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _error = msgspec.json.Decoder(ErrorBody)
 
 
@@ -69,7 +73,7 @@ def decode_frames(message: bytes | bytearray) -> list[Frame]:
         if message.startswith(b"["):
             return [_frame.decode(part) for part in _batch.decode(message)]
         return [_frame.decode(message)]
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except _UNREADABLE as error:
         raise NotAFrame(str(error)) from None
 
 
@@ -77,17 +81,17 @@ def open_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
     """How a result is meant, and its bytes in one line. Raises `NotAFrame` for one that is no object."""
     try:
         head = _head.decode(result)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except _UNREADABLE as error:
         raise NotAFrame(str(error)) from None
     # A newline can only stand between the parts of a JSON text, and would cut a line of the protocol in two.
-    return head, bytes(result).replace(b"\n", b" ")
+    return head, as_utf8(bytes(result).replace(b"\n", b" "))
 
 
 def decode_progress(params: msgspec.Raw) -> Progress | None:
     """What a progress notification says, or None if it says nothing that can be read."""
     try:
         return _progress.decode(params)
-    except (msgspec.DecodeError, UnicodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -95,15 +99,39 @@ def decode_object(raw: msgspec.Raw | bytes) -> JsonObject:
     """A part of a message as values. What is missing is an empty object; raises `NotAFrame` for anything else."""
     try:
         return _object.decode(raw) if len(raw) else {}
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except _UNREADABLE as error:
         raise NotAFrame(str(error)) from None
+
+
+def decode_fields(raw: msgspec.Raw | bytes) -> dict[str, msgspec.Raw]:
+    """The names at the top of an object, their values unread. Raises `NotAFrame`."""
+    try:
+        return _fields.decode(raw)
+    except _UNREADABLE as error:
+        raise NotAFrame(str(error)) from None
+
+
+def decode_parts(raw: msgspec.Raw) -> list[msgspec.Raw]:
+    """The parts of a list, unread; nothing where it is no list."""
+    try:
+        return _batch.decode(raw)
+    except _UNREADABLE:
+        return []
+
+
+def decode_text(raw: msgspec.Raw) -> str:
+    """A text; empty where it is none."""
+    try:
+        return msgspec.json.decode(raw, type=str) if len(raw) else ""
+    except _UNREADABLE:
+        return ""
 
 
 def decode_error(raw: msgspec.Raw) -> ErrorBody:
     """Why a request was refused; whatever cannot be read says at least that it was."""
     try:
         return _error.decode(raw)
-    except (msgspec.DecodeError, UnicodeError):
+    except _UNREADABLE:
         return ErrorBody(message="The server answered with an error that cannot be read.")
 
 
@@ -122,12 +150,12 @@ def notification(method: str, params: JsonObject) -> bytes:
     return encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def answer(request_id: int | str, result: JsonObject) -> bytes:
+def answer(request_id: int | float | str, result: JsonObject) -> bytes:
     """An answer to a request of the server."""
     return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def refusal(request_id: int | str, code: int, message: str) -> bytes:
+def refusal(request_id: int | float | str, code: int, message: str) -> bytes:
     """A request of the server, refused."""
     return encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
 

@@ -380,7 +380,7 @@ def _error_of(body: bytes) -> JsonObject | None:
     """
     try:
         found: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     error = cast(JsonObject, found).get("error") if isinstance(found, dict) else None
     return cast(JsonObject, error) if isinstance(error, dict) and "code" in error else None

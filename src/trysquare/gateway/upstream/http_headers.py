@@ -77,7 +77,7 @@ class MirroredHeaders:
 def _decoded(message: bytes) -> Any:
     try:
         return msgspec.json.decode(message)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -67,7 +67,7 @@ class Session:
         on_lost: Callable[[Session, Loss], None],
     ) -> None:
         self.config = config
-        self.connection = Connection(channel, self)
+        self.connection = Connection(channel, self, server=config.name)
         self.greeting = Greeting(version="")
         self.last_used = self.began = asyncio.get_running_loop().time()
         self.answered = 0

@@ -51,8 +51,6 @@ class StdioChannel:
         self._writing_from = 0
         self._requests: deque[tuple[int, RequestId]] = deque()
         """The latest requests, each with the count of bytes that were written up to its end."""
-        self.garbage = 0
-        """Lines that were no messages."""
 
     @property
     def pid(self) -> int | None:
@@ -164,11 +162,8 @@ class StdioChannel:
 
     def _hear_oddity(self, line: bytes | bytearray) -> None:
         """A line that is no message as it stands: indented, after a byte order mark, or something printed."""
-        stripped = line.removeprefix(b"\xef\xbb\xbf").strip()
-        if stripped.startswith((b"{", b"[")) and self._listener is not None:
-            self._listener.hear(stripped)
-        else:
-            self.garbage += 1
+        if self._listener is not None:
+            self._listener.hear(line.removeprefix(b"\xef\xbb\xbf").strip())
 
     def _hear_error(self, chunk: bytes) -> None:
         self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
