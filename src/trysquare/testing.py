@@ -80,7 +80,7 @@ def make_context(
 ) -> CallContext:
     """A context with handles of its own; `tools` are those that the call can reach with `context.call_tool`."""
     return CallContext(
-        principal=Principal(subject=principal, scopes=None if scopes is None else frozenset(scopes)),
+        principal=Principal(subject=principal, scopes=None if scopes is None else frozenset(scopes), rights=None),
         caller=caller or ScriptedCaller(),
         handles=MemoryHandles(),
         deadline=None if timeout is None else time.monotonic() + timeout,

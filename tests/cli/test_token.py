@@ -48,7 +48,7 @@ def test_without_tokens_the_list_says_how_to_make_one(run: Run) -> None:
     ("words", "said"),
     [
         (["create", "a b"], "token create: a name has 1 to 64"),
-        (["create", "ada", "--scope", "tols"], "--scope: there is no room `tols`. The nearest is `tools`."),
+        (["create", "ada", "--scope", "tols"], "--scope: unknown scope `tols`. Did you mean `tools`?"),
         (["create", "ada", "--expires", "soon"], "--expires: expected a time such as 90d, 12h or 30m; got `soon`."),
         (["revoke", "nobody"], "There is no living token named `nobody`."),
         ([], "the following arguments are required: ACTION"),

@@ -42,7 +42,7 @@ from trysquare.bots.tools.gateway import Finder, do
 from trysquare.bots.tools.restarting import restart
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.metadata import FAMILY, ToolMetadata
+from trysquare.core.metadata import FAMILY, RESTART_RIGHT, ToolMetadata
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
@@ -139,7 +139,8 @@ class BotToolset(ChangingToolset):
             return result
 
         purpose = "Read the bot's folder again when it has changed."
-        return _tool(self.bot.name, restart_tool_name(self.bot.name), purpose, (), _LEVELS, run, RESTART)
+        name = restart_tool_name(self.bot.name)
+        return _tool(self.bot.name, name, purpose, (), _LEVELS, run, RESTART, right=RESTART_RIGHT)
 
     def _find_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
@@ -183,6 +184,8 @@ def _tool(
     profiles: frozenset[str],
     run: Do,
     taken: BotArguments,
+    *,
+    right: str | None = None,
 ) -> Tool:
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         return await run(taken.parse(name, arguments), context)
@@ -201,6 +204,7 @@ def _tool(
             read_only=False,
             destructive=False,
             result_limit=None,
+            right=right,
             meta={FAMILY: family},
         ),
     )

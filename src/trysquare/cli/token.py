@@ -15,11 +15,12 @@ from trysquare.cli.options import add_place_options, load
 from trysquare.cli.output import print_json, print_table
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.metadata import RIGHTS
 from trysquare.core.nearest import nearest
 from trysquare.store.database import open_database
 from trysquare.store.tokens import TokenInfo, Tokens
 
-SCOPES = (*ROOMS, "prompts", "resources")
+SCOPES = (*ROOMS, "prompts", "resources", *RIGHTS)
 _LIFETIME = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAME = re.compile(r"[\w.@-]{1,64}")
@@ -30,7 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
     create = actions.add_parser("create", help="make a token and print it, once", allow_abbrev=False)
     create.add_argument("name", metavar="NAME", help="who will use it; calls are made in this name")
-    create.add_argument("--scope", action="append", metavar="ROOM", help="open this room only; can be repeated")
+    create.add_argument(
+        "--scope",
+        action="append",
+        metavar="SCOPE",
+        help="open this toolset only, or give a right such as server:restart; can be repeated",
+    )
     create.add_argument("--expires", metavar="TIME", help="such as 90d, 12h or 30m; without it, never")
     listing = actions.add_parser("list", help="show the tokens, without their secrets", allow_abbrev=False)
     revoke = actions.add_parser("revoke", help="end a token", allow_abbrev=False)
@@ -78,8 +84,8 @@ def _create(tokens: Tokens, arguments: argparse.Namespace) -> None:
 def _require_scope(scope: str) -> None:
     if scope not in SCOPES:
         near = nearest(scope, SCOPES)
-        hint = f"The nearest is `{near[0]}`." if near else f"The rooms are {', '.join(SCOPES)}."
-        raise ConfigurationError(f"there is no room `{scope}`.", where="--scope", hint=hint)
+        hint = f"Did you mean `{near[0]}`?" if near else f"The scopes are {', '.join(SCOPES)}."
+        raise ConfigurationError(f"unknown scope `{scope}`.", where="--scope", hint=hint)
 
 
 def read_lifetime(text: str) -> float:

@@ -48,18 +48,25 @@ class Principal:
     scopes: frozenset[str] | None = None
     """The rooms whose tools this principal may use; None means all."""
 
+    rights: frozenset[str] | None = frozenset()
+    """What this principal may do beyond using tools, such as `server:restart`; None means all."""
+
     def may_use(self, room: str) -> bool:
         """Whether the tools of a room exist for this principal. Those of the catalog lead only to others."""
         return self.scopes is None or room in self.scopes or room == "catalog"
+
+    def has_right(self, right: str) -> bool:
+        """Whether this principal was given a right, or needs none because the machine is theirs."""
+        return self.rights is None or right in self.rights
 
 
 @functools.cache
 def local_principal() -> Principal:
     """The user of this operating system, as a principal."""
     try:
-        return Principal(subject=getpass.getuser())
+        return Principal(subject=getpass.getuser(), rights=None)
     except (KeyError, OSError):
-        return Principal(subject="local")
+        return Principal(subject="local", rights=None)
 
 
 class Caller(Protocol):

@@ -13,6 +13,10 @@ UNPREFIXED = "trysquare/unprefixed_name"
 FAMILY = "trysquare/family"
 """The key of `meta` under which tools that are made from one definition say so: their names tell them apart."""
 Requirement: TypeAlias = Literal["required", "optional", "conditional"]
+RESTART_RIGHT = "server:restart"
+"""The right to end or restart the server, which concerns everybody who uses it."""
+RIGHTS = (RESTART_RIGHT,)
+"""Every right that there is. A token has none unless it was given one by name."""
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 
@@ -71,6 +75,8 @@ class ToolMetadata:
     """This tool's own name prefix: None takes the default, "" none."""
     pinned: bool = False
     """Listed in every profile."""
+    right: str | None = None
+    """A right that the caller must have beside the use of the toolset, such as `server:restart`."""
     room: str = "tools"
     """Which room the tool comes from; profiles can be chosen for each room."""
     profiles: frozenset[str] = ALL_PROFILES
@@ -102,6 +108,7 @@ class MetadataOptions(TypedDict, total=False):
     result_limit: int | None
     prefix: str | None
     pinned: bool
+    right: str | None
     room: str
     profiles: frozenset[str]
     meta: Mapping[str, Any]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, Unpack, cast
 
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import summary_text
-from trysquare.core.errors import DeadlineExceeded, DeclarationError
+from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, ToolError
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
 from trysquare.core.running import run_async, run_sync
@@ -45,6 +45,9 @@ class Tool:
             raise DeclarationError(
                 f"`{self.name}` is no tool name. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
             )
+        if self.metadata.right is not None:
+            # In the call itself: no way to a tool leads around the right that it needs.
+            object.__setattr__(self, "call", _with_right(self.call, self.name, self.metadata.right))
 
     @property
     def input_schema(self) -> JsonObject:
@@ -80,6 +83,21 @@ def tool(
         function=function,
         is_async=is_async,
     )
+
+
+def _with_right(call: Call, name: str, right: str) -> Call:
+    async def checked(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        if not context.principal.has_right(right):
+            raise ToolError(
+                f"`{name}` needs the right `{right}`, and this caller does not have it. Nothing was done.",
+                code=ErrorCode.PERMISSION_DENIED,
+                instruction="Do not send the call again. Ask the user to have the operator of the server do it, or to "
+                f"give this caller a token with the right: trysquare token create NAME --scope {right}",
+                fields={"right": right},
+            )
+        return await call(arguments, context)
+
+    return checked
 
 
 def _calling(

@@ -19,6 +19,7 @@ from trysquare.core.context import Principal
 from trysquare.core.errors import ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.serve.principals import token_principal
+from trysquare.store.tokens import split_scopes
 
 _LONGEST_TOKEN = 16 * 1024
 
@@ -56,7 +57,7 @@ class FixedTokens:
 
     def __init__(self, tokens: Iterable[str], *, subject: str = "token", scopes: frozenset[str] | None = None) -> None:
         self._digests = frozenset(token_digest(token) for token in tokens)
-        self._principal = Principal(subject=f"fixed:{subject}", scopes=scopes)
+        self._principal = Principal(subject=f"fixed:{subject}", **split_scopes(scopes))
 
     async def verify(self, token: str) -> Principal | None:
         return self._principal if token_digest(token) in self._digests else None

@@ -76,7 +76,13 @@ def http_app(toolset: Toolset, options: ServeOptions | None = None, http: HttpOp
     """The ASGI application that serves a toolset. It refuses to be open to a network without authentication."""
     known = http or HttpOptions()
     _require_safe_address(known)
-    return _application(build_server(toolset, options), options or ServeOptions(), known)
+    served = _without_rights(options or ServeOptions())
+    return _application(build_server(toolset, served), served, known)
+
+
+def _without_rights(options: ServeOptions) -> ServeOptions:
+    """Whoever comes without a token is not the user who started the server, and has none of their rights."""
+    return replace(options, principal=replace(options.principal, rights=options.principal.rights or frozenset()))
 
 
 async def serve_http(
@@ -91,8 +97,9 @@ async def serve_http(
     _require_safe_address(known)
     with _bound_socket(known) as listening:
         actual = replace(known, port=listening.getsockname()[1])
-        server = build_server(toolset, options)
-        app = _application(server, options or ServeOptions(), actual)
+        served = _without_rights(options or ServeOptions())
+        server = build_server(toolset, served)
+        app = _application(server, served, actual)
         config = Config(
             app,
             http="httptools",

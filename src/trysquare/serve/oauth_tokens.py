@@ -20,6 +20,7 @@ import jwt
 
 from trysquare.core.context import Principal
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.metadata import RIGHTS
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.serve.auth import InsufficientScope, TokensUnavailable
@@ -78,7 +79,8 @@ class OAuthTokens:
         if not isinstance(subject, str) or not subject:
             raise jwt.InvalidTokenError("the subject is empty")
         rooms = frozenset(scope.removeprefix(ROOM_SCOPE) for scope in scopes if scope.startswith(ROOM_SCOPE))
-        return Principal(subject=f"oauth:{self._options.issuer}#{subject}", scopes=rooms or None)
+        rights = frozenset(scopes) & frozenset(RIGHTS)
+        return Principal(subject=f"oauth:{self._options.issuer}#{subject}", scopes=rooms or None, rights=rights)
 
 
 class KeySet:

@@ -11,10 +11,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from trysquare.core.context import Principal
 from trysquare.core.errors import ConfigurationError, ToolError
+from trysquare.core.metadata import RIGHTS
 from trysquare.store.audit import append, utc_now
 from trysquare.store.database import Database
 
@@ -33,7 +34,7 @@ class TokenInfo:
     id: str
     name: str
     scopes: frozenset[str] | None
-    """The toolsets that it opens; None means all."""
+    """The toolsets that it opens and the rights that it gives; None means all toolsets and no right."""
     created: str
     expires: float | None
     last_used: str | None
@@ -85,7 +86,7 @@ class Tokens:
         if info.revoked is not None or (info.expires is not None and info.expires <= now):
             return None
         self._note_use(info.id, now)
-        return Principal(subject=f"token:{info.name}", scopes=info.scopes)
+        return Principal(subject=f"token:{info.name}", **split_scopes(info.scopes))
 
     def all(self) -> list[TokenInfo]:
         """Every token, revoked ones too, oldest first."""
@@ -113,6 +114,20 @@ class Tokens:
         except ToolError as error:
             # A full disk must not lock the callers out.
             logger.warning("The last use of token %s was not written: %s", identity, error)
+
+
+class Granted(TypedDict):
+    """What scopes give to a principal."""
+
+    scopes: frozenset[str] | None
+    rights: frozenset[str]
+
+
+def split_scopes(scopes: Iterable[str] | None) -> Granted:
+    """Toolsets and rights apart. Rights alone narrow nothing: all toolsets stay open."""
+    given = frozenset(scopes or ())
+    toolsets = given - frozenset(RIGHTS)
+    return Granted(scopes=None if scopes is None or (given and not toolsets) else toolsets, rights=given - toolsets)
 
 
 def _living(connection: sqlite3.Connection, name: str) -> TokenInfo | None:
