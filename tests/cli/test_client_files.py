@@ -212,3 +212,28 @@ def test_json_that_cannot_be_edited_is_refused_with_its_place(text: str, place: 
 def test_toml_that_cannot_be_edited_is_refused_with_its_place(text: str, place: str):
     with pytest.raises(TextError, match=place):
         toml.put_entry(text, PATH, ENTRY)
+
+
+GAPS = st.sampled_from(["", " ", "\n", "\r\n", "\n  ", " // c{}\n", "//c\n  ", "// c */\n", " /* c */ ", "/*c\n*/"])
+
+
+@st.composite
+def objects_with_gaps(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """An object with white space or a comment wherever one may stand, and its value."""
+    value = draw(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9) | st.just({}), min_size=1, max_size=4))
+    parts: list[str] = [draw(GAPS), "{"]
+    for place, (name, inner) in enumerate(value.items()):
+        parts += [draw(GAPS), json.dumps(name), draw(GAPS), ":", draw(GAPS), json.dumps(inner), draw(GAPS)]
+        if place + 1 < len(value) or draw(st.booleans()):
+            parts += [",", draw(GAPS)]
+    return "".join([*parts, "}", draw(GAPS)]), value
+
+
+@given(objects_with_gaps(), st.data())
+def test_any_member_can_be_removed_wherever_comments_stand(
+    made: tuple[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    text, value = made
+    name = data.draw(st.sampled_from(sorted(value)))
+    after = jsonc.remove_entry(text, [name])
+    assert jsonc.read_entry(after, []) == {other: kept for other, kept in value.items() if other != name}

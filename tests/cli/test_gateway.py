@@ -114,6 +114,65 @@ def test_add_makes_a_file_where_there_is_none_and_knows_addresses(run: Run, plac
     assert not (place.folder / "other.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "entry"),
+    [
+        (["x", "--", "npx", "-y", "a", "--project", "b"], {"command": "npx", "args": ["-y", "a", "--project", "b"]}),
+        (["x", "--env", "A=1", "--", "npx"], {"command": "npx", "args": [], "env": {"A": "1"}}),
+        (["--env", "A=1", "x", "--env", "B=2", "--", "c"], {"command": "c", "args": [], "env": {"A": "1", "B": "2"}}),
+        (["x", "npx", "server"], {"command": "npx", "args": ["server"]}),
+        (["x", "--", "npx", "--", "-v"], {"command": "npx", "args": ["--", "-v"]}),
+        (["x", "--", "npx", "--url", "u"], {"command": "npx", "args": ["--url", "u"]}),
+        (["x", "https://example.com/mcp"], {"type": "http", "url": "https://example.com/mcp"}),
+        (["x", "--url", "https://example.com/mcp", "--sse"], {"type": "sse", "url": "https://example.com/mcp"}),
+        (["x", "--", "run", "${HOME}/x"], {"command": "run", "args": ["${HOME}/x"]}),
+    ],
+)
+def test_add_writes_exactly_what_was_asked(run: Run, place: Place, words: list[str], entry: dict[str, object]) -> None:
+    added = run("gateway", "add", "--gateway", "new.json", *words)
+    assert added.code == 0, added.err
+    assert json.loads((place.folder / "new.json").read_text(encoding="utf-8")) == {"mcpServers": {"x": entry}}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["x", "trysquare", "serve", "--project", "elsewhere"],
+        ["x", "npx", "-y", "server"],
+        ["x", "npx", "server", "--gateway", "another.json"],
+        ["x", "--url", "notaurl"],
+        ["x", "--url", "ftp://example.com"],
+        ["x", "--", "https://example.com/mcp"],
+        ["x", "https://example.com/mcp", "more"],
+        ["x", "y", "--", "npx"],
+        ["x", "--", ""],
+        ["x", "--"],
+        ["x"],
+        [],
+        ["--", "--"],
+        ["x", "--url", "https://example.com", "https://example.org"],
+        ["x", "--url", "https://example.com", "--env", "A=1"],
+        ["x", "--header", "A=1", "--", "npx"],
+        ["x", "--sse", "--", "npx"],
+        ["x", "--evn", "A=1", "--", "npx"],
+        ["-", "--", "npx"],
+    ],
+)
+def test_add_refuses_what_it_would_not_write_as_asked(run: Run, place: Place, words: list[str]) -> None:
+    before = {path: path.read_bytes() for path in place.folder.rglob("*") if path.is_file()}
+    refused = run("gateway", "add", "--gateway", "new.json", *words)
+    assert refused.code == 2, refused.out
+    assert len(refused.err.splitlines()) == 1
+    assert {path: path.read_bytes() for path in place.folder.rglob("*") if path.is_file()} == before
+
+
+def test_an_entry_behind_a_comment_can_be_removed(run: Run, place: Place) -> None:
+    place.config.write_text('{"mcpServers":{// the only one\n"ours":{"command":"npx"}}}', encoding="utf-8")
+    removed = run("gateway", "remove", "ours", *FILE)
+    assert removed.code == 0, removed.err
+    assert place.config.read_text(encoding="utf-8") == '{"mcpServers":{// the only one\n}}'
+
+
 def test_a_dangerous_change_waits_for_a_person(run: Run, place: Place, types: Types) -> None:
     run("gateway", "test", *FILE)
     assert run("gateway", "diff", *FILE).out == "Nothing waits for approval.\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from trysquare.core.types import JsonObject
 from trysquare.settings.jsonc_tree import Item, Member, Node, end_of_trivia, find, read_tree
@@ -52,7 +52,7 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
         if not places:
             return text
         # A name may stand twice, and taking one away would uncover the other.
-        text = apply_edits(text, _removal(text, members, places[-1]))
+        text = apply_edits(text, _removal(text, cast(Node, node), members, places[-1]))
 
 
 def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
@@ -70,7 +70,7 @@ def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
 def remove_item(text: str, path: Sequence[str], place: int) -> str:
     """The text without one value of the array at a path."""
     _, node = _array_at(text, path)
-    return apply_edits(text, _removal(text, node.items or (), place))
+    return apply_edits(text, _removal(text, node, node.items or (), place))
 
 
 def _array_at(text: str, path: Sequence[str]) -> tuple[Node, Node]:
@@ -82,10 +82,15 @@ def _array_at(text: str, path: Sequence[str]) -> tuple[Node, Node]:
     return root, node
 
 
-def _removal(text: str, members: Sequence[Member | Item], place: int) -> list[Edit]:
+def _removal(text: str, owner: Node, members: Sequence[Member | Item], place: int) -> list[Edit]:
     """The member, the white space before it, and the one comma that it needed."""
     member = members[place]
-    start = _before_white_space(text, member.start if isinstance(member, Member) else member.node.start)
+    first = member.start if isinstance(member, Member) else member.node.start
+    start = _before_white_space(text, first)
+    before = _end_before(owner, members, place)
+    if before < end_of_trivia(text, before, first) == start and not _ends_line(text, member):
+        # A comment to the end of the line needs that end: without it, what follows would become part of it.
+        start = first
     edits = [Edit(start=start, end=member.node.end)]
     comma = member.comma
     if comma is None and place > 0:
@@ -93,6 +98,22 @@ def _removal(text: str, members: Sequence[Member | Item], place: int) -> list[Ed
     if comma is not None:
         edits.append(Edit(start=comma, end=comma + 1))
     return edits
+
+
+def _end_before(owner: Node, members: Sequence[Member | Item], place: int) -> int:
+    """Where what stands before a member ends: the opening bracket, or the member before with its comma."""
+    if place == 0:
+        return owner.start + 1
+    before = members[place - 1]
+    return before.node.end if before.comma is None else before.comma + 1
+
+
+def _ends_line(text: str, member: Member | Item) -> bool:
+    """Whether nothing but the member's comma and spaces follow it on its line."""
+    rest = text[member.node.end :] if member.comma is None else text[member.node.end : member.comma]
+    if member.comma is not None:
+        rest += text[member.comma + 1 :]
+    return rest.lstrip(" \t").startswith(("\n", "\r\n"))
 
 
 def _before_white_space(text: str, position: int) -> int:

@@ -8,8 +8,10 @@ from pathlib import Path
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.nearest import nearest
 from trysquare.core.types import JsonObject
-from trysquare.gateway.configuration.entries import tool_name
+from trysquare.gateway.configuration.entries import read_entry, tool_name
 from trysquare.gateway.configuration.shapes import ConfigText, Section, parse_text
+from trysquare.gateway.configuration.variables import Variables
+from trysquare.gateway.server import BrokenServer
 from trysquare.settings.edited_file import edited, read_file, replace_file
 from trysquare.settings.jsonc import append_item, put_entry, remove_entry, remove_item
 from trysquare.settings.jsonc_tree import find, read_tree
@@ -25,6 +27,7 @@ def add_server(path: Path, name: str, entry: JsonObject) -> Path | None:
         _refuse_taken(name, file)
     section = None if file is None else next(file.sections(), None)
     after = edited(path, before, _addition(name, entry, section))
+    _refuse_broken(path, name, after)
     return replace_file(path, before, after)
 
 
@@ -50,6 +53,19 @@ def _refuse_taken(name: str, file: ConfigText) -> None:
                 where=str(file.place(entry.node)),
                 hint=f"Choose another name, or run `trysquare gateway remove {entry.label}` first.",
             )
+
+
+def _refuse_broken(path: Path, name: str, after: str) -> None:
+    """Refuse an entry that could never be used, before it is written.
+
+    One with `${…}` in it may only lack a variable, and is what was asked for.
+    """
+    written = next(entry for entry in parse_text(path, after).entries() if entry.label == name)
+    if "${" in after[written.node.start : written.node.end]:
+        return
+    read = read_entry(written, Variables(env={}, secrets=lambda _: None, workspace=path.parent, input_defaults={}))
+    if isinstance(read, BrokenServer):
+        raise ConfigurationError(f"{read.reason} Nothing was written.", where=f"server `{name}`")
 
 
 def _addition(name: str, entry: JsonObject, section: Section | None) -> Callable[[str], str]:
