@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from trysquare.core.types import JsonObject
-from trysquare.settings.jsonc_tree import Item, Member, Node, end_of_trivia, find, read_tree
+from trysquare.settings.jsonc_tree import Item, Member, Node, end_of_trivia, find, last_comment, read_tree
 from trysquare.settings.text_edits import Edit, TextError, apply_edits, indent_at, line_break
 
 
@@ -87,8 +87,8 @@ def _removal(text: str, owner: Node, members: Sequence[Member | Item], place: in
     member = members[place]
     first = member.start if isinstance(member, Member) else member.node.start
     start = _before_white_space(text, first)
-    before = _end_before(owner, members, place)
-    if before < end_of_trivia(text, before, first) == start and not _ends_line(text, member):
+    begun, ended = last_comment(text, _end_before(owner, members, place), first)
+    if begun < ended == start and text.startswith("//", begun) and not _ends_line(text, member):
         # A comment to the end of the line needs that end: without it, what follows would become part of it.
         start = first
     edits = [Edit(start=start, end=member.node.end)]

@@ -67,13 +67,19 @@ def end_of_trivia(text: str, start: int, end: int) -> int:
 
     A line comment ends before its line break.
     """
-    place = last = start
+    return last_comment(text, start, end)[1]
+
+
+def last_comment(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the last comment between two positions begins and ends; the start, twice, if there is none."""
+    place, begun, ended = start, start, start
     while place < end:
         if text[place] == "/":
-            place = last = _Reader(text).comment(place)
+            begun, place = place, _Reader(text).comment(place)
+            ended = place
         else:
             place += 1
-    return last
+    return begun, ended
 
 
 class _Reader:
