@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,33 @@ async def test_weights_that_are_cut_are_told(tiny: Path, tmp_path: Path) -> None
         async with open_model(f"local:{path}", options()):
             pass
     assert caught.value.code == ErrorCode.MODEL_NOT_INSTALLED
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_the_next_step_of_a_dialogue_evaluates_only_what_is_new(tiny: Path, held: bool) -> None:
+    """What was read at one step stays in the cache: a step costs by what is new in it, however long the dialogue is."""
+    constraint = CallGrammar(OFFERS) if held else None
+    first = asking("x " * (PROMPT_CHUNK + 40), constraint=constraint, max_tokens=60)
+    async with open_model(f"local:{tiny}", options()) as model:
+        with loaded(tiny) as runtime:
+            answer = await model.answer(first)
+            whole = runtime.evaluated
+            further = (
+                *first.messages,
+                Message(role="assistant", text=answer.text),
+                Message(role="user", text="Go on."),
+            )
+            next_step = replace(first, messages=further)
+            second = await model.answer(next_step)
+            evaluated = runtime.evaluated - whole
+            await model.answer(next_step)
+            to_write = runtime.evaluated - whole - evaluated
+    new = second.usage.prompt_tokens - answer.usage.prompt_tokens
+    assert whole >= answer.usage.prompt_tokens > 2 * PROMPT_CHUNK
+    assert 0 < new < PROMPT_CHUNK
+    # Writing the answer costs a few tokens itself, the same when the request is sent once more.
+    assert to_write < PROMPT_CHUNK / 2
+    assert evaluated <= new + to_write
 
 
 async def test_a_long_prompt_is_read_in_chunks_and_once(tiny: Path) -> None:

@@ -51,6 +51,10 @@ class Runtime:
         self._loopback = Loopback(str(self._server.listening_address), key, self.vocabulary)
         self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
         self.tokenizer = build_tokenizer(self.vocabulary, self._loopback.tokenize)
+        self.evaluated = 0
+        """Tokens of prompts that llama.cpp has computed so far, without those that it found in its cache."""
+        self._cached: list[int] = []
+        """The tokens that llama.cpp's cache begins with: the last prompt, and what was written after it."""
 
     def close(self) -> None:
         """Let the weights go."""
@@ -73,8 +77,11 @@ class Runtime:
         return Turn(role=turn["role"], content=content)
 
     def read(self, tokens: list[int], cancelled: Callable[[], bool]) -> bool:
-        """Let the model read a prompt; False where the request was taken back meanwhile."""
-        for end in range(PROMPT_CHUNK, len(tokens), PROMPT_CHUNK):
+        """Let the model read a prompt; False where the request was taken back meanwhile.
+
+        A request for fewer tokens than the cache holds would cut the cache, so the chunks begin where it ends.
+        """
+        for end in range(_shared(self._cached, tokens) + PROMPT_CHUNK, len(tokens), PROMPT_CHUNK):
             if cancelled():
                 return False
             self.complete({"prompt": tokens[:end], "n_predict": 0})
@@ -108,25 +115,45 @@ class Runtime:
 
     def complete(self, body: JsonObject) -> JsonObject:
         """A completion. What was read before is not read again."""
-        return checked(cast(JsonObject, self._server.handle_completions({**_CACHED, **body})))
+        self._cached = list(body["prompt"])
+        found = checked(cast(JsonObject, self._server.handle_completions({**_CACHED, **body})))
+        self._count(found)
+        return found
+
+    def _count(self, found: JsonObject) -> None:
+        timings = cast("JsonObject | None", found.get("timings"))
+        self.evaluated += int((timings or {}).get("prompt_n", 0))
 
     def stream(self, body: JsonObject, heard: Callable[[JsonObject], bool]) -> None:
         """A completion token by token, until it ends or `heard` says that it is enough."""
         # The runtime swallows what a callback raises, so a refusal is kept until it has returned.
         refusals: list[JsonObject] = []
+        written: list[str] = []
 
         def hear(piece: JsonObject) -> bool:
             if "error" in piece:
                 refusals.append(piece)
                 return True
+            written.extend(str(choice.get("text") or "") for choice in piece.get("choices", ()))
+            self._count(piece)
             return heard(piece)
 
+        self._cached = list(body["prompt"])
         self._server.handle_completions({**_CACHED, **body, "stream": True}, hear)
+        self._cached += self.tokenize("".join(written))
         for refusal in refusals:
             checked(refusal)
 
 
 _CACHED: JsonObject = {"cache_prompt": True, "id_slot": 0}
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two prompts have in common at their beginning."""
+    return next(
+        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
+        min(len(one), len(other)),
+    )
 
 
 def _normed(shares: list[tuple[int, float]]) -> list[Candidate]:
