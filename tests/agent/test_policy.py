@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from trysquare.agent.commands import split_command
 from trysquare.agent.definition import known_definitions, load_definition
-from trysquare.agent.globs import path_matches
 from trysquare.agent.offers import offer_of
 from trysquare.agent.policy import Effect, Policy, Rule, offered
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.tool import tool
+from trysquare.files.globs import path_matches
 
 ROOT = Path("/srv/project")
 
@@ -80,8 +77,8 @@ def test_a_denied_command_is_found_wherever_it_stands_in_the_line(command: str) 
     assert effect(policy, "bash", command=command) == "deny"
 
 
-@pytest.mark.parametrize("command", ["pytest -q", "pytest -q && pytest tests", "cd x; pytest"])
-def test_a_command_is_allowed_where_each_of_its_parts_is(command: str) -> None:
+@pytest.mark.parametrize("command", ["pytest", "pytest -q", "pytest 'tests/a b.py' --maxfail=1", "cd src"])
+def test_a_command_is_allowed_where_it_is_simple_and_a_pattern_fits(command: str) -> None:
     policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("pytest*", "cd *")),))
     assert effect(policy, "bash", command=command) == "allow"
 
@@ -97,12 +94,48 @@ def test_a_command_is_allowed_where_each_of_its_parts_is(command: str) -> None:
         "pytest 'x",
         "",
         "' pytest'",
+        "pytest -q && pytest tests",
+        "cd x; pytest",
+        "pytester",
         "'pytest -q'",
     ],
 )
 def test_a_command_that_hides_another_is_never_allowed_by_a_rule(command: str) -> None:
     policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("pytest*",)),))
     assert effect(policy, "bash", command=command) == "deny"
+
+
+@pytest.mark.parametrize(
+    "command", ["ls; (x)", "ls $(x)", "A=b ls", "eval `x`", "ls <<X\nX", "if x; then y; fi", "{ls,x}"]
+)
+def test_a_line_that_is_not_understood_is_asked_about_where_a_rule_looks_for_commands(command: str) -> None:
+    asking = Policy(default="allow", rules=(Rule(effect="ask", tool="bash", commands=("rm *",)),))
+    assert effect(asking, "bash", command=command) == "ask"
+    assert effect(Policy(default="allow"), "bash", command=command) == "allow", "no rule is about commands"
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -l | head -3", "cd src && pytest -q 2>&1", "ls *.py > out.txt", "make; ls ~/x"]
+)
+def test_simple_commands_in_a_row_are_understood(command: str) -> None:
+    asking = Policy(default="allow", rules=(Rule(effect="ask", tool="bash", commands=("rm *",)),))
+    assert effect(asking, "bash", command=command) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["rm x", "! rm x", "if true; then rm x; fi", "git -C . push", "r'm' x", "\\rm x", "./rm x", "nice rm x"]
+)
+def test_a_command_is_asked_about_however_it_is_written(command: str) -> None:
+    asking = Policy(default="allow", rules=(Rule(effect="ask", tool="bash", commands=("rm *", "git push*")),))
+    assert effect(asking, "bash", command=command) == "ask"
+
+
+def test_a_rule_that_names_a_tool_finds_its_command_whatever_the_argument_is_called() -> None:
+    policy = Policy(default="allow", rules=(Rule(effect="deny", tool="shell", commands=("rm *",)),))
+    assert effect(policy, "shell", cmdline="rm x") == "deny"
+    assert effect(policy, "shell", steps=[{"run": "cd y; rm x"}]) == "deny"
+    assert effect(policy, "shell", cmdline="$(x)") == "ask"
+    assert effect(policy, "shell", cmdline="ls") == "allow"
 
 
 def test_an_action_that_is_not_named_is_not_allowed_by_a_rule_for_some_actions() -> None:
@@ -180,21 +213,6 @@ def test_agents_that_only_look_are_offered_no_action_that_changes_anything(name:
         assert not policy.may_offer("file", action)
     for action in ("add", "commit", "push", "checkout", "create_branch"):
         assert not policy.may_offer("git", action)
-
-
-_WORDS = st.sampled_from(
-    ["git", "push", "ls", ";", "&&", "|", "'", '"', "$(", ")", "`", "\\", "\n", "-rf", "x y", ">", "<<"]
-)
-
-
-@given(st.lists(_WORDS, max_size=8))
-def test_a_line_is_never_allowed_if_it_holds_a_program_that_is_not(words: list[str]) -> None:
-    line = " ".join(words)
-    policy = Policy(rules=(Rule(effect="allow", tool="bash", commands=("ls", "ls *")),))
-    if effect(policy, "bash", command=line) == "allow":
-        parts = split_command(line)
-        assert not parts.hides
-        assert all(command.split(" ")[0] == "ls" for command in parts.commands)
 
 
 @pytest.mark.parametrize(

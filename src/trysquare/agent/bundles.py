@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trysquare.agent.capabilities import Capabilities
-from trysquare.agent.globs import matches
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.nearest import nearest
 from trysquare.core.tool import Tool
+from trysquare.files.globs import matches
 
 Wanted: TypeAlias = Literal["required", "optional"]
 

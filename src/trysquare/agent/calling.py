@@ -71,7 +71,7 @@ class Calling:
         """What is told of a call that may not run, by the policy or by the person; None where it may."""
         call = numbered.call
         try:
-            decision = self.policy.require(call.name, call.arguments)
+            decision = self.policy.require(call.name, call.arguments, numbered.tool.arguments.exact)
         except ToolError as error:
             return record_of(call, outcome_json(Result.from_error(error), limit=self.result_characters))
         refused = await self._asked(numbered, decision) if decision.effect == "ask" else None

@@ -6,21 +6,26 @@ or a tool's answer says can change it; where it says `ask`, the person is asked 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
 
-from trysquare.agent.commands import CommandParts, split_command
-from trysquare.agent.globs import matches, path_matches
+from trysquare.agent.commands import CommandLine, read_command
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
+from trysquare.files.globs import is_under, matches, path_matches
 from trysquare.models.model import ToolOffer
+from trysquare.workbench.kinds import KIND
 
 Effect: TypeAlias = Literal["deny", "ask", "allow"]
 _ORDER: tuple[Effect, ...] = ("deny", "ask", "allow")
 PATH_ARGUMENTS = frozenset({"path", "paths", "file", "files", "directory", "folder", "source", "destination", "target"})
+PATH_KINDS = frozenset({"existing_file", "workspace_path"})
+_LONGEST_PATH = 4_096
 COMMAND_ARGUMENTS = frozenset({"command", "commands", "script"})
 
 
@@ -58,20 +63,39 @@ class Policy:
     root: Path | None = None
     """The folder that no path may lead out of."""
 
-    def decide(self, tool: str, arguments: JsonObject) -> Decision:
-        """What may become of a call."""
-        call = _Call.read(tool, arguments, self.root)
+    def decide(self, tool: str, arguments: JsonObject, schema: JsonObject | None = None) -> Decision:
+        """What may become of a call. The tool's schema says which arguments are paths, where it is known."""
+        call = _Call.read(tool, arguments, self.root, schema or {})
         if call.outside is not None:
             return Decision(effect="deny", why=f"`{short(call.outside)}` leads out of the folder of this run")
+        decision = self._ruled(call)
+        return self._doubted(call) or decision if decision.effect == "allow" else decision
+
+    def _ruled(self, call: _Call) -> Decision:
         for effect in _ORDER:
             for rule in self.rules:
                 if rule.effect == effect and _fits(rule, call):
                     return Decision(effect=effect, why=rule.why or _described(rule))
         return Decision(effect=self.default, why=f"no rule names it, and the default is to {self.default}")
 
-    def require(self, tool: str, arguments: JsonObject) -> Decision:
+    def _doubted(self, call: _Call) -> Decision | None:
+        """Ask about a command line in which a rule could not look for the commands that it denies or asks about."""
+        for rule in self.rules:
+            if rule.effect == "allow" or not rule.commands or not _fits_name(rule, call):
+                continue
+            if not all(line.is_clear for line in _lines(rule, call)):
+                why = "the command line is more than simple commands, so no rule can tell what it runs"
+                return Decision(effect="ask", why=why)
+        return None
+
+    def hidden_from(self, tool: str) -> tuple[str, ...]:
+        """The paths that a tool must neither read nor name: those denied to it whatever it does with them."""
+        denied = (rule for rule in self.rules if rule.effect == "deny" and not rule.commands and not rule.actions)
+        return tuple(dict.fromkeys(path for rule in denied if matches(tool, rule.tool) for path in rule.paths))
+
+    def require(self, tool: str, arguments: JsonObject, schema: JsonObject | None = None) -> Decision:
         """The decision about a call, or the error that refuses it."""
-        decision = self.decide(tool, arguments)
+        decision = self.decide(tool, arguments, schema)
         if decision.effect == "deny":
             raise ToolError(
                 f"The policy of this run denies the call of `{tool}`: {decision.why}.",
@@ -103,21 +127,73 @@ class _Call:
     tool: str
     action: str | None = None
     paths: tuple[str, ...] = ()
-    commands: tuple[CommandParts, ...] = ()
+    """Paths that the call certainly names."""
+    perhaps: tuple[str, ...] = ()
+    """Those that it may name beside them: enough to deny or ask, and nothing to allow by."""
+    commands: tuple[CommandLine, ...] = ()
+    texts: tuple[CommandLine, ...] = ()
+    """Every text of the call, read as a command line, where no argument is known to be one."""
     outside: str | None = None
 
     @classmethod
-    def read(cls, tool: str, arguments: JsonObject, root: Path | None) -> _Call:
+    def read(cls, tool: str, arguments: JsonObject, root: Path | None, schema: JsonObject) -> _Call:
         action = arguments.get("action")
-        given = list(_texts(arguments, PATH_ARGUMENTS))
-        inside = [(text, _beneath(text, root)) for text in given]
+        marked = frozenset(_marked(schema))
+        inside = [(text, _beneath(text, root)) for text in _texts(arguments, PATH_ARGUMENTS | marked)]
+        commands = tuple(read_command(text) for text in _texts(arguments, COMMAND_ARGUMENTS))
+        words = [word for line in commands for part in line.mentioned for word in part]
+        # A tool of somebody else names its arguments as it likes, so any of them may be a path or a command.
+        every = [] if marked else list(_leaves(arguments))
         return cls(
             tool=tool,
             action=action if isinstance(action, str) else None,
             paths=tuple(path for _, path in inside if path is not None),
-            commands=tuple(split_command(text) for text in _texts(arguments, COMMAND_ARGUMENTS)),
+            perhaps=tuple(_places([*(text for text, _ in inside), *words, *every], root)),
+            commands=commands,
+            texts=() if commands else tuple(map(read_command, every)),
             outside=next((text for text, path in inside if path is None), None),
         )
+
+
+def _marked(schema: JsonObject) -> Iterator[str]:
+    """The names of the arguments that a tool marks as paths of the workspace, at any depth of its schema."""
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):
+            for name, part in cast(JsonObject, value).items():
+                if isinstance(part, dict) and any(mark in _kinds(cast(JsonObject, part)) for mark in PATH_KINDS):
+                    yield name
+        parts: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for part in parts:
+            if isinstance(part, dict):
+                yield from _marked(cast(JsonObject, part))
+
+
+def _kinds(schema: JsonObject) -> Iterator[Any]:
+    """The marks of a schema, and of what its lists hold and its alternatives are."""
+    yield schema.get(KIND)
+    for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        if isinstance(part, dict):
+            yield from _kinds(cast(JsonObject, part))
+
+
+def _places(texts: Iterable[str], root: Path | None) -> Iterator[str]:
+    """Where texts lead beneath the root, if they are paths: as written, as an address, and behind links."""
+    for text in texts:
+        if not text or len(text) > _LONGEST_PATH or "\0" in text:
+            continue
+        plain = unquote(urlsplit(text).path) if text.startswith("file:") else text
+        plain = os.path.expanduser(plain)
+        yield from filter(None, (_beneath(plain, root), _resolved(plain, root)))
+
+
+def _resolved(text: str, root: Path | None) -> str | None:
+    if root is None:
+        return None
+    try:
+        real = Path(os.path.realpath(root / text))
+        return real.relative_to(os.path.realpath(root)).as_posix()
+    except (OSError, ValueError):
+        return None  # it leads elsewhere, or is no path at all
 
 
 def _texts(arguments: JsonObject, names: frozenset[str]) -> Iterator[str]:
@@ -170,7 +246,7 @@ def _beneath(text: str, root: Path | None) -> str | None:
 
 
 def _fits(rule: Rule, call: _Call) -> bool:
-    return _fits_name(rule, call) and _fits_paths(rule, call.paths) and _fits_commands(rule, call.commands)
+    return _fits_name(rule, call) and _fits_paths(rule, call) and _fits_commands(rule, call)
 
 
 def _fits_name(rule: Rule, call: _Call) -> bool:
@@ -194,21 +270,29 @@ def _touches(rule: Rule, tool: str, action: str | None) -> bool:
     return matches(tool, rule.tool) and (action is None or _covers(rule, tool, action))
 
 
-def _fits_paths(rule: Rule, paths: tuple[str, ...]) -> bool:
+def _fits_paths(rule: Rule, call: _Call) -> bool:
     """One path is enough to deny or ask, and all are needed to allow."""
     if not rule.paths:
         return True
-    fits = [any(path_matches(path, pattern) for pattern in rule.paths) for path in paths]
-    return bool(fits) and (all(fits) if rule.effect == "allow" else any(fits))
+    if rule.effect == "allow":
+        return bool(call.paths) and all(
+            any(path_matches(path, pattern) for pattern in rule.paths) for path in call.paths
+        )
+    return any(is_under(path, rule.paths) for path in (*call.paths, *call.perhaps))
 
 
-def _fits_commands(rule: Rule, commands: tuple[CommandParts, ...]) -> bool:
-    """The same for commands: each part of a pipeline counts, and one that hides others is never allowed by a rule."""
+def _fits_commands(rule: Rule, call: _Call) -> bool:
+    """To allow, every line is one simple command that fits; to deny or ask, it is enough that a line mentions one."""
     if not rule.commands:
         return True
     if rule.effect == "allow":
-        return bool(commands) and all(command.all_match(rule.commands) for command in commands)
-    return any(command.any_matches(rule.commands) for command in commands)
+        return bool(call.commands) and all(line.is_allowed_by(rule.commands) for line in call.commands)
+    return any(line.mentions(rule.commands) for line in _lines(rule, call))
+
+
+def _lines(rule: Rule, call: _Call) -> tuple[CommandLine, ...]:
+    """The command lines of a call. A rule that names a tool means some argument of it, whatever that is called."""
+    return call.commands or (call.texts if rule.tool != "*" else ())
 
 
 def _described(rule: Rule) -> str:

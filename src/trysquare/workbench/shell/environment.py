@@ -13,4 +13,7 @@ HOME = "/tmp/home"
 def clean_environment(own: Mapping[str, str] = os.environ, *, passed: Sequence[str] = ()) -> dict[str, str]:
     """The environment of a command."""
     kept = {name: own[name] for name in (*PASSED, *passed) if name in own}
-    return {"PATH": os.defpath, **kept, "TERM": "dumb", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0"}
+    # A folder that is not named from the root on is another one wherever a command runs.
+    places = [place for place in kept.get("PATH", "").split(os.pathsep) if place.startswith("/")]
+    kept["PATH"] = os.pathsep.join(places) or os.defpath
+    return {**kept, "TERM": "dumb", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0"}

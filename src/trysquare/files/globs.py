@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -16,6 +17,18 @@ def path_matches(path: str, pattern: str) -> bool:
     if _compiled(pattern, True).fullmatch(path) is not None:
         return True
     return pattern.endswith("/**") and path == pattern[:-3]
+
+
+def is_under(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a path, or a folder that it lies in, fits a pattern, whatever the case of its letters.
+
+    This is how a path is kept from somebody: a folder that is denied is denied with all that is in it, and a file stays
+    what it is on a disk that does not tell cases apart.
+    """
+    parts = path.casefold().split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    wanted = [pattern.casefold().removeprefix("./").rstrip("/") for pattern in patterns]
+    return any(path_matches(each, pattern) for pattern in wanted for each in above)
 
 
 @functools.lru_cache(maxsize=1024)
