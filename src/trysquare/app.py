@@ -229,7 +229,8 @@ async def workbench_tools(settings: Settings, origins: Origins) -> AsyncGenerato
             *content_tools(content_config(settings.content), state=state),
             logit_tool(logit_config(settings.model, settings.models)),
         )
-        async with workbench_toolsets(settings.workbench, project=settings.project, further=further) as toolset:
+        roots, project, hidden = settings.workbench, settings.project, settings.hidden
+        async with workbench_toolsets(roots, project=project, further=further, hidden=hidden) as toolset:
             yield toolset
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,14 +18,14 @@ _MOST_COUNTED = 20 * 1024 * 1024
 class WorkspaceNarrowing:
     """Narrows offers by what the workspace holds now. It is looked at once, and again after `forget`."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, hidden: Sequence[str] = ()) -> None:
+        self._root, self._hidden = root, hidden
         self._facts: Facts | None = None
 
     def __call__(self, offer: ToolOffer) -> ToolOffer | None:
         """The offer with arguments that name only what exists; None where nothing of the kind does."""
         if self._facts is None:
-            self._facts = workspace_facts(self._root)
+            self._facts = workspace_facts(self._root, self._hidden)
         schema = narrowed_tools({offer.name: offer.schema}, self._facts).get(offer.name)
         return None if schema is None else replace(offer, schema=schema)
 
@@ -33,9 +34,9 @@ class WorkspaceNarrowing:
         self._facts = None
 
 
-def workspace_facts(root: Path) -> Facts:
-    """What a workspace holds. Of what is too much to list, nothing is said."""
-    files, branches = workspace_files(root, most=MOST_FILES + 1), workspace_branches(root) or None
+def workspace_facts(root: Path, hidden: Sequence[str] = ()) -> Facts:
+    """What a workspace holds and shows. Of what is too much to list, nothing is said."""
+    files, branches = workspace_files(root, most=MOST_FILES + 1, hidden=hidden), workspace_branches(root) or None
     if len(files) > MOST_FILES:
         return Facts(branches=branches)
     return Facts(files=files, branches=branches, most_lines=_most_lines(root, files))

@@ -16,6 +16,7 @@ from trysquare.agent.holding import held_calls
 from trysquare.agent.journal import Journal
 from trysquare.agent.loop import run_agent
 from trysquare.agent.narrowing import WorkspaceNarrowing
+from trysquare.agent.policy import Policy
 from trysquare.agent.request import AgentRequest
 from trysquare.agent.run import AgentOutcome, AgentRun
 from trysquare.agent.workspace import working_copy
@@ -28,8 +29,11 @@ from trysquare.models.choosing import FORMS, open_model
 from trysquare.models.model import Model
 from trysquare.models.options import model_options
 from trysquare.settings.model import Settings
+from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.content.capabilities import content_probes
 from trysquare.workbench.content.config import content_config
+from trysquare.workbench.repository.repository import repository_places
+from trysquare.workbench.shell.hidden import matching_places
 from trysquare.wrappers.consented import Approvals
 
 AGENTS_FOLDER = "agents"
@@ -70,7 +74,7 @@ async def opened_run(
     async with AsyncExitStack() as stack:
         root = around.settings.project.resolve()
         if definition.workspace == "copy":
-            root = await stack.enter_async_context(working_copy(root))
+            root = await stack.enter_async_context(working_copy(root, without=everywhere_hidden(definition.policy)))
         # The model comes first: without one, nothing else is worth opening.
         model = await stack.enter_async_context(around.open_model(request.model))
         toolset = await stack.enter_async_context(around.open_toolset(settings_for(around.settings, definition, root)))
@@ -89,15 +93,34 @@ async def opened_run(
             approvals=around.approvals,
             probes=run_probes(root, around.settings),
             constraint=held_calls,
-            narrow=WorkspaceNarrowing(root) if _is_local(request, around.settings) else None,
+            narrow=WorkspaceNarrowing(root, everywhere_hidden(definition.policy))
+            if _is_local(request, around.settings)
+            else None,
         )
 
 
 def settings_for(settings: Settings, definition: AgentDefinition, root: Path) -> Settings:
     """The settings with the rooms that an agent works with, in its folder; and without agents, which call no others."""
     rooms = {"workbench": (root,), "debug": settings.debug or "debug" in definition.rooms, "agents": False}
+    hidden = (*settings.hidden, *_hidden(definition.policy))
+    original = settings.project.resolve()
+    if root != original and (denied := everywhere_hidden(definition.policy)):
+        # A command in the copy could look at the original, which lies where it always does.
+        places = (*matching_places(original, denied), *repository_places(original))
+        hidden = (*hidden, *map(str, places))
     # Definitions name tools as their authors do.
-    return settings.model_copy(update={**rooms, "project": root, "prefix": None})
+    return settings.model_copy(update={**rooms, "project": root, "prefix": None, "hidden": hidden})
+
+
+def _hidden(policy: Policy) -> list[str]:
+    """What a policy denies, as the workbench takes it: a path that a tool may not touch is not in its answers."""
+    return [f"{rule.tool}={path}" for rule in policy.rules if rule.hides for path in rule.paths]
+
+
+def everywhere_hidden(policy: Policy) -> list[str]:
+    """The paths that a policy denies to every tool, without those that the workbench guards by itself."""
+    entries = tuple(path for rule in policy.rules if rule.hides and rule.tool == "*" for path in rule.paths)
+    return list(WorkbenchConfig(root=Path(), hidden=tuple(f"*={path}" for path in entries)).hidden_from(""))
 
 
 def run_probes(root: Path, settings: Settings) -> dict[str, Probe]:

@@ -45,6 +45,11 @@ class Rule:
         """Whether it holds for a tool or its actions, whatever their arguments."""
         return not self.paths and not self.commands
 
+    @property
+    def hides(self) -> bool:
+        """Whether its paths are denied whatever is done with them, so that they have no place in an answer either."""
+        return self.effect == "deny" and bool(self.paths) and not self.commands and not self.actions
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
@@ -87,11 +92,6 @@ class Policy:
                 why = "the command line is more than simple commands, so no rule can tell what it runs"
                 return Decision(effect="ask", why=why)
         return None
-
-    def hidden_from(self, tool: str) -> tuple[str, ...]:
-        """The paths that a tool must neither read nor name: those denied to it whatever it does with them."""
-        denied = (rule for rule in self.rules if rule.effect == "deny" and not rule.commands and not rule.actions)
-        return tuple(dict.fromkeys(path for rule in denied if matches(tool, rule.tool) for path in rule.paths))
 
     def require(self, tool: str, arguments: JsonObject, schema: JsonObject | None = None) -> Decision:
         """The decision about a call, or the error that refuses it."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.threads import run_in_thread
+from trysquare.files.globs import is_under
 
 SKIPPED = frozenset(
     {".trysquare", ".venv", "venv", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
@@ -22,19 +23,25 @@ MOST_BYTES = 2 * 1024**3
 
 
 @asynccontextmanager
-async def working_copy(root: Path) -> AsyncGenerator[Path]:
-    """A copy of a folder that is gone when the block is left."""
+async def working_copy(root: Path, *, without: Sequence[str] = ()) -> AsyncGenerator[Path]:
+    """A copy of a folder, without the paths that fit a pattern, that is gone when the block is left."""
     base = Path(await run_in_thread(lambda: tempfile.mkdtemp(prefix="trysquare-copy-")))
     try:
-        yield await run_in_thread(lambda: _copied(root, base / (root.name or "project")))
+        yield await run_in_thread(lambda: _copied(root, base / (root.name or "project"), without))
     finally:
         await run_in_thread(lambda: shutil.rmtree(base, ignore_errors=True))
 
 
-def _copied(root: Path, target: Path) -> Path:
+def _copied(root: Path, target: Path, without: Sequence[str]) -> Path:
     _require_small(root)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        inside = Path(folder).relative_to(root)
+        hidden = {name for name in names if without and is_under((inside / name).as_posix(), without)}
+        return _skipped(folder, names) | hidden
+
     # Links are copied as links: what they lead to outside is not made a part of the copy.
-    shutil.copytree(root, target, symlinks=True, ignore=_skipped)
+    shutil.copytree(root, target, symlinks=True, ignore=left_out)
     pointer = target / ".git"
     if pointer.is_file():
         # A worktree's `.git` leads back to the repository of the original, where a command could leave traces.

@@ -188,6 +188,9 @@ class Settings(Section):
     gateway: PathList = Field(default=(), description="mcp.json files of servers behind the gateway")
     guide: PathList = Field(default=(), description="Folders of guide content")
     workbench: PathList = Field(default=(), description="Folders that the workbench may work in")
+    hidden: TextList = Field(
+        default=(), description="Paths that no tool of the workbench reads or names: [TOOL=]GLOB, such as .env"
+    )
     profile: ProfileList = Field(default=(), description="What is listed: [ROOM=]full, levels, gateway or search")
     project: Path = Field(default=Path("."), description="Folder of the project: importable, and home of its state")
     database: SecretStr | None = Field(

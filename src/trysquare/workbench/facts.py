@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from trysquare.core.errors import ToolError
@@ -12,9 +13,9 @@ from trysquare.workbench.workspace import Workspace
 MOST_FILES = 10_000
 
 
-def workspace_files(root: Path, *, most: int = MOST_FILES) -> list[str]:
+def workspace_files(root: Path, *, most: int = MOST_FILES, hidden: Sequence[str] = ()) -> list[str]:
     """The files of a workspace that have a name in UTF-8, in order, up to a number."""
-    workspace = Workspace(root)
+    workspace = Workspace(root, hidden)
     try:
         found = (each.path for each in walk(workspace) if each.is_file and _is_text(each.path))
         return [path for _, path in zip(range(most), found, strict=False)]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, FixedToolset, Toolset
-from trysquare.processes.nursery import open_nursery
+from trysquare.processes.nursery import Nursery, open_nursery
 from trysquare.workbench.bench import Bench
 from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.finding.grep import Grep
+from trysquare.workbench.repository.repository import repository_places
 from trysquare.workbench.shell.sandbox import Sandbox
 from trysquare.workbench.tools.bash import bash_tool
 from trysquare.workbench.tools.code_edit import code_edit_tool
@@ -44,7 +46,7 @@ async def workbench_toolset(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
     async with AsyncExitStack() as stack:
         stack.callback(workspace.close)
         nursery = await stack.enter_async_context(open_nursery())
-        sandbox = Sandbox(config, workspace.root, nursery)
+        sandbox = Sandbox(config, workspace.root, nursery, lambda: repository_places(workspace.root))
         bench = Bench(
             config=config,
             workspace=workspace,
@@ -52,19 +54,30 @@ async def workbench_toolset(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
             grep=Grep(workspace, nursery),
             undo=UndoJournal(workspace.root),
         )
-        yield FixedToolset(_named([make(bench) for make in TOOLS], config.prefix))
+        yield FixedToolset(_named([_made(make, bench, nursery) for make in TOOLS], config.prefix))
+
+
+def _made(make: Callable[[Bench], Tool], bench: Bench, nursery: Nursery) -> Tool:
+    """A tool on a bench without what is hidden from it."""
+    made = make(bench)
+    hidden = bench.config.hidden_from(made.name)
+    if not hidden:
+        return made
+    workspace = bench.workspace.hiding([pattern for pattern in hidden if not pattern.startswith("/")])
+    own = replace(bench, workspace=workspace, grep=Grep(workspace, nursery), sandbox=bench.sandbox.hiding(hidden))
+    return make(own)
 
 
 @asynccontextmanager
 async def workbench_toolsets(
-    roots: Sequence[Path], *, project: Path, further: Iterable[Tool] = ()
+    roots: Sequence[Path], *, project: Path, further: Iterable[Tool] = (), hidden: Sequence[str] = ()
 ) -> AsyncGenerator[Toolset]:
     """The tools of each workspace; where there are several, their names begin with the folder's."""
     async with AsyncExitStack() as stack:
         toolsets: list[Toolset] = [FixedToolset(further)]
         for root in roots:
             prefix = re.sub(r"[^A-Za-z0-9_-]", "_", root.name) if len(roots) > 1 else ""
-            config = WorkbenchConfig(root=root, project=project, prefix=prefix)
+            config = WorkbenchConfig(root=root, project=project, prefix=prefix, hidden=tuple(hidden))
             toolsets.append(await stack.enter_async_context(workbench_toolset(config)))
         yield CombinedToolset(toolsets)
 

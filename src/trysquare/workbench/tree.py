@@ -44,12 +44,12 @@ def walk(
     """Everything below a folder, in order of name, each folder before what is in it."""
     prefix = "" if below == "." else f"{below}/"
     with workspace.open_folder(below) as folder:
-        yield from _walk(folder, prefix, max_depth, skipped)
+        yield from _walk(workspace, folder, prefix, max_depth, skipped)
 
 
-def _walk(folder: int, prefix: str, depth: int, skipped: frozenset[str]) -> Iterator[Found]:
+def _walk(workspace: Workspace, folder: int, prefix: str, depth: int, skipped: frozenset[str]) -> Iterator[Found]:
     for name in sorted(os.listdir(folder)):
-        if name in skipped:
+        if name in skipped or workspace.is_hidden(prefix + name):
             continue
         try:
             about = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -58,16 +58,18 @@ def _walk(folder: int, prefix: str, depth: int, skipped: frozenset[str]) -> Iter
         found = _found(prefix + name, name, about)
         yield found
         if found.is_folder and depth > 1:
-            yield from _inside(folder, name, prefix, depth - 1, skipped)
+            yield from _inside(workspace, folder, name, prefix, depth - 1, skipped)
 
 
-def _inside(folder: int, name: str, prefix: str, depth: int, skipped: frozenset[str]) -> Iterator[Found]:
+def _inside(
+    workspace: Workspace, folder: int, name: str, prefix: str, depth: int, skipped: frozenset[str]
+) -> Iterator[Found]:
     try:
         inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return  # removed, replaced by a link, or not for us to read
     try:
-        yield from _walk(inner, f"{prefix}{name}/", depth, skipped)
+        yield from _walk(workspace, inner, f"{prefix}{name}/", depth, skipped)
     finally:
         os.close(inner)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from difflib import get_close_matches
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.files.globs import is_under
 from trysquare.files.sealed_folder import PathRefused, SealedFolder
-from trysquare.store.location import FOLDER
+from trysquare.workbench.config import GUARDED
 
-PROTECTED = frozenset({".git", FOLDER})
-"""Folders that only their owners write: what is in them decides what git and Trysquare run and allow."""
+PROTECTED = GUARDED
 SETTINGS_FILE = "trysquare.toml"
 """It names the modules that the next server imports, so it is for people to write."""
 MAX_FILE = 8 * 1024 * 1024
@@ -25,9 +26,21 @@ _MOST_NAMES = 2_000
 class Workspace:
     """A folder held open. Links are not followed, so that a protected name cannot be reached by another one."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, hidden: Sequence[str] = ()) -> None:
         self.root = root.resolve()
         self.folder = SealedFolder(self.root, follow_links=False)
+        self.hidden = tuple(hidden)
+        """Patterns of paths that are as good as not there."""
+
+    def hiding(self, hidden: Sequence[str]) -> Workspace:
+        """The same folder with other paths hidden. It is closed with this one."""
+        other = copy(self)
+        other.hidden = tuple(hidden)
+        return other
+
+    def is_hidden(self, path: str) -> bool:
+        """Whether a path, relative to the workspace, is hidden."""
+        return bool(self.hidden) and is_under(path, self.hidden)
 
     def close(self) -> None:
         """Let the folder go."""
@@ -41,7 +54,9 @@ class Workspace:
             raise _not_allowed(given, "leads out of the workspace, or may")
         if protected := next((piece for piece in pieces if piece.casefold() in PROTECTED), None):
             raise _not_allowed(given, f"lies in `{protected}`, which no file tool reads or changes")
-        return "/".join(pieces) or "."
+        path = "/".join(pieces) or "."
+        self._check_shown(path)
+        return path
 
     def read(self, path: str) -> bytes:
         """The contents of a plain file."""
@@ -79,6 +94,10 @@ class Workspace:
         with self._telling(path), self.folder.open_folder(path) as descriptor:
             yield descriptor
 
+    def _check_shown(self, path: str) -> None:
+        if self.is_hidden(path):
+            raise _not_allowed(path, "is hidden from this tool")
+
     def _check_writable(self, path: str) -> None:
         if posixpath.basename(path).casefold() == SETTINGS_FILE:
             raise _not_allowed(path, "holds the settings of the server, which only people change")
@@ -95,6 +114,7 @@ class Workspace:
     @contextmanager
     def _telling(self, path: str) -> Generator[None]:
         """What the sealed folder refuses, in the workbench's words."""
+        self._check_shown(path)
         try:
             yield
         except NotFound:
@@ -124,7 +144,8 @@ class Workspace:
                 names = [each for each in os.listdir(descriptor) if each.casefold() not in PROTECTED][:_MOST_NAMES]
         except ToolError:
             return []
-        return [posixpath.join(parent, each) for each in get_close_matches(name, names, n=3)]
+        near = (posixpath.join(parent, each) for each in get_close_matches(name, names, n=3))
+        return [each for each in near if not self.is_hidden(each)]
 
 
 def _not_allowed(path: str, why: str) -> ToolError:

@@ -91,7 +91,8 @@ class Grep:
         if listed is None:
             listed = await run_in_thread(lambda: self._all_files(query.below))
         patterns = query.file_patterns
-        return [path for path in listed if not patterns or any(matches(path, each) for each in patterns)]
+        seen = (path for path in listed if not self._workspace.is_hidden(path))
+        return [path for path in seen if not patterns or any(matches(path, each) for each in patterns)]
 
     def _all_files(self, below: str) -> list[str]:
         with self._workspace.open_folder(below):

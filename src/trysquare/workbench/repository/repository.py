@@ -26,6 +26,17 @@ def git_folders(root: Path) -> list[str]:
     )
 
 
+def repository_places(root: Path) -> list[Path]:
+    """Where the objects of a workspace's repository lie, as far as that can be told; none without a repository."""
+    own = root / ".git"
+    if own.is_symlink() or not own.exists():
+        return []
+    try:
+        return list(dict.fromkeys((own, *map(Path, git_folders(root)))))
+    except ToolError:
+        return [own]
+
+
 def _of_worktree(own: Path) -> list[str]:
     lead = own.read_text(encoding="utf-8", errors="replace").strip().removeprefix("gitdir:").strip()
     folder = (own.parent / lead).resolve()

@@ -48,8 +48,12 @@ def _options(root: Path, job: Job, hidden: Sequence[Path]) -> Iterator[str]:
         yield from _hiding([place for place in hidden if not _is_in_fresh(place)])
     yield from ("--bind", str(root), str(root))
     yield from ("--ro-bind-try", str(root / SETTINGS_FILE), str(root / SETTINGS_FILE))
-    yield from _git_options(root, job)
-    yield from _hiding([place for place in hidden if place.is_relative_to(root)])
+    yield from _git_options(root, job, hidden)
+    inside = [place for place in hidden if place.is_relative_to(root)]
+    # A folder that is a mount of its own cannot be moved, and with it what is hidden in it.
+    above = {folder for place in inside for folder in place.parents if folder != root and folder.is_relative_to(root)}
+    yield from (part for folder in sorted(above) for part in ("--bind", str(folder), str(folder)))
+    yield from _hiding(inside)
     yield from ("--setenv", "HOME", str(Path.home()) if job.shows_home else HOME, "--chdir", str(root))
 
 
@@ -76,10 +80,10 @@ def _resolver(job: Job) -> Iterator[str]:
         yield from ("--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
 
 
-def _git_options(root: Path, job: Job) -> Iterator[str]:
+def _git_options(root: Path, job: Job, hidden: Sequence[Path]) -> Iterator[str]:
     """The repository is read-only, or, for git itself, writable but for what makes git run programs."""
     own = root / ".git"
-    if not job.git_folders and own.exists() and not own.is_symlink():
+    if not job.git_folders and own.exists() and not own.is_symlink() and own not in hidden:
         yield from ("--ro-bind", str(own), str(own))
     for folder in job.git_folders:
         yield from ("--bind", folder, folder)

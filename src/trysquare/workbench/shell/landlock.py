@@ -43,7 +43,7 @@ def _readable(root: Path, job: Job, hidden: Sequence[Path]) -> Iterator[str]:
     for place in dict.fromkeys((*_SYSTEM, sys.prefix, sys.base_prefix)):
         yield from _without(Path(os.path.realpath(place)), hidden)
     own = root / ".git"
-    if own.exists() and not own.is_symlink():
+    if own.exists() and not own.is_symlink() and own not in hidden:
         yield str(own)
     yield from (str(root / name) for name in (SETTINGS_FILE,))
     if job.shows_home:

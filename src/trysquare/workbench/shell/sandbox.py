@@ -6,8 +6,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from trysquare.processes.nursery import Nursery
 from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.shell.bubblewrap import wrapped_command
 from trysquare.workbench.shell.environment import clean_environment
-from trysquare.workbench.shell.hidden import hidden_places
+from trysquare.workbench.shell.hidden import hidden_places, matching_places
 from trysquare.workbench.shell.job import Job, Outcome
 from trysquare.workbench.shell.landlock import landlocked_command
 from trysquare.workbench.shell.landlock_program import missing as missing_landlock
@@ -43,8 +44,25 @@ class Prepared:
 class Sandbox:
     """Runs jobs of one workspace."""
 
-    def __init__(self, config: WorkbenchConfig, root: Path, nursery: Nursery) -> None:
-        self._config, self._root, self._nursery = config, root, nursery
+    def __init__(
+        self, config: WorkbenchConfig, root: Path, nursery: Nursery, repository: Callable[[], Sequence[Path]] = tuple
+    ) -> None:
+        self._config, self._root, self._nursery, self._repository = config, root, nursery, repository
+        self._patterns: tuple[str, ...] = ()
+
+    def hiding(self, patterns: Sequence[str]) -> Sandbox:
+        """The same with paths of the workspace that no command sees."""
+        other = copy(self)
+        other._patterns = tuple(patterns)
+        return other
+
+    def _hidden(self, job: Job) -> list[Path]:
+        """What a job does not see. Git's own jobs see the workspace whole; their answers are looked through instead."""
+        hidden = hidden_places(self._root, self._config.project)
+        if not self._patterns or job.git_folders:
+            return hidden
+        # The repository holds what its files were: a command would find there what is hidden in the workspace.
+        return [*hidden, *matching_places(self._root, self._patterns), *self._repository()]
 
     async def run(self, job: Job) -> Outcome:
         """Run a job to its end."""
@@ -52,7 +70,8 @@ class Sandbox:
         way = await run_in_thread(lambda: available_way(self._config.sandboxes))
         if way is None:
             raise no_sandbox(self._config.sandboxes)
-        with self._bubblewrapped(job) if way == "bubblewrap" else self._landlocked(job) as prepared:
+        hidden = await run_in_thread(lambda: self._hidden(job))
+        with self._bubblewrapped(job, hidden) if way == "bubblewrap" else self._landlocked(job, hidden) as prepared:
             return _outcome(await self._ran(job, prepared))
 
     async def _ran(self, job: Job, prepared: Prepared) -> Ran:
@@ -72,15 +91,13 @@ class Sandbox:
                 await group.remove()
 
     @contextmanager
-    def _bubblewrapped(self, job: Job) -> Generator[Prepared]:
-        hidden = hidden_places(self._root, self._config.project)
+    def _bubblewrapped(self, job: Job, hidden: Sequence[Path]) -> Generator[Prepared]:
         program = shutil.which("bwrap") or "bwrap"
         command = wrapped_command(program, self._root, job, hidden=hidden, processes=self._config.processes)
         yield Prepared(command=command)
 
     @contextmanager
-    def _landlocked(self, job: Job) -> Generator[Prepared]:
-        hidden = hidden_places(self._root, self._config.project)
+    def _landlocked(self, job: Job, hidden: Sequence[Path]) -> Generator[Prepared]:
         with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
             temporary = Path(folder)
             command = landlocked_command(

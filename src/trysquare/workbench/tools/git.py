@@ -28,6 +28,8 @@ _RUNS_PROGRAMS = re.compile(
 )
 """Settings of a repository by which a push would run a program, or go elsewhere than the person was told."""
 
+_MOST_NAMES = 1_000
+_NOTHING = ".git/no file is called so"
 Files = Annotated[list[str], Field(description="Files, relative to the workspace")]
 Base = Annotated[str, Field(description="Branch, tag or commit", min_length=1)]
 
@@ -146,10 +148,10 @@ async def _done(bench: Bench, args: GitArguments) -> Result[Any]:
         case Status():
             return await _status(bench)
         case Diff() | Log() | Show() | Blame():
-            outcome = await run_git(bench, *_reading(bench, args))
+            outcome = await run_git(bench, *await _reading(bench, args))
             return answered(outcome.output or "Nothing differs.")
         case Add():
-            await run_git(bench, "add", "--", *_paths(bench, args.files))
+            await run_git(bench, "add", "--", *await _shown_files(bench, args.files))
             return await _status(bench)
         case Commit():
             return await _commit(bench, args)
@@ -162,19 +164,62 @@ async def _done(bench: Bench, args: GitArguments) -> Result[Any]:
             return await _switch(bench, "--create", checked_branch(args.branch), *base)
 
 
-def _reading(bench: Bench, args: Diff | Log | Show | Blame) -> list[str]:
+async def _reading(bench: Bench, args: Diff | Log | Show | Blame) -> list[str]:
     plain = ["--no-ext-diff", "--no-textconv", "--no-color"]
     match args:
         case Diff():
-            base = [] if args.base is None else [checked_reference(args.base)]
-            return ["diff", *plain, *base, "--", *_paths(bench, args.files)]
+            base = [] if args.base is None else [_commits(bench, args.base)]
+            listing = ["diff", *plain, *base]
+            return [*listing, "--", *await _shown_names(bench, listing, _paths(bench, args.files))]
         case Log():
             form = "--format=%h %ad %an: %s"
             return ["log", f"--max-count={args.count}", form, "--date=short", checked_reference(args.base), "--"]
         case Show():
-            return ["show", *plain, "--stat", "--patch", checked_reference(args.base), "--"]
+            listing = ["show", *plain, _commits(bench, args.base)]
+            names = await _shown_names(bench, [*listing, "--format="], [])
+            return [*listing, "--stat", "--patch", "--", *names]
         case Blame():
             return ["blame", "--date=short", "--", *_paths(bench, [args.path])]
+
+
+def _commits(bench: Bench, given: str) -> str:
+    """A reference, or a range of them. Where something is hidden they are commits: a file could be named by its id."""
+    reference = checked_reference(given)
+    if not bench.workspace.hidden:
+        return reference
+    return re.sub(r"[^.]+(?:\.[^.]+)*", lambda name: f"{name[0]}^{{commit}}", reference)
+
+
+async def _shown_names(bench: Bench, listing: list[str], paths: list[str]) -> list[str]:
+    """The paths to look at: as asked, or, where something is hidden, every name of the answer that is not."""
+    if not bench.workspace.hidden:
+        return paths
+    listed = await run_git(bench, *listing, "--name-only", "--no-renames", "-z", "--", *paths)
+    return _seen(bench, listed.output)
+
+
+async def _shown_files(bench: Bench, files: list[str]) -> list[str]:
+    """The files to add: as asked, or, where something is hidden, every file among them that is not."""
+    paths = _paths(bench, files)
+    if not bench.workspace.hidden:
+        return paths
+    kinds = ("--cached", "--others", "--exclude-standard", "--deduplicate")
+    names = _seen(bench, (await run_git(bench, "ls-files", *kinds, "-z", "--", *paths)).output)
+    if names == [_NOTHING]:
+        raise ToolError("There is nothing of that to add.", code=ErrorCode.FILE_NOT_FOUND)
+    return names
+
+
+def _seen(bench: Bench, listed: str) -> list[str]:
+    names = [name for name in listed.strip("\n").split("\0") if name and not bench.workspace.is_hidden(name)]
+    if len(names) > _MOST_NAMES:
+        raise ToolError(
+            f"More than {_MOST_NAMES} files differ.",
+            code=ErrorCode.COMMAND_FAILED,
+            instruction="Name some of them in `files`, or a nearer `base`.",
+        )
+    # Without any name git would show everything.
+    return names or [_NOTHING]
 
 
 def _paths(bench: Bench, files: list[str]) -> list[str]:
@@ -184,14 +229,15 @@ def _paths(bench: Bench, files: list[str]) -> list[str]:
 async def _status(bench: Bench) -> Result[Any]:
     outcome = await run_git(bench, "status", "--porcelain=v1", "--branch", "--no-renames", "-z")
     head, *entries = outcome.output.rstrip("\0").split("\0")
-    lines = [f"{entry[:2]} {shown(entry[3:])}" for entry in entries]
+    seen = (entry for entry in entries if not bench.workspace.is_hidden(entry[3:].rstrip("/")))
+    lines = [f"{entry[:2]} {shown(entry[3:])}" for entry in seen]
     branch = head.removeprefix("## ").removeprefix("No commits yet on ").split("...")[0]
     data: JsonObject = {"branch": branch, "clean": not lines}
     return answered("\n".join([head, *lines]) if lines else f"{head}\nNothing to commit.", data=data)
 
 
 async def _commit(bench: Bench, args: Commit) -> Result[Any]:
-    paths = _paths(bench, args.files)
+    paths = await _shown_files(bench, args.files) if args.files else []
     if paths:
         await run_git(bench, "add", "--", *paths)
     # The files are named again, so that what somebody else staged stays out of the commit.
