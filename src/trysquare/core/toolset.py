@@ -51,6 +51,15 @@ class SettlingToolset(Protocol):
         ...
 
 
+@runtime_checkable
+class YieldingToolset(Protocol):
+    """A toolset that offers what others decide. It takes no name and no address that another source has."""
+
+    def stand_behind(self, own: Toolset) -> None:
+        """Learn what the other sources have."""
+        ...
+
+
 class FixedToolset:
     """A toolset that stays as it was made."""
 
@@ -100,6 +109,11 @@ class CombinedToolset:
 
     def __init__(self, toolsets: Iterable[Toolset]) -> None:
         self._toolsets = tuple(toolsets)
+        yielding = [toolset for toolset in self._toolsets if isinstance(toolset, YieldingToolset)]
+        if yielding:
+            own = CombinedToolset(toolset for toolset in self._toolsets if toolset not in yielding)
+            for toolset in yielding:
+                toolset.stand_behind(own)
         by_name("tool", ((tool.name, tool) for tool in self.tools()))
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
         by_name("resource", ((resource.uri, resource) for each in self._toolsets for resource in _at_hand(each)))

@@ -26,7 +26,14 @@ def upstream_name(space: str, name: str) -> str:
     What clients refuse in a name becomes `_`, and a name that is too long ends with a digest, so that two stay two.
     """
     whole = _FOREIGN.sub("_", f"{space}{SEPARATOR}{name}")
-    if len(whole) <= _LONGEST:
-        return whole
-    digest = hashlib.sha256(f"{space}{SEPARATOR}{name}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{whole[: _LONGEST - 9]}_{digest}"
+    return whole if len(whole) <= _LONGEST else _with_digest(whole, f"{space}{SEPARATOR}{name}")
+
+
+def distinct_name(name: str, server: str) -> str:
+    """A name that several servers would share, as that of one of them alone."""
+    return _with_digest(name, f"{server}\n{name}")
+
+
+def _with_digest(name: str, of: str) -> str:
+    digest = hashlib.sha256(of.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: _LONGEST - 9]}_{digest}"

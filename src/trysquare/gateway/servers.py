@@ -23,6 +23,7 @@ from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind
 from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
 from trysquare.gateway.upstream import failures
+from trysquare.gateway.upstream.frames import METHOD_NOT_FOUND
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -172,7 +173,15 @@ class Servers:
         return asked is None or time.monotonic() - asked > ASK_AGAIN_SECONDS
 
     async def _ask(self, server: ServerConfig) -> None:
-        definitions = await self.fleet.definitions(server.name)
+        try:
+            definitions = await self.fleet.definitions(server.name)
+        except ToolError as error:
+            if error.code not in (ErrorCode.UPSTREAM_REFUSED, ErrorCode.UPSTREAM_MALFORMED):
+                raise
+            self._beside(self._quietly(server.name, lambda: self._ask_offers(server.name)))
+            if not _lacks_method(error):
+                raise
+            definitions = list[Definition]()
         taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
         self._asked_at[server.name] = time.monotonic()
         for held in taken.held:
@@ -190,10 +199,18 @@ class Servers:
         self.on_change(server.name, "tools")
 
     async def _ask_offers(self, name: str) -> None:
+        """Ask for prompts, resources and templates. A list that cannot be had keeps none of the others away."""
         greeting = await self.fleet.greeting(name)
         changed: set[Kind] = set()
         for kind, listed, capability in OFFERS:
-            entries = await self.fleet.listed(name, listed) if greeting.offers(capability) else []
+            entries: list[JsonObject] = []
+            try:
+                if greeting.offers(capability):
+                    entries = await self.fleet.listed(name, listed)
+            except ToolError as error:
+                if not _lacks_method(error):
+                    logger.warning("%s cannot be asked for its %s: %s", name, kind, error)
+                    continue
             if await run_in_thread(lambda kind=kind, entries=entries: self.catalogue.take_offer(name, kind, entries)):
                 changed.add("prompts" if kind == "prompts" else "resources")
         for kind in sorted(changed):
@@ -216,6 +233,11 @@ class Servers:
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+
+def _lacks_method(error: ToolError) -> bool:
+    """Whether a server refused something because it does not have it at all."""
+    return error.fields.get("upstream_code") == METHOD_NOT_FOUND
 
 
 def _load_calls() -> None:

@@ -37,6 +37,9 @@ from trysquare.gateway.servers import Servers, usable
 ROOM = "gateway"
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})
 
+_NAMED = 12
+"""Servers in an error."""
+
 Run: TypeAlias = Callable[[Any, CallContext], Awaitable[Result[Any]]]
 
 
@@ -162,19 +165,37 @@ async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context
 
 
 async def _by_tool_alone(servers: Servers, call: GatewayCall, context: CallContext) -> Result[Any]:
-    """A tool that only one server has needs no server named."""
+    """A tool needs no server named if only one server has it, and if it is known of every other that it has not."""
     named = call.tool_name or ""
     owners = [name for name in servers.entries if servers.catalogue.find(name, named) is not None]
-    if len(owners) == 1:
+    unknown = [name for name in servers.entries if servers.catalogue.definitions(name) is None]
+    if len(owners) == 1 and not unknown:
         server = usable(servers.entry(owners[0]))
         return await _do(servers, server, call, context, gateway_front(server))
-    if owners:
-        raise InvalidArguments(f"`{named}` is a tool of {', '.join(f'`{one}`' for one in owners)}: name the `server`.")
-    raise NotFound(
-        "`server` is missing, and no known server has such a tool.",
-        instruction="Name the server; `next` shows them.",
-        next={"tool": GATEWAY, "arguments": {"action": "list"}},
+    listing_call: JsonObject = {"tool": GATEWAY, "arguments": {"action": "list"}}
+    if not owners:
+        raise NotFound(
+            "`server` is missing, and no known server has such a tool.",
+            instruction="Name the server; `next` shows them.",
+            fields={"not_asked": unknown} if unknown else {},
+            next=listing_call,
+        )
+    told = f"`{named[:80]}` is a tool of {_quoted(owners)}"
+    if unknown:
+        told += f", and {_quoted(unknown)} may have one too: it is not known yet what is offered there"
+    calls = [server_front(GATEWAY, {"server": one}).execute(named, call.tool_inputs) for one in owners]
+    raise InvalidArguments(
+        f"{told}. Name the `server`; nothing was sent.",
+        code=ErrorCode.VALIDATION_MISSING_PARAM,
+        instruction="Send the one of `calls` that is meant.",
+        fields={"outcome": "not_sent", "calls": calls},
+        next=calls[0] if len(calls) == 1 else listing_call,
     )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
 
 
 def _reading(call: ServerCall, front: Front) -> ReadCall:

@@ -7,14 +7,16 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from trysquare.core.errors import ToolError
+from trysquare.core.prompt import Prompt
 from trysquare.core.resource import Resource
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import ChangingToolset
+from trysquare.core.toolset import ChangingToolset, Toolset, resource_of_template
 from trysquare.gateway.answers.large import LargeResults
 from trysquare.gateway.calls.ledger import Ledger
 from trysquare.gateway.calls.sending import Sender
@@ -22,7 +24,7 @@ from trysquare.gateway.config import GatewayConfig
 from trysquare.gateway.definitions.catalogue import LOOK_SECONDS, Catalogue
 from trysquare.gateway.finding import Finder, Offered
 from trysquare.gateway.fleet.fleet import Fleet
-from trysquare.gateway.naming import SEPARATOR, space_of
+from trysquare.gateway.naming import GATEWAY, READ, SEPARATOR, distinct_name, space_of
 from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Kind, Servers
 from trysquare.gateway.tools import colliding_tool, gateway_tool, late_tool, read_tool, server_tool, upstream_tool
@@ -32,8 +34,6 @@ from trysquare.store.lazy import Transactions
 from trysquare.store.ledger import CallLedger
 
 logger = logging.getLogger("trysquare.gateway")
-
-T = TypeVar("T")
 
 
 class GatewayToolset(ChangingToolset):
@@ -47,6 +47,8 @@ class GatewayToolset(ChangingToolset):
         self._offered: dict[str, Offered] = {}
         self._told: dict[str, tuple[str, ...]] = {}
         """The names of tools in each server's description."""
+        self._own: Toolset | None = None
+        """What we offer beside the servers."""
         self._announced: set[str] = set()
         """Servers that said themselves that their tools are others now."""
 
@@ -66,8 +68,8 @@ class GatewayToolset(ChangingToolset):
         elif change in ("tools", "prompts", "resources"):
             self._announced |= {server} if change == "tools" else set()
             self.servers.hear(server)
-        else:
-            self.notify(change)
+        elif not self._offers.addresses.is_ours(change):
+            self.notify(self._offers.addresses.shown(server, change))
 
     def take_over(self, server: str, kind: Kind) -> None:
         """Show what is known now of a server."""
@@ -91,17 +93,36 @@ class GatewayToolset(ChangingToolset):
 
     def rebuild_prompts(self) -> None:
         """Make the prompts anew, and tell the listeners if there are any."""
-        found = first_of((one.name, one) for server in self._usable() for one in self._offers.prompts(server))
+        found: dict[str, list[tuple[str, Prompt]]] = {}
+        for server in self._usable():
+            for one in {one.name: one for one in self._offers.prompts(server)}.values():
+                found.setdefault(one.name, []).append((server.name, one))
         if found or self.prompts():
-            self.replace(prompts=found.values())
+            self.replace(prompts=[prompt for group in found.values() for prompt in self._apart(group)])
+
+    def _apart(self, group: list[tuple[str, Prompt]]) -> list[Prompt]:
+        """Prompts of one name; several, or one that we have ourselves, get names that nobody else has."""
+        is_taken = self._own is not None and self._own.find_prompt(group[0][1].name) is not None
+        if len(group) == 1 and not is_taken:
+            return [group[0][1]]
+        logger.warning("%s is a prompt of several sources; each has a name of its own", group[0][1].name)
+        return [replace(one, name=distinct_name(one.name, server)) for server, one in group]
 
     def rebuild_resources(self) -> None:
         """Make resources and templates anew, and tell the listeners if there are any."""
         servers = self._usable()
-        found = first_of((one.uri, one) for server in servers for one in self._offers.resources(server))
-        forms = first_of((one.uri_template, one) for server in servers for one in self._offers.templates(server))
+        self._offers.use_addresses(servers, self._own)
+        found = {one.uri: one for server in servers for one in self._offers.resources(server)}
+        forms = {one.uri_template: one for server in servers for one in self._offers.templates(server)}
         if found or forms or self.resources() or len(self.templates()) > 1:
             self.replace(resources=found.values(), templates=[self._offers.kept_results(), *forms.values()])
+
+    def stand_behind(self, own: Toolset) -> None:
+        """Take no name and no address that another source has: those are trusted more than servers."""
+        self._own = own
+        self.rebuild_tools()
+        self.rebuild_prompts()
+        self.rebuild_resources()
 
     def known(self) -> list[tuple[Definition, ...] | None]:
         """The tools of every server, as far as they are known now."""
@@ -117,7 +138,7 @@ class GatewayToolset(ChangingToolset):
 
     def find_resource(self, uri: str) -> Resource | None:
         """A resource by its address; also one that only its server knows to be of a template's form."""
-        return super().find_resource(uri) or self._offers.by_form(uri, self._usable())
+        return resource_of_template(uri, [self._offers.kept_results()]) or self._offers.find(uri)
 
     def _usable(self) -> list[ServerConfig]:
         return [entry for entry in self.servers.entries.values() if isinstance(entry, ServerConfig)]
@@ -127,11 +148,13 @@ class GatewayToolset(ChangingToolset):
 
     def _made(self) -> Iterator[Tool]:
         offered: dict[str, list[Offered]] = {}
+        taken = {GATEWAY, READ, *(entry.tool_name for entry in self.servers.entries.values())}
         for name, entry in self.servers.entries.items():
             definitions = (self.servers.known(entry) or ()) if isinstance(entry, ServerConfig) else ()
             yield server_tool(self.servers, entry, self._told.get(name, ()), alone=not definitions)
             for one in self._each(entry, definitions):
-                offered.setdefault(one.tool.name, []).append(one)
+                if one.tool.name not in taken and (self._own is None or self._own.find(one.tool.name) is None):
+                    offered.setdefault(one.tool.name, []).append(one)
         self._offered = {name: group[0] for name, group in offered.items() if len(group) == 1}
         for name, group in offered.items():
             yield group[0].tool if len(group) == 1 else _refused(name, group)
@@ -147,20 +170,17 @@ class GatewayToolset(ChangingToolset):
             yield Offered(tool=kept, server=entry, definition=definition)
 
     def _late(self, name: str) -> Tool | None:
-        for server in self._usable():
-            start = space_of(server.tool_name) + SEPARATOR
-            if name.startswith(start) and self.servers.known(server) is None:
-                return late_tool(self.servers, server, name, name.removeprefix(start))
-        return None
+        """A tool of a server that was not asked yet. A name that could be of several servers runs none of them."""
+        if self._own is not None and self._own.find(name) is not None:
+            return None
+        found = [(server, tool) for server in self._usable() if (tool := self._late_name(server, name))]
+        if len(found) > 1:
+            return colliding_tool(name, found)
+        return late_tool(self.servers, found[0][0], name, found[0][1]) if found else None
 
-
-def first_of(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Things by name; of two that several servers call the same, the one that the configuration names first."""
-    found: dict[str, T] = {}
-    for name, thing in pairs:
-        if found.setdefault(name, thing) is not thing:
-            logger.warning("%s is offered by several servers; that of the first is used", name)
-    return found
+    def _late_name(self, server: ServerConfig, name: str) -> str:
+        start = space_of(server.tool_name) + SEPARATOR
+        return name.removeprefix(start) if name.startswith(start) and self.servers.known(server) is None else ""
 
 
 def _kept(known: Tool | None, made: Tool) -> Tool:

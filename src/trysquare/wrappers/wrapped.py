@@ -74,7 +74,8 @@ class WrappedToolset:
         return (*self._inner.templates(), *self._templates)
 
     def find_resource(self, uri: str) -> Resource | None:
-        return self._inner.find_resource(uri) or resource_of_template(uri, self._templates)
+        # What is ours comes first: no source stands in place of it.
+        return resource_of_template(uri, self._templates) or self._inner.find_resource(uri)
 
     def subscribe(self, listener: Listener) -> Unsubscribe:
         return self._inner.subscribe(listener)
