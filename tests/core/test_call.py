@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+from pydantic import BaseModel, SecretStr
 
 from trysquare import CallContext, Declarations, ErrorCode, FixedToolset, Result, ToolError, call_tool
 from trysquare.core.call import contained
@@ -219,3 +220,37 @@ async def test_a_result_is_returned_as_the_tool_made_it() -> None:
         return made
 
     assert await call(own, "status") is made
+
+
+class Login(BaseModel):
+    user: str
+    password: SecretStr
+
+
+async def test_a_crash_is_logged_without_the_values_of_secret_arguments(caplog: pytest.LogCaptureFixture) -> None:
+    own = Declarations()
+
+    @own.declare
+    def connect(api_key: str, logins: list[Login]) -> None:
+        try:
+            raise ValueError(f"bad key {api_key!r}")
+        except ValueError as error:
+            raise Surprise(f"{logins[0].password.get_secret_value()} for {logins[0].user}") from error
+
+    arguments = {"api_key": 'quoted "key"', "logins": [{"user": "ada", "password": "hunter2"}]}
+    result = await call(own, "connect", arguments)
+    assert result.code is ErrorCode.INTERNAL_ERROR
+    assert "Traceback" in caplog.text
+    assert "Surprise" in caplog.text
+    assert "for ada" in caplog.text
+    assert "hunter2" not in caplog.text
+    assert 'quoted "key"' not in caplog.text
+    [record] = caplog.records
+    assert record.exc_info is None, "a handler would write the exception's own text"
+
+
+async def test_a_prompts_crash_is_logged_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ToolError):
+        await contained("Prompt x", raising(Surprise("token hunter2")), arguments={"token": "hunter2"})
+    assert "Surprise" in caplog.text
+    assert "hunter2" not in caplog.text

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from trysquare.core.plain_schema import plain_object_schema
 from trysquare.core.registry import OnceRegistry
@@ -49,10 +51,34 @@ class ToolArguments(BaseModel):
 
 def model_schema(model: type[BaseModel]) -> JsonObject:
     """The closed schema of a model, tidied; pydantic is asked only for what is not plain."""
-    whole = _plain_model_schema(model) or model.model_json_schema()
+    whole = _plain_model_schema(model) or model.model_json_schema(schema_generator=_ClosedSchemas)
     # A model's docstring speaks to its readers; what the tool is for stands in the tool's own description.
     body = {key: part for key, part in whole.items() if key != "description"}
     return tidy({"properties": {}, **body, "additionalProperties": False})
+
+
+class _ClosedSchemas(GenerateJsonSchema):
+    """Closes the schema of every inner object whose author did not say what becomes of extra names."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        config = cast(type[BaseModel], schema["cls"]).model_config
+        return _closed_unless(config.get("extra"), super().model_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        own: ConfigDict = getattr(schema["cls"], "__pydantic_config__", None) or ConfigDict()
+        extra = own.get("extra") or schema.get("config", {}).get("extra_fields_behavior")
+        return _closed_unless(extra, super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        extra = schema.get("extra_behavior") or schema.get("config", {}).get("extra_fields_behavior")
+        return _closed_unless(extra, super().typed_dict_schema(schema))
+
+
+def _closed_unless(extra: str | None, schema: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema, closed unless `extra` says something. A model around a single value is no object of its own."""
+    if extra is None and "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    return schema
 
 
 def _plain_model_schema(model: type[BaseModel]) -> JsonObject | None:
@@ -104,8 +130,10 @@ def type_text(schema: Any) -> str:
         return _quoted(known["const"])
     if isinstance(choices := known.get("enum"), list):
         return " | ".join(_quoted(choice) for choice in cast(list[Any], choices))
-    if isinstance(options := known.get("anyOf"), list):
+    if isinstance(options := known.get("anyOf", known.get("oneOf")), list):
         return " | ".join(type_text(option) for option in cast(list[Any], options))
+    if isinstance(fixed := known.get("prefixItems"), list):
+        return f"[{', '.join(type_text(item) for item in cast(list[Any], fixed))}]"
     if known.get("type") == "array":
         return f"list of {type_text(known.get('items'))}"
     if "$ref" in known:

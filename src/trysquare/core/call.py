@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import logging
 import secrets
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from trysquare.core.context import CallContext, DirectCall, Principal
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.interruptions import current_task, raise_if_meant_for_caller
 from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.schema import require_object
+from trysquare.core.secrets import SecretTexts
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
+from trysquare.core.types import JsonObject
 
 logger = logging.getLogger("trysquare.call")
 
@@ -37,17 +40,16 @@ def call_found(tool: Tool, name: str, arguments: Any, own: CallContext) -> Corou
 
 
 async def _called(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:
+    task, found = current_task(), None
     try:
-        return await find().call(require_object(arguments), own)
+        found = find()
+        return await found.call(require_object(arguments), own)
     except ToolError as error:
         logger.info("%s: %s", _shown(name), error.code)
         return Result.from_error(error)
-    except asyncio.CancelledError:
-        if _is_being_cancelled():
-            raise
-        return _crashed(name)
-    except (Exception, SystemExit):  # noqa: BLE001 - the one catch-all: no crash reaches the client or ends the server
-        return _crashed(name)
+    except BaseException as error:  # noqa: BLE001 - the one catch-all: no crash reaches the client or ends the server
+        raise_if_meant_for_caller(error, task)
+        return _crashed(name, error, None if found is None else found.input_schema, arguments)
 
 
 def direct_calls(toolset: Toolset) -> DirectCall:
@@ -55,24 +57,16 @@ def direct_calls(toolset: Toolset) -> DirectCall:
     return functools.partial(call_tool, toolset)
 
 
-def _is_being_cancelled() -> bool:
-    """Whether somebody cancelled this call, and not the tool a task of its own."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
-
-
-async def contained(what: str, work: Awaitable[T]) -> T:
+async def contained(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
     """Await the work of a prompt or resource; its crash becomes a `ToolError` that tells an incident id only."""
+    task = current_task()
     try:
         return await work
     except ToolError:
         raise
-    except asyncio.CancelledError:
-        if _is_being_cancelled():
-            raise
-        incident = _logged_crash(what)
-    except (Exception, SystemExit):  # noqa: BLE001 - the same catch-all for what is no tool call
-        incident = _logged_crash(what)
+    except BaseException as error:  # noqa: BLE001 - the same catch-all for what is not a tool call
+        raise_if_meant_for_caller(error, task)
+        incident = _logged_crash(what, error, {}, arguments)
     raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
 
 
@@ -106,8 +100,8 @@ def _shown(name: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _crashed(name: str) -> Result[Any]:
-    incident = _logged_crash(f"Tool {_shown(name)}")
+def _crashed(name: str, error: BaseException, schema: JsonObject | None, arguments: Any) -> Result[Any]:
+    incident = _logged_crash(f"Tool {_shown(name)}", error, schema or {}, arguments)
     return Result.failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",
@@ -116,7 +110,17 @@ def _crashed(name: str) -> Result[Any]:
     )
 
 
-def _logged_crash(what: str) -> str:
+def _logged_crash(what: str, error: BaseException, schema: JsonObject, arguments: Any) -> str:
+    """Log the traceback without the values of secret arguments, and return the id of the incident."""
     incident = secrets.token_hex(4)
-    logger.exception("%s crashed (incident %s)", what, incident)
+    given = cast(JsonObject, arguments) if isinstance(arguments, dict) else {}
+    texts = SecretTexts(given, schema)
+    message, values = "%s crashed (incident %s)", (what, incident)
+    if not texts:
+        logger.error(message, *values, exc_info=error)
+    elif logger.isEnabledFor(logging.ERROR):
+        record = logger.makeRecord(logger.name, logging.ERROR, __file__, 0, message, values, None, "_logged_crash")
+        # As text, not as `exc_info`: a handler would write the exception's own message, secrets included.
+        record.exc_text = texts.masked("".join(traceback.format_exception(error)).rstrip())
+        logger.handle(record)
     return incident

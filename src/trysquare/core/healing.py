@@ -1,21 +1,24 @@
 """Argument errors that heal: what is wrong, what was expected, the nearest name, and the corrected call.
 
 The corrected call is tried before it is offered: either it fits, or the instruction names what is left to fill in.
+Neither the text nor the corrected call holds the value of a secret argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from trysquare.core.arguments import type_text
+from trysquare.core.error_places import Place, Problem, located
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.mending import Mending, Place
+from trysquare.core.mending import Mending
 from trysquare.core.nearest import nearest
 from trysquare.core.result import clean
+from trysquare.core.schema_fit import as_schema_says, satisfies
+from trysquare.core.secrets import MASK, SecretTexts, masked, secret_places
 from trysquare.core.shortening import fits, short, short_repr
 from trysquare.core.types import JsonObject
 
@@ -23,8 +26,8 @@ WRAPPER_KEYS = ("args", "arguments", "parameters", "params", "input", "kwargs")
 _MAX_PROBLEMS = 8
 _MAX_NAMES = 12
 
-Check: TypeAlias = Callable[[JsonObject], object]
-"""Validates arguments, or raises pydantic's `ValidationError`."""
+Check: TypeAlias = Callable[[JsonObject, Literal["forbid"] | None], Any]
+"""Validates arguments, or raises pydantic's `ValidationError`; `forbid` refuses extra names at every depth."""
 
 
 def unwrapped(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObject:
@@ -37,28 +40,16 @@ def unwrapped(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObject:
     return cast(JsonObject, inner)
 
 
-def checked(check: Callable[[JsonObject], Any], *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:
+def checked(check: Check, *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:
     """What the check makes of the arguments, or the error that a model reads: one short message, and the cure."""
     try:
-        return check(raw)
+        return check(raw, "forbid")
     except ValidationError as error:
-        raise healed(error.errors(include_url=False), tool=tool, raw=raw, schema=schema(), check=check) from None
-
-
-def healed(
-    details: list[ErrorDetails], *, tool: str, raw: JsonObject, schema: JsonObject, check: Check
-) -> InvalidArguments:
-    """The error for these details, with the corrected call in `next` where there is one."""
-    return _Healer(tool=tool, raw=raw, schema=schema, check=check).heal(details)
-
-
-def errors_of(check: Check, arguments: JsonObject) -> list[ErrorDetails]:
-    """What a check has against some arguments."""
-    try:
-        check(arguments)
-    except ValidationError as error:
-        return error.errors(include_url=False)
-    return []
+        problems = located(error.errors(include_url=False), raw, schema())
+    if problems:
+        raise _Healer(tool=tool, raw=raw, schema=schema(), check=check).heal(problems)
+    # Only names that are left are those which the author of an inner model lets through.
+    return check(raw, None)
 
 
 class _Healer:
@@ -67,34 +58,50 @@ class _Healer:
     def __init__(self, *, tool: str, raw: JsonObject, schema: JsonObject, check: Check) -> None:
         self._tool = tool
         self._raw = raw
+        self._schema = schema
         self._check = check
-        self._mending = Mending(raw, schema)
+        self._mending = Mending(raw)
+        self._shown = masked(raw, schema)
+        self._secrets = SecretTexts(raw, schema)
         self._unknown_names = 0
         self._told: set[Place] = set()
 
-    def heal(self, details: list[ErrorDetails]) -> InvalidArguments:
-        problems: list[str] = []
+    def heal(self, problems: list[Problem]) -> InvalidArguments:
+        said: list[str] = []
         unreadable = [name for name in self._raw if clean(name) != name]
         if unreadable:
             self._mending.drop(unreadable)
-            details = errors_of(self._check, self._mending.arguments)
-            problems.append("An argument's name holds a character that is no text.")
+            problems = self._problems()
+            said.append("An argument's name holds a character that is no text.")
         # Unknown names first: a misspelt name explains why the right one is missing.
-        ordered = sorted(details, key=lambda detail: detail["type"] != "extra_forbidden")
-        problems.extend(problem for detail in ordered if (problem := self._problem(detail)))
-        shown = problems[:_MAX_PROBLEMS]
-        if len(problems) > len(shown):
-            shown.append(f"And {len(problems) - len(shown)} more.")
-        return InvalidArguments(" ".join(shown), code=_code(details, unreadable), **self._cure())
+        ordered = sorted(problems, key=lambda problem: problem.kind != "extra")
+        said.extend(text for problem in ordered if (text := self._said(problem)))
+        shown = said[:_MAX_PROBLEMS]
+        if len(said) > len(shown):
+            shown.append(f"And {len(said) - len(shown)} more.")
+        return InvalidArguments(" ".join(shown), code=_code(problems, unreadable), **self._cure())
+
+    def _problems(self) -> list[Problem]:
+        """What is wrong with the arguments as they now stand."""
+        arguments = self._mending.arguments
+        try:
+            self._check(arguments, "forbid")
+        except ValidationError as error:
+            return located(error.errors(include_url=False), arguments, self._schema)
+        return []
 
     def _cure(self) -> JsonObject:
         """The instruction and the corrected call, which is tried first."""
-        for detail in errors_of(self._check, self._mending.arguments):
-            self._mending.blank(self._mending.place(detail))
+        for problem in self._problems():
+            if problem.kind == "key":
+                self._mending.blank_key(problem.place, _key_schema(problem))
+            else:
+                self._mending.blank(problem.place, problem.schema)
         open_places = self._mending.open_places()
         if any(not place for place in open_places) or not self._fits(open_places):
             return {"instruction": "Correct the arguments and call again."}
-        arguments, kept = _elided(self._mending.arguments)
+        self._write_as_schema_says()
+        kept = self._keep_back(open_places)
         steps = [f"fill in {_listed(_text(place) for place in open_places)}"] if open_places else []
         steps += [f"put {_listed(kept)} back as you sent it"] if kept else []
         if not steps:
@@ -102,35 +109,55 @@ class _Healer:
         else:
             todo = " and ".join(steps)
             instruction = f"{todo[0].upper()}{todo[1:]}, then send the call in `next`."
-        return {"instruction": instruction, "next": {"tool": self._tool, "arguments": arguments}}
+        return {"instruction": instruction, "next": {"tool": self._tool, "arguments": self._mending.arguments}}
 
     def _fits(self, open_places: list[Place]) -> bool:
         """Whether nothing is wrong any more outside the places that are left open."""
-        left = [self._mending.place(detail) for detail in errors_of(self._check, self._mending.arguments)]
+        left = [problem.place for problem in self._problems()]
         return all(any(place[: len(blank)] == blank for blank in open_places) for place in left)
 
-    def _problem(self, detail: ErrorDetails) -> str:
-        place = self._mending.place(detail)
+    def _write_as_schema_says(self) -> None:
+        """Write values that the check takes in another form, such as "5" for 5, in the one that the schema names."""
+        before, wrong = self._mending.arguments, self._problems()
+        self._mending.arguments = as_schema_says(before, self._schema)
+        if len(self._problems()) > len(wrong):
+            self._mending.arguments = before
+
+    def _keep_back(self, open_places: list[Place]) -> list[str]:
+        """Take large and secret values out of the arguments: the caller has them anyway. Returns their names."""
+        arguments = self._mending.arguments
+        large: list[Place] = [(name,) for name, value in arguments.items() if not fits(value)]
+        secret = [place for place in secret_places(arguments, self._schema) if place not in open_places]
+        kept = [*large, *(place for place in secret if place[:1] not in large)]
+        for place in kept:
+            self._mending.put(place, "<as you sent it>")
+        return [_text(place) for place in kept]
+
+    def _said(self, problem: Problem) -> str:
+        """Tell one problem, and mend it where it is plain how."""
+        place = problem.place
         if not place:
-            return _sentence(detail["msg"])
-        if detail["type"] == "extra_forbidden":
-            # Two members of a union may refuse the same name; it is gone after the first.
-            return self._unknown(place) if place[-1] == detail["loc"][-1] else ""
+            return _sentence(self._secrets.masked(problem.message))
+        if problem.kind == "extra":
+            return self._unknown(problem)
         if place in self._told:
             return ""
         self._told.add(place)
-        return self._missing(place) if detail["type"] == "missing" else self._wrong(place, detail)
+        if problem.kind == "key":
+            return self._wrong_key(problem)
+        return self._missing(problem) if problem.kind == "missing" else self._wrong(problem)
 
-    def _unknown(self, place: Place) -> str:
-        *holder, last = place
-        inside, name = tuple(holder), short(_text(place))
-        value = self._mending.take(place)
+    def _unknown(self, problem: Problem) -> str:
+        *holder, last = problem.place
+        inside, name = tuple(holder), short(_text(problem.place))
+        value = self._mending.take(problem.place)
         self._unknown_names += 1
-        known = list(self._mending.schema_at(inside).get("properties", {}))
+        known = list(problem.schema.get("properties", {}))
         close = self._free_name(str(last), inside, known)
         if close is None:
-            there = f"; the arguments are {_listed(known) or 'none'}" if not inside and self._unknown_names == 1 else ""
-            return f"There is no argument `{name}`{there}."
+            is_first = self._unknown_names == 1
+            there = f"; the {'arguments' if not inside else 'names there'} are {_listed(known) or 'none'}"
+            return f"There is no argument `{name}`{there if is_first else ''}."
         meant = (*inside, close)
         self._told.add(meant)
         self._mending.put(meant, value)
@@ -140,24 +167,48 @@ class _Healer:
         """The nearest known name that the call does not use, as long as there are few to look for."""
         if self._unknown_names > _MAX_PROBLEMS:
             return None
-        used = self._mending.value_at(inside)
+        used: Any = self._mending.value_at(inside) or ()
         return next(iter(nearest(name, (each for each in known if each not in used))), None)
 
-    def _missing(self, place: Place) -> str:
-        schema = self._mending.schema_at(place)
-        self._mending.blank(place)
+    def _missing(self, problem: Problem) -> str:
+        schema = problem.schema
+        self._mending.blank(problem.place, schema)
         about = f", {schema['description']}" if schema.get("description") else ""
-        return f"`{_text(place)}` is missing ({short(type_text(schema), 200)}{short(about, 200)})."
+        return f"`{_text(problem.place)}` is missing ({short(type_text(schema), 200)}{short(about, 200)})."
 
-    def _wrong(self, place: Place, detail: ErrorDetails) -> str:
-        schema = self._mending.schema_at(place)
+    def _wrong_key(self, problem: Problem) -> str:
+        *holder, last = problem.place
+        inside, wanted = tuple(holder), _key_schema(problem)
+        choices = [str(choice) for choice in wanted.get("enum", ())]
+        used: Any = self._mending.value_at(inside) or ()
+        close = nearest(str(last), (choice for choice in choices if choice not in used))
+        if close:
+            self._mending.rename(problem.place, close[0])
+        name, where = short(str(last)), _text(inside) if inside else "the arguments"
+        if choices:
+            return f"`{where}` takes no key `{name}`; its keys are {short(type_text(wanted), 200)}."
+        return f"The key `{name}` of `{where}`{_rule(self._secrets.masked(problem.message))}."
+
+    def _wrong(self, problem: Problem) -> str:
+        place, schema = problem.place, problem.schema
         given = self._mending.value_at(place)
         self._mending.put(place, _guess(schema, given))
-        if schema and (detail["type"] in _TYPE_ERRORS or "anyOf" in schema):
-            said = f" must be {short(type_text(schema), 200)}"
+        wanted = short(type_text(schema), 200)
+        is_of_type = not schema or satisfies(given, schema, self._schema)
+        if (_is_type_error(problem.kind) or "anyOf" in schema) and not is_of_type:
+            said = f" must be {wanted}"
         else:
-            said = _said(detail["msg"])
-        return f"`{_text(place)}`{said}; got {short_repr(given)}."
+            said = _rule(self._secrets.masked(problem.message))
+        return f"`{_text(place)}`{said}; got {self._got(place)}."
+
+    def _got(self, place: Place) -> str:
+        """What was given, as it may be shown."""
+        inside: Any = self._shown
+        for part in place:
+            if inside == MASK or not isinstance(inside, (dict, list)):
+                break
+            inside = cast(Any, inside)[part]
+        return MASK if inside == MASK else self._secrets.masked(short_repr(inside))
 
 
 def _guess(schema: JsonObject, given: Any) -> Any:
@@ -173,25 +224,26 @@ def _guess(schema: JsonObject, given: Any) -> Any:
     return [given] if takes_one else given
 
 
-_TYPE_ERRORS = frozenset(
-    {"literal_error", "enum", "string_type", "int_type", "int_parsing", "int_from_float", "float_type", "float_parsing",
-     "bool_type", "bool_parsing", "list_type", "dict_type", "model_type", "none_required"}
-)  # fmt: skip
+_TYPE_ERRORS = frozenset({"literal_error", "enum", "int_from_float", "none_required"})
 
 
-def _code(details: list[ErrorDetails], unreadable: list[str]) -> ErrorCode:
-    kinds = {detail["type"] for detail in details}
-    if unreadable or "extra_forbidden" in kinds:
+def _is_type_error(kind: str) -> bool:
+    return kind in _TYPE_ERRORS or kind.endswith(("_type", "_parsing"))
+
+
+def _code(problems: list[Problem], unreadable: list[str]) -> ErrorCode:
+    kinds = {problem.kind for problem in problems}
+    if unreadable or "extra" in kinds:
         return ErrorCode.VALIDATION_UNKNOWN_PARAM
     if "missing" in kinds:
         return ErrorCode.VALIDATION_MISSING_PARAM
     return ErrorCode.VALIDATION_INVALID_PARAM
 
 
-def _elided(arguments: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The arguments without their large values, which the caller has anyway, and the names of those."""
-    large = [name for name, value in arguments.items() if not fits(value)]
-    return {name: "<as you sent it>" if name in large else value for name, value in arguments.items()}, large
+def _key_schema(problem: Problem) -> JsonObject:
+    """What the keys of the object around a problem have to be, as far as its schema tells."""
+    names: Any = problem.schema.get("propertyNames")
+    return cast(JsonObject, names) if isinstance(names, dict) else {"type": "key"}
 
 
 def _text(place: Place) -> str:
@@ -199,7 +251,7 @@ def _text(place: Place) -> str:
     return short(str(head) + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest))
 
 
-def _said(message: str) -> str:
+def _rule(message: str) -> str:
     if message.startswith("Input "):
         return " " + message.removeprefix("Input ").rstrip(".")
     return ": " + _sentence(message, "")

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Protocol, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, create_model
 from pydantic.fields import FieldInfo
@@ -28,6 +28,8 @@ from trysquare.core.tidy_schema import tidy, without_own_words
 from trysquare.core.types import JsonObject
 
 _PARAMETER = "parameter_"
+Extra: TypeAlias = Literal["forbid"] | None
+"""What becomes of names that a model does not know: refused at every depth, or as each model says itself."""
 
 
 class Arguments(Protocol):
@@ -72,7 +74,10 @@ class ModelArguments:
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
         inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw
-        return checked(self._model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire)
+        return checked(self._check, tool=tool, raw=inner, schema=lambda: self._wire)
+
+    def _check(self, arguments: JsonObject, extra: Extra) -> Any:
+        return self._model.model_validate(arguments, extra=extra)
 
 
 class UnionArguments:
@@ -99,13 +104,13 @@ class UnionArguments:
         model = self._union.model_of(filled.get(DISCRIMINATOR))
         if model is not None:
             own = self._union.schema_of(model)
-            return checked(model.model_validate, tool=tool, raw=filled, schema=lambda: own)
+            return checked(self._check_action, tool=tool, raw=filled, schema=lambda: own)
         return checked(self._check_action, tool=tool, raw=filled, schema=lambda: self._wire)
 
-    def _check_action(self, arguments: JsonObject) -> Any:
+    def _check_action(self, arguments: JsonObject, extra: Extra) -> Any:
         """Validate by the action's own model; without one, the action alone is what is wrong."""
         model = self._union.model_of(arguments.get(DISCRIMINATOR))
-        return model.model_validate(arguments) if model else self._only_action.model_validate(arguments)
+        return model.model_validate(arguments, extra=extra) if model else self._only_action.model_validate(arguments)
 
     @cached_property
     def _only_action(self) -> type[BaseModel]:
@@ -177,8 +182,11 @@ class FunctionArguments:
 
     def parse(self, tool: str, raw: JsonObject) -> JsonObject:
         inner = unwrapped(raw, self._wire["properties"]) if len(raw) == 1 else raw
-        values = checked(self._model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire).__dict__
+        values = checked(self._check, tool=tool, raw=inner, schema=lambda: self._wire).__dict__
         return {name: values[_PARAMETER + name] for name in self._parameters}
+
+    def _check(self, arguments: JsonObject, extra: Extra) -> Any:
+        return self._model.model_validate(arguments, extra=extra)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -148,8 +148,12 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
         return
     if error is None:
         future.set_result(result)
-    elif isinstance(error, StopIteration):
-        future.set_exception(RuntimeError("the tool raised StopIteration"))
+    elif isinstance(error, (StopIteration, GeneratorExit, KeyboardInterrupt)):
+        # A future takes no StopIteration, the others end a coroutine or a loop, and none of them can come from outside
+        # of this thread: they are the tool's own doing.
+        raised = RuntimeError(f"the tool raised {type(error).__name__}")
+        raised.__cause__ = error
+        future.set_exception(raised)
     else:
         future.set_exception(error)
 

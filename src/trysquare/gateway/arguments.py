@@ -11,7 +11,7 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.healing import checked, unwrapped
-from trysquare.core.schema import ModelArguments
+from trysquare.core.schema import Extra, ModelArguments
 from trysquare.core.types import JsonObject
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
@@ -61,7 +61,10 @@ class CallArguments:
         read = _with_object(_without_nulls(inner))
         if not read.keys() <= properties.keys() and read.get("tool_name"):
             raise _astray(tool, read, [name for name in read if name not in properties])
-        return checked(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
+        return checked(self._check, tool=tool, raw=read, schema=lambda: self.wire)
+
+    def _check(self, arguments: JsonObject, extra: Extra) -> Any:
+        return self.model.model_validate(arguments, extra=extra)
 
 
 SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_SHARED}))

@@ -38,11 +38,11 @@ def call_context(request: Request, options: ServeOptions, direct: DirectCall) ->
     )
 
 
-async def bounded(what: str, work: Awaitable[T], context: CallContext) -> T:
+async def bounded(what: str, work: Awaitable[T], context: CallContext, *, arguments: Any = None) -> T:
     """Await the work of a prompt or resource until the context's deadline; its crash tells an incident id only."""
     try:
         async with asyncio.timeout(context.remaining()):
-            return await contained(what, work)
+            return await contained(what, work, arguments=arguments)
     except TimeoutError:
         raise DeadlineExceeded(f"{what} took longer than it may and was stopped.") from None
 

@@ -110,7 +110,8 @@ class ProvidedPrompt(FastMcpPrompt):
         caller, context = _call_context(self._source)
         given = {name: str(value) for name, value in (arguments or {}).items()}
         try:
-            messages = await _foreseen(PromptError, f"Prompt {self.name}", self._prompt.render(given, context))
+            rendering = self._prompt.render(given, context)
+            messages = await _foreseen(PromptError, f"Prompt {self.name}", rendering, arguments=given)
         except InputRequired as needed:
             return InputRequiredPromptResult(caller.asking(needed))
         return PromptResult([_message(message) for message in messages], description=self._prompt.description)
@@ -206,10 +207,10 @@ def _client_name(told: mcp_types.InitializeRequestParams | None) -> str | None:
     return None if told is None else told.client_info.name
 
 
-async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T]) -> T:
+async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
     """Await the work; a foreseen failure becomes FastMCP's error of the same text, a crash tells an id only."""
     try:
-        return await contained(what, work)
+        return await contained(what, work, arguments=arguments)
     except NotFound as error:
         raise NotFoundError(error.message) from error
     except ToolError as error:

@@ -43,8 +43,10 @@ class PromptRequests:
         context = call_context(request, self._options, self._direct)
         try:
             prompt = self.find(params.name)
-            rendering = prompt.render(dict(params.arguments or {}), context)
-            return messages_to_wire(prompt, await bounded(f"Prompt {prompt.name}", rendering, context))
+            given = dict(params.arguments or {})
+            rendering = prompt.render(given, context)
+            rendered = await bounded(f"Prompt {prompt.name}", rendering, context, arguments=given)
+            return messages_to_wire(prompt, rendered)
         except InputRequired as needed:
             return questions_to_wire(context.caller, needed)
 

@@ -19,10 +19,10 @@ from trysquare.core.errors import ConsentNeeded, ConsentRefused, ErrorCode, Tool
 from trysquare.core.healing import unwrapped
 from trysquare.core.metadata import Consent
 from trysquare.core.result import Result, dump_json, jsonable
+from trysquare.core.secrets import masked
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
-from trysquare.wrappers.secrets import masked
 
 MAX_VALUE = 200
 MAX_ARGUMENTS = 1500

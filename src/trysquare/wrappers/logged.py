@@ -22,9 +22,9 @@ from typing import Any
 from trysquare.core.context import CallContext
 from trysquare.core.errors import CallCancelled, ConsentNeeded, InputRequired
 from trysquare.core.result import Result
+from trysquare.core.secrets import without_secrets
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
-from trysquare.wrappers.secrets import without_secrets
 
 TRACE = 5
 logging.addLevelName(TRACE, "TRACE")

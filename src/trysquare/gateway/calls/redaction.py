@@ -7,8 +7,8 @@ import json
 from collections.abc import Set
 from typing import Any, cast
 
+from trysquare.core.secrets import MASK, is_secret_name, masked
 from trysquare.core.types import JsonObject
-from trysquare.wrappers.secrets import MASK, is_secret_name, masked
 
 MAX_CHARACTERS = 4096
 

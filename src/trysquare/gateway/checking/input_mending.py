@@ -26,7 +26,7 @@ class InputMending:
         self.checker = checker
         self.notes: list[str] = []
         self.given = self._unwrapped(self._read(inputs))
-        self._copy = Mending(as_object(self.given), {})
+        self._copy = Mending(as_object(self.given))
 
     @property
     def inputs(self) -> JsonObject:

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from trysquare.wrappers.secrets import MASK, is_secret_name
+from trysquare.core.secrets import MASK, is_secret_name
 
 _TOKEN = re.compile(r"(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9.]{12,}")
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from trysquare import ToolArguments, tool
-from trysquare.wrappers.secrets import MASK, masked, without_secrets
+from trysquare.core.secrets import MASK, masked, without_secrets
 
 
 class Login(BaseModel):
