@@ -43,7 +43,7 @@ def raise_if_meant_for_caller(error: BaseException, task: asyncio.Task[Any] | No
 
 def _first_of(group: BaseExceptionGroup[BaseException], kind: type[BaseException]) -> BaseException | None:
     for error in group.exceptions:
-        inner = _first_of(error, kind) if isinstance(error, BaseExceptionGroup) else error
+        inner = _first_of(cast(Any, error), kind) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(inner, kind):
             return inner
     return None

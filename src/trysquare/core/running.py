@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from trysquare.core.bridge import ThreadBridge, bridged
+from trysquare.core.collecting import collected, gathered, gathered_async, may_hold_iterators
 from trysquare.core.context import CallContext
 from trysquare.core.threads import run_in_thread
 
@@ -21,7 +23,8 @@ async def run_function(function: Callable[..., Any], bound: dict[str, Any], cont
 async def run_async(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
     """Await a coroutine function; if it is cancelled, the context tells so too."""
     try:
-        return await function(**bound)
+        returned = await function(**bound)
+        return await gathered(returned, context) if may_hold_iterators(returned) else returned
     except asyncio.CancelledError:
         context.cancel_flag.set()
         raise
@@ -31,10 +34,20 @@ async def run_sync(function: Callable[..., Any], bound: dict[str, Any], context:
     """Run a synchronous function in a thread, from which it can wait for what the context offers."""
     bridge = ThreadBridge(asyncio.get_running_loop())
     try:
-        returned = await run_in_thread(lambda: bridged(bridge, lambda: function(**bound)))
-        return await returned if inspect.isawaitable(returned) else returned
+        # Read in the same thread: what a generator does while it is read is the tool's own work.
+        work = functools.partial(_run_and_collect, function, bound, context)
+        returned, has_async = await run_in_thread(lambda: bridged(bridge, work))
+        if inspect.isawaitable(returned):
+            returned = await returned
+            return await gathered(returned, context) if may_hold_iterators(returned) else returned
+        return await gathered_async(returned, context) if has_async else returned
     except asyncio.CancelledError:
         # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
         context.cancel_flag.set()
         bridge.close()
         raise
+
+
+def _run_and_collect(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> tuple[Any, bool]:
+    returned = function(**bound)
+    return collected(returned, context) if may_hold_iterators(returned) else (returned, False)
