@@ -21,7 +21,7 @@ from tests.support import size
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.fleet.fleet import Fleet, open_fleet
-from trysquare.gateway.upstream.web import Web
+from trysquare.gateway.upstream.web import Web, retry_after
 
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
 
@@ -428,3 +428,79 @@ async def test_arguments_that_a_server_wants_in_headers_are_mirrored_there(as_st
 
 def spoil(path: Path) -> None:
     path.write_bytes(b"spoilt")
+
+
+def busy(status: int, wanted: str | None, *, first: int) -> Handler:
+    """Refuse so many calls as a busy server does, with an error of the protocol as its body; then answer."""
+    refused = 0
+
+    def respond(body: Any) -> Response:
+        nonlocal refused
+        if refused == first:
+            return JSONResponse(answer(body["id"], text_result("done")))
+        refused += 1
+        error = {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32000, "message": "Slow down"}}
+        return JSONResponse(error, status_code=status, headers={} if wanted is None else {"retry-after": wanted})
+
+    return always(respond)
+
+
+@ERAS
+@pytest.mark.parametrize("wanted", [None, "120", "soon", "Wed, 21 Oct 2099 07:28:00 GMT"])
+async def test_a_server_that_is_busy_for_long_is_left_alone_and_says_until_when(
+    wanted: str | None, modern: bool, tmp_path: Path
+) -> None:
+    server = Scripted(modern=modern, handlers={"tools/call": busy(429, wanted, first=1)})
+    async with reached(server, tmp_path) as fleet:
+        error = await failed(fleet)
+        assert error.fields["outcome"] == "not_sent"
+        assert error.fields["status"] == 429
+        told = error.fields.get("retry_after_seconds")
+        assert told == 120 if wanted == "120" else (told is None) == (wanted in (None, "soon"))
+        assert len(server.of("tools/call")) == 1
+        assert await call(fleet) == "done"
+        assert len(server.of("server/discover")) + len(server.of("initialize")) <= 2
+
+
+@ERAS
+async def test_a_server_that_is_busy_for_a_moment_gets_the_call_again(modern: bool, tmp_path: Path) -> None:
+    server = Scripted(modern=modern, handlers={"tools/call": busy(429, "0", first=2)})
+    async with reached(server, tmp_path) as fleet:
+        assert await call(fleet) == "done"
+    assert len(server.of("tools/call")) == 3
+
+
+@ERAS
+async def test_a_call_that_may_have_been_done_is_not_sent_again_by_a_busy_server(modern: bool, tmp_path: Path) -> None:
+    server = Scripted(modern=modern, handlers={"tools/call": busy(503, "0", first=1)})
+    async with reached(server, tmp_path) as fleet:
+        error = await failed(fleet)
+    assert (error.fields["outcome"], error.fields["retry_after_seconds"]) == ("sent_unknown", 0)
+    assert len(server.of("tools/call")) == 1
+
+
+@pytest.mark.parametrize("method", ["server/discover", "initialize"])
+async def test_a_server_that_is_too_busy_to_greet_says_so(method: str, tmp_path: Path) -> None:
+    server = Scripted(handlers={method: busy(429, "120", first=9)})
+    async with reached(server, tmp_path) as fleet:
+        error = await failed(fleet)
+    assert (error.fields["outcome"], error.fields["retry_after_seconds"]) == ("not_sent", 120)
+    assert len(server.of(method)) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ("120", 120),
+        (" 7 ", 7),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 90),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("-5", None),
+        ("1.5", None),
+        ("٣", None),
+        ("", None),
+        ("later", None),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
+    assert retry_after(given, clock=lambda: 10.0) == seconds

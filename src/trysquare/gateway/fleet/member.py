@@ -12,6 +12,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.answers.answer import Answer
+from trysquare.gateway.calls.retrying import pause_of_unsent
 from trysquare.gateway.fleet.breaker import Breaker
 from trysquare.gateway.fleet.parking import ParkingLot, call_key
 from trysquare.gateway.fleet.places import Places
@@ -31,6 +32,7 @@ _SHORT_LIFE = 1.0
 """A server that ends sooner than this after its start without having answered anything has failed to start."""
 _REVIVE_SECONDS = 0.5
 _ANYBODY = ""
+_TOO_MANY = 429
 _UNANSWERED = (Refused, Lost, Unreachable, TimeoutError)
 
 
@@ -103,8 +105,23 @@ class Member:
             noise=sum(session.connection.noise for session in usable),
         )
 
-    async def call(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
-        """Send a request and wait for its answer; one that was left with a question open is taken up instead."""
+    async def call(
+        self, request: Request, context: CallContext, on_sent: Callable[[], None], *, tries: int = 1
+    ) -> Answer:
+        """Send a request and wait for its answer; one that was left with a question open is taken up instead.
+
+        What a busy server refused unread is sent again when it wants, if that is soon enough.
+        """
+        try:
+            return await self._called(request, context, on_sent)
+        except ToolError as error:
+            pause = pause_of_unsent(error, tries, context)
+            if pause is None or pause >= self.config.timeout:
+                raise
+        await asyncio.sleep(pause)
+        return await self.call(request, context, on_sent, tries=tries + 1)
+
+    async def _called(self, request: Request, context: CallContext, on_sent: Callable[[], None]) -> Answer:
         self._under_way += 1
         if not self._places.take_free():
             await self._wait_for_place(context)
@@ -195,6 +212,9 @@ class Member:
                 self._lot.park(self._key(request, context), call)
                 raise
             except Unreachable as error:
+                if error.loss.status == _TOO_MANY:
+                    # The session is well, and the server wants to be left alone.
+                    raise self._not_sent(error, session) from None
                 self._set_aside(session)
                 if is_last or session.began >= came:
                     raise self._not_sent(error, session) from None

@@ -34,6 +34,8 @@ class Loss:
     """The HTTP status, where one was the reason."""
     instruction: str | None = None
     """What to do about it, such as a command that signs in."""
+    retry_after: float | None = None
+    """Seconds after which the server wants to be asked again, where it said so."""
 
 
 class Listener(Protocol):

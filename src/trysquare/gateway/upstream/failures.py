@@ -17,8 +17,8 @@ def not_sent(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
     return ToolError(
         f"`{server}` is not available, and nothing was sent. {loss.reason}{_quoted(last_words)}",
         code=ErrorCode.UPSTREAM_UNAVAILABLE,
-        instruction=loss.instruction or "Try again later, or tell the person; other servers are not affected.",
-        fields=_fields(server, "not_sent", status=loss.status),
+        instruction=loss.instruction or _come_again(loss) or "Try again later; other servers are not affected.",
+        fields=_fields(server, "not_sent", status=loss.status, retry_after_seconds=loss.retry_after),
     )
 
 
@@ -52,7 +52,7 @@ def lost(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
         code=ErrorCode.UPSTREAM_LOST,
         instruction=loss.instruction
         or "Find out whether it took effect before you call again; a new call starts the server anew.",
-        fields=_fields(server, "sent_unknown", status=loss.status),
+        fields=_fields(server, "sent_unknown", status=loss.status, retry_after_seconds=loss.retry_after),
     )
 
 
@@ -105,6 +105,12 @@ def unknown_server(server: str, known: list[str]) -> ToolError:
 
 def _fields(server: str, outcome: Outcome, **more: Any) -> dict[str, Any]:
     return {"outcome": outcome, "server": server} | {key: value for key, value in more.items() if value is not None}
+
+
+def _come_again(loss: Loss) -> str | None:
+    if loss.retry_after is None:
+        return None
+    return f"The server wants to be asked again after {loss.retry_after:.0f} seconds. Other servers are not affected."
 
 
 def _quoted(last_words: str) -> str:

@@ -115,7 +115,11 @@ def _discovered(probe: Exchange) -> Greeting | None:
         _refuse_strangers(error)
         return None
     except Lost as error:
-        if error.loss.status is not None and 400 <= error.loss.status < 500 and error.loss.status not in (401, 403):
+        if (
+            error.loss.status is not None
+            and 400 <= error.loss.status < 500
+            and error.loss.status not in (401, 403, 429)
+        ):
             return None
         raise
     supported = answer.get("supportedVersions")
@@ -185,4 +189,5 @@ def _failed(reason: str, loss: Loss | None = None) -> Loss:
         was_sent=False,
         status=None if loss is None else loss.status,
         instruction=None if loss is None else loss.instruction,
+        retry_after=None if loss is None else loss.retry_after,
     )

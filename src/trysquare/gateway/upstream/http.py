@@ -19,7 +19,7 @@ from trysquare.gateway.upstream.handshake import MODERN
 from trysquare.gateway.upstream.http_headers import MirroredHeaders, modern_headers
 from trysquare.gateway.upstream.oauth import LoginLost
 from trysquare.gateway.upstream.sse import SseChannel
-from trysquare.gateway.upstream.web import Web, body_of, kind_of
+from trysquare.gateway.upstream.web import BUSY, Web, body_of, kind_of
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
@@ -285,7 +285,9 @@ class HttpChannel:
             self._lose_session(request_id)
             return None
         error = None if body is None else _error_of(body)
-        if error is not None:
+        # Who is told when to come again need not read why.
+        is_busy = response.status_code == 429 or (response.status_code in BUSY and "retry-after" in response.headers)
+        if error is not None and not is_busy:
             if error.get("code") == _HEADER_MISMATCH and outgoing.name and not self._mirrored.is_listed:
                 raise _HeadersMissing
             self._hear(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}), request_id)

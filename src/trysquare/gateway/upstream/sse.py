@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
@@ -106,8 +107,7 @@ class SseChannel:
     def _end(self, endpoint: asyncio.Future[str], loss: Loss) -> None:
         listener, self._listener = self._listener, None
         if not endpoint.done():
-            unsent = Loss(reason=loss.reason, was_sent=False, status=loss.status, instruction=loss.instruction)
-            endpoint.set_exception(Unreachable(unsent))
+            endpoint.set_exception(Unreachable(replace(loss, was_sent=False)))
         elif listener is not None:
             listener.lose(loss)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 
 import httpx2
 
@@ -21,6 +23,9 @@ _KEEP_ALIVE_SECONDS = 3.0
 """Shorter than the five seconds after which many servers close: a request must not meet a closing connection."""
 _NOT_DONE = frozenset({401, 403, 404, 405, 406, 413, 415, 421, 429})
 """Statuses with which a server refuses a request before it acts on it."""
+BUSY = frozenset({429, 503})
+"""Statuses with which a server says that it may be asked again later."""
+_LONGEST_WAIT = 366 * 24 * 3600.0
 _NEVER_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -94,7 +99,13 @@ class Web:
         status = response.status_code
         was_sent = not (status in _NOT_DONE or response.next_request is not None)
         reason, instruction = self._explained(response)
-        return Loss(reason=reason, was_sent=was_sent, status=status, instruction=instruction)
+        return Loss(
+            reason=reason,
+            was_sent=was_sent,
+            status=status,
+            instruction=instruction,
+            retry_after=retry_after(response.headers.get("retry-after", "")) if status in BUSY else None,
+        )
 
     def failure(self, error: Exception) -> Loss:
         """Why there is no response."""
@@ -132,6 +143,19 @@ class Web:
 
     def _login_command(self) -> str:
         return f"Ask the person to run `trysquare gateway login {self._config.name}`."
+
+
+def retry_after(given: str, *, clock: Callable[[], float] = time.time) -> float | None:
+    """The seconds that a `Retry-After` header asks for, written as a number or as a date; None where it is neither."""
+    text = given.strip()
+    if text.isascii() and text.isdigit():
+        seconds = float(text[:12])
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - clock()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
 async def body_of(response: httpx2.Response, most_bytes: int) -> bytes | None:
