@@ -34,6 +34,9 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     access: dict[str, AccessToken] = field(default_factory=dict[str, AccessToken])
     refresh: dict[str, RefreshToken] = field(default_factory=dict[str, RefreshToken])
     renewals: int = 0
+    spent: set[str] = field(default_factory=set[str])
+    reused: int = 0
+    """How often a refresh token came a second time; then everything that was given out ends."""
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -64,12 +67,17 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return self._tokens(client.client_id, authorization_code.scopes, authorization_code.resource)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+        if refresh_token in self.spent:
+            self.reused += 1
+            self.access.clear()
+            self.refresh.clear()
         return self.refresh.get(refresh_token)
 
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         self.renewals += 1
+        self.spent.add(refresh_token.token)
         del self.refresh[refresh_token.token]
         return self._tokens(client.client_id, scopes, refresh_token.resource)
 

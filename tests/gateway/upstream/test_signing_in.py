@@ -7,6 +7,7 @@ import dataclasses
 import json
 import logging
 import socket
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.gateway.configuration.secrets import FileSecrets
 from trysquare.gateway.fleet.fleet import Fleet, open_fleet
 from trysquare.gateway.server import OAuthClient, ServerConfig
-from trysquare.gateway.upstream.oauth import Login, load_login, save_login
+from trysquare.gateway.upstream.oauth import Login, LoginLost, load_login, login_lock, login_name, save_login
 from trysquare.gateway.upstream.signing_in import sign_in
 
 
@@ -237,3 +238,52 @@ def test_a_login_that_is_spoilt_counts_as_none(secrets: FileSecrets) -> None:
     secrets.write(f"login:far:{config.url}", json.dumps({**kept, "of a later version": 1}))
     assert load_login(config, secrets) == login
     assert load_login(dataclasses.replace(config, url="https://example.org/mcp"), secrets) is None
+
+
+async def _process(url: str, folder: Path, what: str) -> asyncio.subprocess.Process:
+    program = ("-m", "tests.gateway.login_process", url, str(folder / "secrets.json"), what)
+    return await asyncio.create_subprocess_exec(sys.executable, *program, stdout=asyncio.subprocess.PIPE)
+
+
+async def test_two_processes_never_renew_with_the_same_token(secrets: FileSecrets, tmp_path: Path) -> None:
+    accounts = Accounts(lifetime=1)
+    async with guarded(accounts) as place:
+        # Tokens end as soon as they are given out, so that each call of each process renews one.
+        await signed_in(remote(f"{place}/mcp"), secrets)
+        with anyio.fail_after(120):
+            started = [await _process(f"{place}/mcp", tmp_path, "12") for _ in range(3)]
+            ended = await asyncio.gather(*(process.wait() for process in started))
+    assert ended == [0, 0, 0]
+    assert accounts.renewals > 12
+    assert accounts.reused == 0
+
+
+async def test_a_killed_process_keeps_nobody_from_renewing(secrets: FileSecrets, tmp_path: Path) -> None:
+    accounts = Accounts(lifetime=1)
+    async with guarded(accounts) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        with anyio.fail_after(60):
+            holder = await _process(config.url, tmp_path, "hold")
+            assert holder.stdout is not None
+            assert await holder.stdout.readline() == b"held\n"
+            with pytest.raises(LoginLost):
+                async with login_lock(config, seconds=0.05):
+                    raise AssertionError("two hold the lock")
+            holder.kill()
+            await holder.wait()
+            async with fleet_of(config, secrets) as fleet:
+                assert await words(fleet, "echo", "hi", server="far") == "hi"
+
+
+async def test_a_login_that_was_removed_does_not_come_back_by_a_renewal(secrets: FileSecrets) -> None:
+    async with guarded(Accounts(lifetime=1)) as place:
+        config = remote(f"{place}/mcp")
+        await signed_in(config, secrets)
+        async with fleet_of(config, secrets) as fleet:
+            await words(fleet, "echo", "hi", server="far")
+            secrets.remove(login_name(config))
+            with pytest.raises(ToolError) as caught:
+                await say(fleet, "echo", "hi", server="far")
+    assert caught.value.fields["outcome"] == "not_sent"
+    assert load_login(config, secrets) is None

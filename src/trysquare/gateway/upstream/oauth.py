@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import hashlib
 import json
 import logging
+import math
+import os
 import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
 from urllib.parse import quote
@@ -17,12 +22,16 @@ import httpx2
 from trysquare.gateway.configuration.secrets import Secrets
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities
+from trysquare.store.location import prepare_folder, user_state
 
 logger = logging.getLogger("trysquare.gateway")
 
 _EARLY_SECONDS = 30.0
 """A token is renewed so long before it ends, because the request takes its time too."""
 _RENEW_SECONDS = 30.0
+_LOCK_SECONDS = 45.0
+"""How long a renewal of another process is waited for: longer than it can take."""
+_LOOK_SECONDS = 0.02
 
 
 class LoginLost(Exception):
@@ -79,6 +88,36 @@ async def stored_login(config: ServerConfig, secrets: Secrets) -> httpx2.Auth | 
     return None if login is None else LoginAuth(config, secrets, login)
 
 
+@asynccontextmanager
+async def login_lock(config: ServerConfig, *, seconds: float = _LOCK_SECONDS) -> AsyncGenerator[None]:
+    """One process of this user at a time changes a login. A holder that is killed holds it no longer.
+
+    Raises `LoginLost` where another does not let go of it in time.
+    """
+    digest = hashlib.sha256(login_name(config).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    path = user_state().with_name(f"login-{digest}.lock")
+    prepare_folder(path.parent)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        for _ in range(math.ceil(seconds / _LOOK_SECONDS)):
+            if _is_taken(lock):
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            raise LoginLost("Another process renews the login at the server and does not come to an end.")
+        yield
+    finally:
+        os.close(lock)
+
+
+def _is_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 class LoginAuth(httpx2.Auth):
     """Signs requests with a login. Requests do not wait for one another, only for a renewal."""
 
@@ -103,28 +142,32 @@ class LoginAuth(httpx2.Auth):
     async def _renewed(self, old: Login) -> Login:
         async with self._renewing:
             if self._login is old:
-                self._login = await self._other_process(old) or await self._renew(old)
+                async with login_lock(self._config):
+                    self._login = await self._renew(old)
             return self._login
 
-    async def _other_process(self, old: Login) -> Login | None:
-        """A login that another process has renewed or made meanwhile."""
-        found = await asyncio.to_thread(load_login, self._config, self._secrets)
-        is_news = found is not None and found.access_token != old.access_token and found.is_fresh(self._clock())
-        return found if is_news else None
-
     async def _renew(self, old: Login) -> Login:
-        if old.refresh_token is None or not old.token_endpoint:
-            raise LoginLost("The login at the server has ended.")
-        answer = await self._ask(old, old.refresh_token)
-        if answer is None:
-            # Another process may have been faster with a refresh token that counts only once.
-            found = await self._other_process(old)
-            if found is None:
-                raise LoginLost("The login at the server has ended and could not be renewed.")
+        """A login that another process has renewed or made meanwhile, else a new one. Holds the lock."""
+        found = await self._kept()
+        if found.access_token != old.access_token and found.is_fresh(self._clock()):
             return found
-        login = renewed_login(old, answer, self._clock())
+        # A refresh token often counts only once: the one that is kept is the one that still does.
+        if found.refresh_token is None or not found.token_endpoint:
+            raise LoginLost("The login at the server has ended.")
+        answer = await self._ask(found, found.refresh_token)
+        if answer is None:
+            raise LoginLost("The login at the server has ended and could not be renewed.")
+        await self._kept()
+        login = renewed_login(found, answer, self._clock())
         await asyncio.to_thread(save_login, self._config, self._secrets, login)
         return login
+
+    async def _kept(self) -> Login:
+        """The login as it is kept now; one that was forgotten must not come back by a renewal."""
+        found = await asyncio.to_thread(load_login, self._config, self._secrets)
+        if found is None:
+            raise LoginLost("The login at the server was removed.")
+        return found
 
     async def _ask(self, old: Login, refresh_token: str) -> dict[str, Any] | None:
         verify = await asyncio.to_thread(trusted_authorities)

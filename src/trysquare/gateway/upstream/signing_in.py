@@ -20,7 +20,7 @@ from trysquare.gateway.server import OAuthClient, ServerConfig
 from trysquare.gateway.upstream.certificates import trusted_authorities
 from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS
 from trysquare.gateway.upstream.loopback import Loopback, open_loopback
-from trysquare.gateway.upstream.oauth import Login, save_login
+from trysquare.gateway.upstream.oauth import Login, login_lock, save_login
 
 _REQUEST_SECONDS = 30.0
 _VERSION = HANDSHAKE_VERSIONS[-1]
@@ -51,7 +51,8 @@ async def sign_in(config: ServerConfig, secrets: Secrets, *, show: Callable[[str
     login = _login(provider)
     if login is None:
         return False
-    await asyncio.to_thread(save_login, config, secrets, login)
+    async with login_lock(config):
+        await asyncio.to_thread(save_login, config, secrets, login)
     return True
 
 
