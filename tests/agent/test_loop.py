@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -183,10 +184,53 @@ async def test_a_model_that_repeats_itself_is_told_so_and_then_stopped() -> None
     model = ScriptedModel([call("echo", text="again")] * 10)
     outcome = await run_script(model, [echo_tool()])
     assert (outcome.status, outcome.spent.steps) == ("stuck", 4)
-    assert outcome.summary == snapshot("The same call of `echo` was sent 4 times with the same answer.")
+    assert outcome.summary == snapshot("The same call of `echo` was sent 4 times.")
     assert model.told() == snapshot(
-        "You sent the same call of `echo` 3 times, and its answer did not change. Do something else."
+        "You sent the same call of `echo` 3 times, and nothing new was done between. Do something else."
     )
+
+
+def counting_tool(**options: Any) -> Tool:
+    """A tool that never answers the same."""
+    answers = itertools.count()
+
+    async def count() -> int:
+        """Count."""
+        return next(answers)
+
+    return tool(count, name="count", **options)
+
+
+async def test_the_same_call_is_noticed_whatever_it_answers() -> None:
+    note = call("note", action="open_task", text="Fix the tests")
+    noted = await run_script([note] * 20)
+    assert (noted.status, noted.spent.steps) == ("stuck", 6)
+    counted = await run_script([call("count")] * 20, [counting_tool()])
+    assert (counted.status, counted.spent.steps) == ("stuck", 6)
+    model = ScriptedModel([call("count")] * 20)
+    polled = await run_script(model, [counting_tool(read_only=True)])
+    assert (polled.status, polled.spent.steps) == ("stuck", 12)
+    assert any("same call of `count`" in message.text for message in model.messages())
+
+
+async def test_notes_alone_are_no_progress() -> None:
+    notes = [call("note", action="open_task", text=str(number)) for number in range(20)]
+    outcome = await run_script(notes)
+    assert (outcome.status, outcome.spent.steps) == ("stuck", 6)
+
+
+async def test_a_call_may_come_again_after_something_was_done() -> None:
+    said = [step for number in range(8) for step in (call("edit", text=str(number)), call("count"))]
+    outcome = await run_script([*said, GIVE_UP], [echo_tool("edit"), counting_tool()])
+    assert outcome.status == "gave_up"
+    assert (await run_script([*said, GIVE_UP], [echo_tool("edit"), echo_tool("count")])).status == "gave_up"
+
+
+async def test_two_calls_that_undo_each_other_are_noticed() -> None:
+    said = [step for _ in range(20) for step in (call("edit", text="a"), call("count"), call("edit", text="b"))]
+    outcome = await run_script(said, [echo_tool("edit"), counting_tool()])
+    assert outcome.status == "stuck"
+    assert outcome.spent.steps < 15
 
 
 async def test_a_tool_that_comes_while_the_run_goes_on_is_offered_and_one_that_goes_is_not() -> None:

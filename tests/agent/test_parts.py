@@ -82,9 +82,13 @@ def test_a_step_that_brings_something_new_starts_the_count_anew() -> None:
         assert verdict.stopped is None
 
 
-def test_the_same_call_with_another_answer_is_progress() -> None:
-    watch = StuckWatch()
-    assert all(watch.observe([record(text=f"{step}")]).stopped is None for step in range(20))
+def test_the_same_call_with_another_answer_gets_more_patience_where_it_only_reads() -> None:
+    reading, changing = StuckWatch(lambda record: True), StuckWatch()
+    stopped = [
+        next(step for step in range(1, 30) if watch.observe([record(text=f"{step}")]).stopped is not None)
+        for watch in (reading, changing)
+    ]
+    assert stopped == [12, 6]
 
 
 def test_notes_are_kept_closed_and_bounded() -> None:

@@ -34,6 +34,7 @@ class Spent:
 
     steps: int = 0
     seconds: float = 0.0
+    """The time of the model and of the tools; that of people who are asked is not counted."""
     usage: Usage = field(default_factory=Usage)
 
     @property
@@ -41,17 +42,37 @@ class Spent:
         """Prompt and completion together."""
         return self.usage.prompt_tokens + self.usage.completion_tokens
 
-    def plus(self, usage: Usage, *, seconds: float) -> Spent:
+    def plus(self, usage: Usage) -> Spent:
         """The same and one step more."""
-        return replace(self, steps=self.steps + 1, seconds=self.seconds + seconds, usage=self.usage + usage)
+        return replace(self, steps=self.steps + 1, usage=self.usage + usage)
 
     def used(self, usage: Usage) -> Spent:
         """The same and what a tool asked of a model, which is no step of its own."""
         return replace(self, usage=self.usage + usage)
 
-    def took(self, seconds: float) -> Spent:
-        """The same and some time more."""
-        return replace(self, seconds=self.seconds + seconds)
+
+class RunTime:
+    """The seconds that a run may use, for its model and its tools together.
+
+    They are counted by what each step took, as it is recorded, so that a job that is taken up again has as much left as
+    it had before.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = limit
+        self.used = 0.0
+
+    def spend(self, seconds: float) -> None:
+        """A step took so long."""
+        self.used += seconds
+
+    def left(self) -> float | None:
+        """How long the next step may take; None without a limit."""
+        return None if self._limit is None else max(self._limit - self.used, 0.0)
+
+    def is_up(self) -> bool:
+        """Whether nothing is left."""
+        return self.left() == 0.0
 
 
 def exhausted(budget: Budget, spent: Spent) -> str | None:

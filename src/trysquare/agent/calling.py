@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from trysquare.agent.budgets import RunTime
+from trysquare.agent.deadline import Late, within
 from trysquare.agent.journal import Journal, Repeat, keyed, repeat_of
 from trysquare.agent.policy import Decision, Policy
 from trysquare.agent.records import CallRecord, outcome_json, record_of
@@ -45,12 +48,19 @@ class Calling:
     context: CallContext
     approvals: Approvals | None
     result_characters: int
+    time: RunTime
 
     async def run_all(self, calls: Sequence[Numbered]) -> list[CallRecord]:
-        """Run calls in their order; neighbours that only read run at the same time."""
+        """Run calls in their order; neighbours that only read run at the same time. After the run's time, none is."""
         records: list[CallRecord] = []
         for group in grouped(calls):
-            records.extend(await self._run_group(group))
+            if self.time.is_up():
+                records.extend(_not_run(numbered.call) for numbered in group)
+                continue
+            ran = await self._run_group(group)
+            # What a record says, and not a clock: a job that is taken up again has used what it used before.
+            self.time.spend(max(record.seconds for record in ran))
+            records.extend(ran)
         return records
 
     async def _run_group(self, group: Sequence[Numbered]) -> list[CallRecord]:
@@ -92,8 +102,12 @@ class Calling:
         # Found by its own value, since a tool may have been taken out of the set while the model wrote its call.
         alone = FixedToolset([numbered.tool])
         context = replace(self.context, meta={**self.context.meta, "trysquare/request_key": key})
-        result = await call_tool(alone, numbered.tool.name, arguments, context)
-        return outcome_json(result, limit=self.result_characters)
+        began = time.monotonic()
+        try:
+            result = await within(self.time.left(), call_tool(alone, numbered.tool.name, arguments, context))
+        except Late:
+            result = too_late(numbered.tool.name)
+        return {**outcome_json(result, limit=self.result_characters), "seconds": time.monotonic() - began}
 
     async def _asked(self, numbered: Numbered, decision: Decision) -> JsonObject | None:
         """Ask the person about a call, once in the life of a job; what to tell the model where they did not agree."""
@@ -115,6 +129,18 @@ class Calling:
         except ToolError as error:
             return {"refused": outcome_json(Result.from_error(error), limit=self.result_characters)}
         return {"refused": None}
+
+
+def too_late(name: str) -> Result[Any]:
+    """What is told of a call that was ended with the run's time."""
+    return Result.failure(
+        f"The time of this run was up before `{name}` came back. The call was ended, and may have done a part of it.",
+        code=ErrorCode.TOOL_TIMEOUT,
+    )
+
+
+def _not_run(call: CallRequest) -> CallRecord:
+    return refusal(call, "The time of this run was up. The call was not made.", code=ErrorCode.TOOL_TIMEOUT)
 
 
 def refusal(call: CallRequest, message: str, *, code: ErrorCode, instruction: str | None = None) -> CallRecord:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from trysquare.agent.budgets import Spent, exhausted
-from trysquare.agent.calling import Calling, Numbered, refusal
+from trysquare.agent.budgets import RunTime, Spent, exhausted
+from trysquare.agent.calling import Calling, Numbered, only_reads, refusal
 from trysquare.agent.certainty import Doubt, doubt_of
 from trysquare.agent.completion import FINISH, GIVE_UP, TESTS_FAIL, checked_evidence, missing, told
+from trysquare.agent.deadline import Late, within
 from trysquare.agent.dialogue import Dialogue
 from trysquare.agent.journal import Journal, Unjournalled
 from trysquare.agent.ledger import Ledger
@@ -41,7 +41,6 @@ from trysquare.models.recorded import answer_json, read_answer_json
 
 _PROMPT_SHARE = 4
 """The part of a model's context that the tools may take: one quarter."""
-_LEAST_TIME = 1.0
 _FULL_SHARE = 0.4
 """How much of the context a dialogue may keep after a server said that it was too long."""
 
@@ -62,8 +61,8 @@ class _Loop:
         self._run, self._journal = run, journal
         definition = run.definition
         self._policy = replace(definition.policy, root=run.root)
-        self._notes, self._ledger, self._watch = Notes(), Ledger(), StuckWatch()
-        self._spent = Spent()
+        self._notes, self._ledger, self._watch = Notes(), Ledger(), StuckWatch(self._only_reads)
+        self._used, self._time = Spent(), RunTime(definition.budget.seconds)
         self._dialogue = Dialogue(run.task, run.model, self._notes, answer_tokens=self._answer_tokens())
         self._toolbox = Toolbox(run.toolset, self._toolbox_settings(), run.model.count)
         self._own = self._own_tools()
@@ -73,6 +72,7 @@ class _Loop:
             context=run.context,
             approvals=run.approvals,
             result_characters=self._result_characters(),
+            time=self._time,
         )
         self._ending: tuple[Status, str] | None = None
         self._calls = 0
@@ -80,6 +80,10 @@ class _Loop:
 
     def close(self) -> None:
         self._toolbox.close()
+
+    @property
+    def _spent(self) -> Spent:
+        return replace(self._used, seconds=self._time.used)
 
     async def run(self) -> AgentOutcome:
         await self._toolbox.refresh()
@@ -141,31 +145,26 @@ class _Loop:
             sampling=self._run.sampling,
         )
         kept = await self._journal.step(f"answer {number}", lambda: self._ask(request))
+        self._time.spend(kept["seconds"])
         if "answer" not in kept:
-            self._spent = self._spent.took(kept["seconds"])
             if "full" in kept:
                 self._dialogue.fit(view.system_tokens, share=_FULL_SHARE)
             return None
         answer = read_answer_json(kept["answer"])
-        self._spent = self._spent.plus(answer.usage, seconds=kept["seconds"])
+        self._used = self._used.plus(answer.usage)
         return answer
 
     async def _ask(self, request: ModelRequest) -> JsonObject:
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self._time_left()):
-                answer = await self._run.model.answer(request)
-        except TimeoutError:
+            answer = await within(self._time.left(), self._run.model.answer(request))
+        except Late:
             return {"late": True, "seconds": time.monotonic() - began}
         except ToolError as error:
             if error.code != ErrorCode.MODEL_CONTEXT_FULL or not self._dialogue.can_shrink():
                 raise
             return {"full": True, "seconds": time.monotonic() - began}
         return {"answer": answer_json(answer), "seconds": time.monotonic() - began}
-
-    def _time_left(self) -> float | None:
-        seconds = self._run.definition.budget.seconds
-        return None if seconds is None else max(seconds - self._spent.seconds, _LEAST_TIME)
 
     def _read(self, answer: ModelAnswer, view: View, number: int) -> tuple[list[CallRequest], str | None]:
         """The calls of an answer: those that the backend knows of, else those that its text holds."""
@@ -217,13 +216,9 @@ class _Loop:
         return records
 
     async def _run_waiting(self, waiting: Sequence[Numbered]) -> list[CallRecord]:
-        began = time.monotonic()
         records = await self._calling.run_all(waiting)
         for record in records:
             self._note(record)
-        if waiting and self._journal.job is None:
-            # The time that tools take; a job that is taken up again counts the time of its answers alone.
-            self._spent = self._spent.took(time.monotonic() - began)
         return records
 
     def _note(self, record: CallRecord) -> None:
@@ -232,7 +227,7 @@ class _Loop:
         if isinstance(self._run.toolset, RecordListener):
             self._run.toolset.note(record)
         if record.usage is not None:
-            self._spent = self._spent.used(record.usage)
+            self._used = self._used.used(record.usage)
         if record.approval is not None:
             self._waiting[record.approval] = None
         if record.modified_files:
@@ -273,6 +268,7 @@ class _Loop:
         """End the run if what `finish` claims is true."""
         files = [str(name) for name in cast("list[object]", call.arguments.get("files") or [])]
         kept = await self._journal.step(f"check {place}", lambda: self._checked(files))
+        self._time.spend(kept.get("seconds", 0.0))
         wrong = cast(list[str], kept["wrong"])
         if TESTS_FAIL in wrong:
             self._ledger.note_failing_whole()
@@ -289,8 +285,13 @@ class _Loop:
 
     async def _checked(self, files: list[str]) -> JsonObject:
         criteria, root = self._run.definition.criteria, self._run.root
-        wrong = await checked_evidence(criteria, self._ledger, files, root=root, run_tests=self._tests_pass)
-        return {"wrong": list(wrong)}
+        began = time.monotonic()
+        checked = checked_evidence(criteria, self._ledger, files, root=root, run_tests=self._tests_pass)
+        try:
+            wrong = list(await within(self._time.left(), checked))
+        except Late:
+            wrong = ["the time of this run was up before that could be checked"]
+        return {"wrong": wrong, "seconds": time.monotonic() - began}
 
     async def _tests_pass(self, name: str, arguments: JsonObject) -> bool:
         tool = self._toolbox.find(name)
@@ -319,6 +320,10 @@ class _Loop:
         steps = self._run.definition.budget.steps
         await self._journal.tell(number, steps, did)
         await self._run.context.progress(number, steps, did)
+
+    def _only_reads(self, record: CallRecord) -> bool:
+        tool = self._toolbox.find(record.call.name)
+        return tool is not None and only_reads(tool, record.call.arguments)
 
     # What the run is made of
 

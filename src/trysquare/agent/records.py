@@ -29,6 +29,8 @@ class CallRecord:
     """The command with which a person can let the call run, where it waits for one."""
     usage: Usage | None = None
     """What a model was paid for inside of the call."""
+    seconds: float = 0.0
+    """How long it took."""
 
     def message(self) -> Message:
         """The record as the turn of the dialogue that answers the call."""
@@ -77,6 +79,7 @@ def record_of(call: CallRequest, outcome: JsonObject) -> CallRecord:
         handles=tuple(outcome.get("handles") or ()),
         approval=outcome.get("approval"),
         usage=_usage(outcome.get("usage")),
+        seconds=float(outcome.get("seconds") or 0.0),
     )
 
 
