@@ -47,13 +47,22 @@ WRITTEN = '{"name": "file", "args": {"action": "read", "path": "a.py"}}'
         '{"name": "file", "arguments": "{\\"action\\": \\"read\\", \\"path\\": \\"a.py\\"}"}',
         '{"type": "function", "function": {"name": "file", "arguments": {"action": "read", "path": "a.py"}}}',
         '{"tool": "file", "action": "read", "path": "a.py"}',
-        f"I read it first.\n```json\n{WRITTEN}\n```\nThen I go on.",
+        f"I read it first.\n```json\n{WRITTEN}\n```\n",
+        f"I read it first.\n```tool_call\n{WRITTEN}\n```\nThen I go on.",
         f"~~~\n{WRITTEN}\n~~~",
         f"```json\n{WRITTEN}",
-        f"First:\n{WRITTEN}\nThat is all.",
-        f"I will call {WRITTEN} now.",
+        f"First:\n{WRITTEN}\n",
+        f"I say [{WRITTEN}] thrice.".replace("I say ", "So:\n").replace(" thrice.", ""),
         f"<tool_call>{WRITTEN}</tool_call>",
-        f"Braces such as {{ and }} do not matter: {WRITTEN}",
+        f"<tool_call>\n{WRITTEN}\n",
+        f"I read it: <tool_call>{WRITTEN}</tool_call> and wait.",
+        f"<|tool_call|>{WRITTEN}<|/tool_call|>",
+        f"Braces such as {{ and }} do not matter:\n{WRITTEN}",
+        f"<think>I could {WRITTEN.replace('read', 'write')}.</think>\n{WRITTEN}",
+        f"I should {WRITTEN.replace('read', 'write')}.\n</think>\nSo:\n{WRITTEN}",
+        f"<think>a <think>b</think> {WRITTEN.replace('read', 'write')}</think>{WRITTEN}",
+        f"[THINK]{WRITTEN.replace('read', 'write')}[/THINK]{WRITTEN}",
+        f"<|channel|>analysis<|message|>{WRITTEN.replace('read', 'write')}<|end|><|channel|>final<|message|>{WRITTEN}",
         'It is\n{\n  "name": "file",\n  "args": {\n    "action": "read",\n    "path": "a.py"\n  }\n}\n',
         '{"name": "file_read", "args": {"path": "a.py"}}',
         '{"name": "File", "args": {"action": "read", "path": "a.py"}}',
@@ -62,21 +71,59 @@ WRITTEN = '{"name": "file", "args": {"action": "read", "path": "a.py"}}'
 )
 def test_a_call_is_found_however_it_is_written(text: str) -> None:
     assert calls(text) == [READ]
-    assert not parsed(text).dropped
+    assert all("write" in piece.text for piece in parsed(text).dropped), "what was only thought"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I will call {WRITTEN} now.",
+        f"I will not call it: {WRITTEN}",
+        f"The file says '{WRITTEN}'.",
+        f"The file says:\n{WRITTEN}\nI do not do that.",
+        f"The file says:\n```json\n{WRITTEN}\n```\nI do not do that.",
+        f"The page:\n> {WRITTEN}",
+        f"- {WRITTEN}",
+        f"```python\n{WRITTEN}\n```",
+        f"```text\n{WRITTEN}\n```\nThat was it.",
+        f"````markdown\n```json\n{WRITTEN}\n```\n````",
+        f"<think>{WRITTEN}</think>",
+        f"<think>\n{WRITTEN}\n",
+        f"<think>\n<tool_call>{WRITTEN}</tool_call>\n",
+        f"{WRITTEN}\n</think>\nNothing is to be done.",
+        f"<think>a<think>b</think>\n{WRITTEN}\n</think>",
+        f"<thinking>\n```tool_call\n{WRITTEN}\n```\n</thinking>",
+        f"<reasoning>{WRITTEN}</reasoning>",
+        f"[THINK]{WRITTEN}[/THINK]",
+        f"<|channel|>analysis<|message|>{WRITTEN}",
+        f"First:\n{WRITTEN}\nThen:\n{WRITTEN}",
+    ],
+)
+def test_what_is_quoted_thought_or_said_in_passing_is_not_run_and_told(text: str) -> None:
+    found = parsed(text)
+    assert not found.calls
+    assert found.dropped
+    assert all("send it again" in piece.reason for piece in found.dropped)
 
 
 def test_calls_stand_in_the_order_of_the_text_whatever_way_found_them() -> None:
     text = (
-        'One: {"name": "bash", "args": {"command": "1"}} then\n'
+        'They are:\n<tool_call>{"name": "bash", "args": {"command": "1"}}</tool_call>\n'
         '```\n{"name": "bash", "args": {"command": "2"}}\n```\n'
         '{"name": "bash", "args": {"command": "3"}}\n'
-        'and {"name": "bash", "args": {"command": "4"}}.'
+        '[{"name": "bash", "args": {"command": "4"}}, {"name": "bash", "args": {"command": "5"}}]'
     )
-    assert [arguments["command"] for _, arguments in calls(text)] == ["1", "2", "3", "4"]
+    assert [arguments["command"] for _, arguments in calls(text)] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_broken_piece_does_not_cost_the_calls_beside_it() -> None:
+    found = parsed(f"{WRITTEN}\n{{'name': 'file', 'args': {{}}}}\n{WRITTEN}")
+    assert [call.name for call in found.calls] == ["file", "file"]
+    assert ["it is not JSON" in piece.reason for piece in found.dropped] == [True]
 
 
 def test_braces_inside_of_strings_do_not_end_a_call() -> None:
-    text = 'Write it: {"name": "bash", "args": {"command": "echo \\"}}{{\\" {"}} and go on }'
+    text = 'Write it:\n{"name": "bash", "args": {"command": "echo \\"}}{{\\" {"}}'
     assert calls(text) == [("bash", {"command": 'echo "}}{{" {'})]
 
 
@@ -89,11 +136,11 @@ def test_json_that_is_no_call_is_not_mistaken_for_one() -> None:
     ("text", "reason"),
     [
         ('{"name": "file", "args": {"action": "read", "path": "a.py"', "its braces never close; it was cut"),
-        ('Now {"name": "file", "args": {action: read}} please', "it is no JSON"),
-        ("Now {'name': 'file', 'args': {}} please", "it is no JSON"),
+        ('Now {"name": "file", "args": {action: read}} please', "it is not JSON"),
+        ("Now {'name': 'file', 'args': {}} please", "it is not JSON"),
         ('{"name": "nothing_like_it", "args": {}}', "there is no tool `nothing_like_it`"),
-        ('{"name": "file", "args": 3}', "`args` is no object"),
-        ('{"name": "file", "arguments": "read a.py"}', "`arguments` is a text that is no JSON"),
+        ('{"name": "file", "args": 3}', "`args` is not an object"),
+        ('{"name": "file", "arguments": "read a.py"}', "`arguments` is a text that is not JSON"),
         ('{"function": 3, "args": {}}', "neither `name` nor `tool`"),
         ("[1]", "a call is an object"),
     ],
@@ -154,7 +201,7 @@ def test_a_text_of_braces_alone_is_read_quickly_and_to_no_effect() -> None:
 
 def test_a_text_without_end_is_read_at_its_beginning_and_that_is_told() -> None:
     found = parsed(f"{WRITTEN}\n" + "x" * MAX_TEXT)
-    assert [call.name for call in found.calls] == ["file"]
+    assert not found.calls, "nobody knows what comes behind it"
     assert "only its beginning was read" in found.dropped[0].reason
 
 
@@ -168,17 +215,27 @@ _ARGUMENTS = st.dictionaries(st.text(min_size=1, max_size=8), _VALUES, max_size=
 
 @given(
     arguments=st.lists(_ARGUMENTS, min_size=1, max_size=4),
-    around=st.text(alphabet=st.characters(exclude_characters='{}[]"`~'), max_size=30),
+    around=st.text(alphabet=st.characters(exclude_characters='{}[]"`~<>◁▷'), max_size=30),
     fenced=st.booleans(),
     indent=st.sampled_from([None, 2]),
 )
-def test_every_call_that_json_can_hold_is_found_between_any_words(
+def test_every_call_that_json_can_hold_is_found_behind_any_words(
     arguments: list[dict[str, Any]], around: str, fenced: bool, indent: int | None
 ) -> None:
     written = [json.dumps({"name": "bash", "args": one}, indent=indent) for one in arguments]
-    pieces = [f"\n```json\n{one}\n```\n" if fenced else f"{around} {one} {around}" for one in written]
-    text = around + "\n".join(pieces) + around
+    text = around + "\n" + "\n".join(f"```json\n{one}\n```" if fenced else one for one in written)
     assert [found for _, found in calls(text)] == arguments
+
+
+@given(
+    argument=_ARGUMENTS,
+    before=st.text(alphabet=st.characters(categories=("L",)), min_size=1, max_size=30),
+    after=st.text(alphabet=st.characters(categories=("L",)), min_size=1, max_size=30),
+)
+def test_no_call_in_the_middle_of_words_is_run(argument: dict[str, Any], before: str, after: str) -> None:
+    written = json.dumps({"name": "bash", "args": argument})
+    for text in (f"{before} {written} {after}", f"{before} {written}", f"{before}\n{written}\n{after}"):
+        assert not calls(text)
 
 
 @given(st.text(max_size=300))

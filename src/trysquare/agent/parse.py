@@ -1,7 +1,15 @@
 """Calls read from plain text, for models that no grammar holds.
 
-The text is tried as a whole, then its fenced blocks, then its lines, then every brace; each way looks only at what the
-ways before it left. What looks like a call and is none is not lost: the loop tells the model what was wrong with it.
+A call is read where it stands as one, and nowhere else:
+
+* the whole answer is JSON: an object, or an array of them;
+* an element `<tool_call>…</tool_call>`, or a fenced block that is marked so, anywhere outside of thinking and quotes;
+* an object on lines of its own, or in a fenced block of JSON, at the end of the answer: prose may stand before the
+  calls, and none behind or between them.
+
+What stands in the middle of a sentence, in front of further prose, in a quotation, in a block of another language or in
+the model's thinking is not run, because it may be what a file says or what the model decided against. Nothing that
+looks like a call is lost without a word: the loop tells the model what was not run, and how to send it.
 """
 
 from __future__ import annotations
@@ -9,8 +17,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from trysquare.agent.names import KnownNames
 from trysquare.core.shortening import short
@@ -21,11 +29,28 @@ MAX_TEXT = 200_000
 MAX_PIECES = 64
 _MAX_STARTS = 100
 """Braces that are tried without success before the rest is left: a text of braces alone must not cost a minute."""
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"^[ \t]*([\[{].*[\]}])[ \t]*,?[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([^\s`]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_ELEMENT = re.compile(
+    r"(?:<\|?|\[)(?P<tag>(?:tool|function)_?calls?)(?:\|?>|\])(?P<body>.*?)(?:(?:<\|?/|<\|?|\[/)(?P=tag)(?:_end)?(?:\|?>|\])|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_CALL_BLOCKS = frozenset({"tool", "tool_call", "tool_calls", "function_call"})
+_JSON_BLOCKS = frozenset({"", "json", "json5", "jsonc", "jsonl"})
+_THINKING = re.compile(
+    r"[<\[◁](?P<close>/)?\|?(?P<tag>[\w:.-]*(?:think|thought|reason|analysis|reflect|scratchpad|monologue)[\w:.-]*)\|?[>\]▷]"
+    r"|<\|channel\|>\s*(?P<channel>\w+)[^<]*<\|message\|>",
+    re.IGNORECASE,
+)
+_FINAL_CHANNELS = frozenset({"final", "commentary"})
+_BETWEEN = re.compile(r"[\s,;\[\]]*")
+"""What may stand between calls, and behind the last one."""
 _MARK = re.compile(r'"(?:\\.|[^"\\])*"|[{}]', re.DOTALL)
 _CALL_START = re.compile(r"""\{\s*["']?(?:name|tool|function)["']?\s*:""")
 _DECODER = json.JSONDecoder()
+_NOT_ALONE = (
+    "it stands within other text, in a quotation or in thinking, where nothing is run; "
+    "to make this call, send it again as the last thing of your answer, on a line of its own"
+)
 _NAME_KEYS = ("name", "tool")
 _ARGUMENT_KEYS = ("args", "arguments", "parameters", "input")
 
@@ -53,7 +78,9 @@ class _Piece:
     end: int
     values: tuple[Any, ...] = ()
     broken: str | None = None
-    """Why a piece that looks like a call is no JSON."""
+    """Why a piece that looks like a call is not JSON."""
+    stands: Literal["marked", "alone", "within"] = "alone"
+    """Marked as a call, on lines of its own, or within something else."""
 
 
 class _NoCall(ValueError):
@@ -84,12 +111,25 @@ class _Reading:
 
     def take(self, piece: _Piece) -> None:
         if piece.broken is not None:
-            self.drop(self._text[piece.start : piece.end], piece.broken)
+            self.drop(_part(self._text, piece), piece.broken)
+        if piece.stands == "within":
+            self._leave(piece)
+            return
         for value in piece.values:
             try:
                 self._take_value(value)
             except _NoCall as reason:
                 self.drop(json.dumps(value, ensure_ascii=False), str(reason))
+
+    def _leave(self, piece: _Piece) -> None:
+        """Tell of a call that stands where none is run; other JSON, such as a file's, is nobody's business."""
+        for value in piece.values:
+            try:
+                name, _ = _name_and_arguments(value)
+            except _NoCall:
+                continue
+            if self._names.resolve(name) is not None:
+                self.drop(json.dumps(value, ensure_ascii=False), _NOT_ALONE)
 
     def _take_value(self, value: Any) -> None:
         name, arguments = _name_and_arguments(value)
@@ -114,31 +154,122 @@ def _pieces(text: str) -> list[_Piece]:
     whole = _read_json(text)
     if whole is not None:
         return [_Piece(start=0, end=len(text), values=whole)]
-    found: list[_Piece] = []
-    for way in (_fenced, _lines, _braces):
-        found.extend(list(way(_without(text, found))))
-    return found
+    thoughts = list(_thoughts(text))
+    said = _without(text, thoughts)
+    answer = _read_json(said)
+    if answer is not None:
+        return [_Piece(start=0, end=len(text), values=answer)]
+    marked = list(_elements(said))
+    rest = _without(said, marked)
+    fenced, quoted = _fenced(rest)
+    rest = _without(rest, quoted, blank="x")
+    loose = list(_braces(_without(rest, fenced)))
+    prose = _without(rest, [*fenced, *loose])
+    found = [*marked, *fenced, *(replace(piece, stands=_standing(prose, piece)) for piece in loose)]
+    found = _placed(found, end_of_prose=len(prose.rstrip(" \t\r\n,;[]")))
+    in_quotes = [piece for quote in quoted for piece in _within(_part(text, quote), quote.start)]
+    in_thoughts = [piece for thought in thoughts for piece in _within(_part(text, thought), thought.start)]
+    return [*found, *in_quotes, *in_thoughts]
 
 
-def _without(text: str, pieces: Iterable[_Piece]) -> str:
+def _part(text: str, piece: _Piece) -> str:
+    """The part of a text that a piece takes."""
+    return text[piece.start : piece.end]
+
+
+def _within(text: str, start: int) -> Iterator[_Piece]:
+    """What looks like a call in a text that is quoted or only thought."""
+    for piece in _braces(text):
+        if piece.values:
+            yield replace(piece, start=piece.start + start, end=piece.end + start, stands="within")
+
+
+def _placed(found: list[_Piece], *, end_of_prose: int) -> list[_Piece]:
+    """The pieces with those taken out that are calls by where they stand, and yet in front of prose."""
+
+    def is_early(piece: _Piece) -> bool:
+        return piece.stands == "alone" and piece.start < end_of_prose and piece.broken is None
+
+    # Where some calls stand before prose and others behind it, nobody knows which are meant, and their order counts.
+    unclear = any(_is_call_like(value) for piece in found if is_early(piece) for value in piece.values)
+    return [
+        replace(piece, stands="within") if is_early(piece) or (unclear and piece.stands == "alone") else piece
+        for piece in found
+    ]
+
+
+def _standing(prose: str, piece: _Piece) -> Literal["alone", "within"]:
+    """Whether nothing but further calls is on the lines of a piece; `prose` is the text without any piece."""
+    start = prose.rfind("\n", 0, piece.start) + 1
+    end = prose.find("\n", piece.end)
+    around = prose[start : len(prose) if end < 0 else end]
+    return "alone" if _BETWEEN.fullmatch(around) else "within"
+
+
+def _thoughts(text: str) -> Iterator[_Piece]:
+    """The parts of a text that are thinking: between its marks, before a closing mark alone, or to the end."""
+    depth, start = 0, 0
+    for mark in _THINKING.finditer(text):
+        if mark["channel"] is not None:
+            opens = mark["channel"].lower() not in _FINAL_CHANNELS
+            if depth and not opens:
+                yield _Piece(start=start, end=mark.end())
+            depth, start = (1, start if depth else mark.start()) if opens else (0, mark.end())
+        elif mark["close"] is None:
+            start = start if depth else mark.start()
+            depth += 1
+        elif depth <= 1:
+            # Some templates write the opening mark into the prompt, so that an answer begins with thinking.
+            yield _Piece(start=start if depth else 0, end=mark.end())
+            depth = 0
+        else:
+            depth -= 1
+    if depth:
+        yield _Piece(start=start, end=len(text))
+
+
+def _without(text: str, pieces: Iterable[_Piece], *, blank: str = " ") -> str:
     """The text with the pieces blanked out, so that every position stays what it was."""
-    for piece in pieces:
-        text = text[: piece.start] + " " * (piece.end - piece.start) + text[piece.end :]
-    return text
+    parts: list[str] = []
+    at = 0
+    for piece in sorted(pieces, key=lambda each: each.start):
+        parts.append(text[at : piece.start])
+        at = max(at, piece.start)
+        parts.append(re.sub(r"[^\n]", blank, text[at : piece.end]))
+        at = max(at, piece.end)
+    return "".join((*parts, text[at:]))
 
 
-def _fenced(text: str) -> Iterator[_Piece]:
+def _elements(text: str) -> Iterator[_Piece]:
+    """The elements that are marked as calls."""
+    for element in _ELEMENT.finditer(text):
+        yield from _marked(element["body"], element.start(), element.end())
+
+
+def _fenced(text: str) -> tuple[list[_Piece], list[_Piece]]:
+    """The fenced blocks that hold calls, and those that quote something else."""
+    calls: list[_Piece] = []
+    quoted: list[_Piece] = []
     for block in _FENCE.finditer(text):
-        values = _read_json(block[2])
-        if values is not None:
-            yield _Piece(start=block.start(), end=block.end(), values=values)
+        whole = _Piece(start=block.start(), end=block.end())
+        language = block[2].lower()
+        if language in _CALL_BLOCKS:
+            calls.extend(_marked(block[3], *block.span()))
+        elif language in _JSON_BLOCKS:
+            calls.extend([replace(piece, stands="alone") for piece in _marked(block[3], *block.span())] or [whole])
+        else:
+            quoted.append(whole)
+    return calls, quoted
 
 
-def _lines(text: str) -> Iterator[_Piece]:
-    for line in _LINE.finditer(text):
-        values = _read_json(line[1])
-        if values is not None and any(_is_call_like(value) for value in values):
-            yield _Piece(start=line.start(), end=line.end(), values=values)
+def _marked(text: str, start: int, end: int) -> Iterator[_Piece]:
+    """The calls that a marked part of an answer holds, each in the place of the whole part."""
+    values = _read_json(text)
+    if values is not None:
+        yield _Piece(start=start, end=end, values=values, stands="marked")
+        return
+    for piece in _braces(text):
+        yield replace(piece, start=start, end=end, stands="marked")
 
 
 def _braces(text: str) -> Iterator[_Piece]:
@@ -196,10 +327,10 @@ def _json_problem(text: str) -> str:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        return f"it is no JSON: {error.msg} at character {error.pos + 1}"
+        return f"it is not JSON: {error.msg} at character {error.pos + 1}"
     except (ValueError, RecursionError) as error:
-        return f"it is no JSON: {error}"
-    return "it is no call"
+        return f"it is not JSON: {error}"
+    return "it is not a call"
 
 
 def _is_call_like(value: Any) -> bool:
@@ -229,7 +360,7 @@ def _arguments(call: Mapping[str, Any], name_key: str) -> JsonObject:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise _NoCall(f"`{key}` is no object")
+        raise _NoCall(f"`{key}` is not an object")
     return cast(JsonObject, given)
 
 
@@ -238,7 +369,7 @@ def _decoded(text: str, key: str) -> Any:
     try:
         return json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):
-        raise _NoCall(f"`{key}` is a text that is no JSON") from None
+        raise _NoCall(f"`{key}` is a text that is not JSON") from None
 
 
 def dropped_note(parsed: ParsedText) -> str | None:
