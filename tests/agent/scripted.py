@@ -18,7 +18,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import FixedToolset, Toolset
 from trysquare.core.types import JsonObject
 from trysquare.models.messages import CallRequest, Message, Usage
-from trysquare.models.model import ModelAnswer, ModelRequest
+from trysquare.models.model import Model, ModelAnswer, ModelRequest
 from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.toolset import workbench_toolset
 
@@ -92,7 +92,7 @@ def definition(text: str = ANYTHING, **changes: Any) -> AgentDefinition:
 
 
 async def run_script(
-    said: Sequence[Said] | ScriptedModel,
+    said: Sequence[Said] | Model,
     tools: Sequence[Tool] | Toolset = (),
     *,
     agent: AgentDefinition | None = None,
@@ -100,8 +100,8 @@ async def run_script(
     journal: Journal | None = None,
     **options: Any,
 ) -> AgentOutcome:
-    """Run an agent with what a model says."""
-    model = said if isinstance(said, ScriptedModel) else ScriptedModel(said)
+    """Run an agent with what a model says, or with a model."""
+    model = ScriptedModel(said) if isinstance(said, Sequence) else said
     toolset = FixedToolset(tools) if isinstance(tools, Sequence) else tools
     run = AgentRun(definition=agent or definition(), task=task, model=model, toolset=toolset, **options)
     return await run_agent(run, journal)

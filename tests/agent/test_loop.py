@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import ChangingToolset
-from trysquare.models.messages import Usage
+from trysquare.models.messages import CallRequest, Usage
 from trysquare.models.model import ModelAnswer
 
 
@@ -387,3 +388,42 @@ async def test_a_run_in_which_nothing_was_done_cannot_finish() -> None:
     assert outcome.status == "gave_up"
     assert "finish" not in model.offered(0)
     assert "no call of a tool has succeeded yet" in model.told()
+
+
+def cut(text: str = "Let me think about") -> ModelAnswer:
+    return ModelAnswer(text=text, stop="length", usage=Usage(prompt_tokens=10, completion_tokens=10))
+
+
+async def test_an_answer_that_was_cut_is_told_and_the_run_goes_on() -> None:
+    model = ScriptedModel([cut(), call("echo", text="a"), GIVE_UP])
+    outcome = await run_script(model, [echo_tool()], agent=definition(answer_tokens=500))
+    assert outcome.status == "gave_up"
+    assert [request.max_tokens for request in model.requests] == [500] * 3
+    assert "cut at its limit of 500 tokens" in model.told(1)
+
+
+async def test_a_model_whose_answers_are_all_cut_is_stopped_with_the_reason() -> None:
+    outcome = await run_script([cut("")] * 5, [echo_tool()])
+    assert (outcome.status, outcome.spent.steps) == ("stuck", 3)
+    assert "answer_tokens" in outcome.summary
+
+
+async def test_the_calls_of_an_answer_that_was_cut_behind_them_are_run() -> None:
+    answer = replace(cut("text"), calls=(CallRequest(id="1", name="echo", arguments={"text": "a"}),))
+    model = ScriptedModel([answer, GIVE_UP])
+    outcome = await run_script(model, [echo_tool()])
+    assert outcome.calls == 2
+    assert "was cut" in model.told()
+
+
+@pytest.mark.parametrize(
+    ("context", "own", "given", "most"),
+    [(32_768, None, None, 4_096), (8_000, None, None, 2_000), (32_768, 9_000, 100, 9_000), (32_768, None, 100, 100),
+     (8_000, 50_000, None, 4_000)],
+)  # fmt: skip
+async def test_how_long_an_answer_may_be_is_a_setting(
+    context: int, own: int | None, given: int | None, most: int
+) -> None:
+    model = ScriptedModel([GIVE_UP], context_tokens=context)
+    await run_script(model, [echo_tool()], agent=definition(answer_tokens=own), answer_tokens=given)
+    assert model.requests[0].max_tokens == most

@@ -52,7 +52,7 @@ WRITTEN = '{"name": "file", "args": {"action": "read", "path": "a.py"}}'
         f"~~~\n{WRITTEN}\n~~~",
         f"```json\n{WRITTEN}",
         f"First:\n{WRITTEN}\n",
-        f"I say [{WRITTEN}] thrice.".replace("I say ", "So:\n").replace(" thrice.", ""),
+        f"So:\n[{WRITTEN}]",
         f"<tool_call>{WRITTEN}</tool_call>",
         f"<tool_call>\n{WRITTEN}\n",
         f"I read it: <tool_call>{WRITTEN}</tool_call> and wait.",

@@ -33,6 +33,8 @@ class StandIn:
     models: dict[str, Any] = field(default_factory=lambda: {"data": [{"id": "m"}]})
     answer: dict[str, Any] | None = None
     """Sent instead of an answer of its own."""
+    sentence: str | None = None
+    """What it writes under a grammar that is more than one literal."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -101,16 +103,16 @@ def _answered(stand_in: StandIn, body: dict[str, Any], headers: Any) -> tuple[in
             return 400, {}, json.dumps({"error": {"message": f"Unsupported parameter: '{name}'{instead}."}})
     if stand_in.answer is not None:
         return 200, {}, json.dumps(stand_in.answer)
-    made = _message_of_anthropic(body) if stand_in.kind == "anthropic" else _completion(stand_in.kind, body)
+    made = _message_of_anthropic(body) if stand_in.kind == "anthropic" else _completion(stand_in, body)
     return 200, {}, json.dumps(made)
 
 
-def _completion(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
-    calls, text = None, FREE_TEXT
+def _completion(stand_in: StandIn, body: dict[str, Any]) -> dict[str, Any]:
+    kind, calls, text = stand_in.kind, None, FREE_TEXT
     if kind == "llama.cpp" and "grammar" in body:
-        text = _literal(body["grammar"])
+        text = _literal(body["grammar"], stand_in.sentence)
     elif kind == "sglang" and "ebnf" in body:
-        text = _literal(body["ebnf"])
+        text = _literal(body["ebnf"], stand_in.sentence)
     elif kind == "vllm" and "structured_outputs" in body:
         text = json.dumps(instance(body["structured_outputs"]["json"]))
     elif kind == "old vllm" and "guided_json" in body:
@@ -159,9 +161,11 @@ def _message_of_anthropic(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _literal(grammar: str) -> str:
-    """The one text of a grammar that is a literal; a grammar of any other form fails the test."""
+def _literal(grammar: str, sentence: str | None) -> str:
+    """The one text of a grammar that is a literal; any other form needs the sentence that the test gives."""
     found = re.fullmatch(r'root ::= ("(?:[^"\\]|\\.)*")', grammar.strip())
+    if found is None and sentence is not None:
+        return sentence
     assert found, grammar
     return json.loads(found[1])
 

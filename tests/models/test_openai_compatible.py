@@ -53,6 +53,50 @@ async def test_a_server_is_asked_in_the_way_that_it_honours(kind: Kind, field: s
     assert [(call.name, call.arguments) for call in answer.calls] == [("read", {"path": "a.py"})]
 
 
+def completion(finish: str, **message: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", **message}, "finish_reason": finish}]}
+
+
+CALLED = [{"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path":"a.py"}'}}]
+BROKEN = [{"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path":'}}]
+GOOD = completion("tool_calls", content=None, tool_calls=CALLED)
+
+
+async def offered_natively(answers: list[dict[str, Any]], caplog: pytest.LogCaptureFixture) -> list[bool]:
+    """Whether each request offered tools natively, with a server that takes tools and answers so."""
+    caplog.clear()
+    with serving("tools") as server:
+        async with open_model(f"openai:m@{server.url}", QUICK, {"OPENAI_API_KEY": "key"}) as model:
+            await model.answer(asking())
+            for each in answers:
+                server.answer = each
+                await model.answer(asking())
+    return ["tools" in body for body in server.requests[1:]]
+
+
+async def test_one_answer_does_not_decide_that_tools_are_not_offered_natively(caplog: pytest.LogCaptureFixture) -> None:
+    text = completion("stop", content="I think that I should read it.")
+    cut, thought = (
+        completion("length", content="I th"),
+        completion("length", content=None, reasoning_content="Hm. " * 50),
+    )
+    refused = completion("content_filter", content="")
+    broken, broken_cut = completion("tool_calls", tool_calls=BROKEN), completion("length", tool_calls=BROKEN)
+    for harmless in (cut, thought, refused, broken, broken_cut):
+        assert await offered_natively([harmless] * 4, caplog) == [True] * 4
+    assert await offered_natively([text, GOOD, text, GOOD, text, cut, text], caplog) == [True] * 7
+    assert not caplog.records
+    assert await offered_natively([text, text, text], caplog) == [True, True, False, False]
+    assert [record.levelname for record in caplog.records if "natively" in record.getMessage()] == ["WARNING"]
+
+
+async def test_the_text_among_the_parts_of_a_message_is_read_and_its_thinking_is_not() -> None:
+    parts = [{"type": "thinking", "text": "Hm."}, {"type": "text", "text": "It is "}, {"type": "text", "text": "so."}]
+    with serving("free", answer=completion("stop", content=parts)) as server:
+        answer = await ask(server, asking(constraint=None, tools=(), must_call=False))
+    assert answer.text == "It is so."
+
+
 async def test_calls_that_come_back_as_fenced_text_are_not_taken_for_tool_calling() -> None:
     with serving("fenced") as server:
         answer = await ask(server, asking())

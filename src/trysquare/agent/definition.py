@@ -43,6 +43,8 @@ class AgentDefinition:
     """Whether it works in the project itself, or in a copy that is thrown away, so that it can change nothing."""
     parallel: bool = True
     """Whether one answer may hold several calls."""
+    answer_tokens: int | None = None
+    """How many tokens one answer of the model may have, thinking included; None leaves it to the settings."""
 
 
 class _Part(BaseModel):
@@ -91,6 +93,7 @@ class _File(_Part):
     instructions: Annotated[str, Field(min_length=1)]
     title: str | None = None
     workspace: Workspace = "project"
+    answer_tokens: Annotated[int | None, Field(ge=64, le=1_000_000)] = None
     tools: _Tools = _Tools()
     policy: _Policy = _Policy()
     completion: _Completion = _Completion()
@@ -134,6 +137,7 @@ def parse_definition(text: str, *, where: str) -> AgentDefinition:
         budget=Budget(**read.budget.model_dump()),
         workspace=read.workspace,
         parallel=read.tools.parallel,
+        answer_tokens=read.answer_tokens,
     )
 
 

@@ -27,7 +27,7 @@ from trysquare.agent.own_tools import (
 )
 from trysquare.agent.parse import dropped_note, parse_calls
 from trysquare.agent.records import CallRecord, RecordListener, outcome_json, record_of, shown
-from trysquare.agent.run import AgentOutcome, AgentRun, Status
+from trysquare.agent.run import ANSWER_TOKENS, AgentOutcome, AgentRun, Status
 from trysquare.agent.stuck import StuckWatch
 from trysquare.agent.toolbox import Toolbox, ToolboxSettings, View
 from trysquare.core.call import call_tool
@@ -306,10 +306,20 @@ class _Loop:
         self, answer: ModelAnswer, calls: Sequence[CallRequest], records: Sequence[CallRecord], note: str | None
     ) -> None:
         said = Message(role="assistant", text=answer.text, calls=tuple(call for call in calls))
-        verdict = self._watch.observe(records)
-        self._dialogue.add(said, records, [text for text in (note, verdict.told, self._warning()) if text])
+        cut = self._cut(answer)
+        verdict = self._watch.observe(records, cut=cut)
+        self._dialogue.add(said, records, [text for text in (note, cut or verdict.told, self._warning()) if text])
         if verdict.stopped is not None and self._ending is None:
             self._ending = ("stuck", verdict.stopped)
+
+    def _cut(self, answer: ModelAnswer) -> str | None:
+        """What is told of an answer that was cut; None where it came to its own end."""
+        if answer.stop != "length":
+            return None
+        return (
+            f"Your answer was cut at its limit of {self._answer_tokens():,} tokens, thinking included; what was cut is "
+            "lost. Answer again in fewer words: one short call at a time, and long texts in several calls."
+        )
 
     def _warning(self) -> str | None:
         left = self._run.definition.budget.steps - self._spent.steps
@@ -355,7 +365,9 @@ class _Loop:
             )
 
     def _answer_tokens(self) -> int:
-        return min(self._run.answer_tokens, max(self._run.model.context_tokens // 4, 64))
+        wanted = self._run.definition.answer_tokens or self._run.answer_tokens
+        context = self._run.model.context_tokens
+        return min(ANSWER_TOKENS, max(context // 4, 64)) if wanted is None else min(wanted, max(context // 2, 64))
 
     def _result_characters(self) -> int:
         # A token is about four characters; one result may take an eighth of the context.

@@ -18,7 +18,7 @@ from trysquare.agent.loop import run_agent
 from trysquare.agent.narrowing import WorkspaceNarrowing
 from trysquare.agent.policy import Policy
 from trysquare.agent.request import AgentRequest
-from trysquare.agent.run import AgentOutcome, AgentRun
+from trysquare.agent.run import LOCAL_ANSWER_TOKENS, AgentOutcome, AgentRun
 from trysquare.agent.workspace import working_copy
 from trysquare.agent.writing.toolset import WRITING, writing_toolset
 from trysquare.core.context import CallContext, Principal
@@ -93,6 +93,7 @@ async def opened_run(
             approvals=around.approvals,
             probes=run_probes(root, around.settings),
             constraint=held_calls,
+            answer_tokens=_answer_tokens(request, around.settings),
             narrow=WorkspaceNarrowing(root, everywhere_hidden(definition.policy))
             if _is_local(request, around.settings)
             else None,
@@ -126,6 +127,10 @@ def everywhere_hidden(policy: Policy) -> list[str]:
 def run_probes(root: Path, settings: Settings) -> dict[str, Probe]:
     """The probes of everything that a tool of ours may need."""
     return {**local_probes(root), **content_probes(content_config(settings.content))}
+
+
+def _answer_tokens(request: AgentRequest, settings: Settings) -> int | None:
+    return settings.models.answer_tokens or (LOCAL_ANSWER_TOKENS if _is_local(request, settings) else None)
 
 
 def _is_local(request: AgentRequest, settings: Settings) -> bool:

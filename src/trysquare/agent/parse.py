@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal, cast
 
 from trysquare.agent.names import KnownNames
@@ -163,7 +164,8 @@ def _pieces(text: str) -> list[_Piece]:
     rest = _without(said, marked)
     fenced, quoted = _fenced(rest)
     rest = _without(rest, quoted, blank="x")
-    loose = list(_braces(_without(rest, fenced)))
+    # What comes behind so many is taken for prose, so that nothing before it is run.
+    loose = list(islice(_braces(_without(rest, fenced)), 2 * MAX_PIECES))
     prose = _without(rest, [*fenced, *loose])
     found = [*marked, *fenced, *(replace(piece, stands=_standing(prose, piece)) for piece in loose)]
     found = _placed(found, end_of_prose=len(prose.rstrip(" \t\r\n,;[]")))

@@ -20,6 +20,7 @@ class AgentRequest:
     tokens: int | None = None
     seconds: float | None = None
     cost: float | None = None
+    answer_tokens: int | None = None
     principal: str | None = None
     """Who asks, where it is not the user of this machine."""
 
@@ -32,7 +33,8 @@ class AgentRequest:
             seconds=own.seconds if self.seconds is None else self.seconds,
             cost=own.cost if self.cost is None else self.cost,
         )
-        return replace(definition, budget=budget)
+        answer_tokens = definition.answer_tokens if self.answer_tokens is None else self.answer_tokens
+        return replace(definition, budget=budget, answer_tokens=answer_tokens)
 
     def to_json(self) -> JsonObject:
         """The request as a job keeps it."""

@@ -17,6 +17,10 @@ from trysquare.core.types import JsonObject
 from trysquare.models.model import Model, Sampling
 from trysquare.wrappers.consented import Approvals
 
+ANSWER_TOKENS = 4_096
+"""Of one answer, where nothing is set; less where that is more than a quarter of the model's context."""
+LOCAL_ANSWER_TOKENS = 1_024
+"""The same for a model in this process, which writes slowly."""
 Status: TypeAlias = Literal["finished", "gave_up", "stuck", "out_of_budget"]
 
 
@@ -38,7 +42,8 @@ class AgentRun:
     """Makes the grammar that answers are held to; without it a model is only told, and its text is read."""
     narrow: Narrow | None = None
     sampling: Sampling = field(default_factory=Sampling)
-    answer_tokens: int = 1024
+    answer_tokens: int | None = None
+    """How many tokens one answer may have, where the definition does not say; never more than half of the context."""
     result_characters: int = 8_000
     least_certainty: float = 0.35
     """The probability of the chosen tool below which the loop looks for a better one, or asks."""

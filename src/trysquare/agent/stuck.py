@@ -56,10 +56,10 @@ class StuckWatch:
         self._idle = 0
         self._silent = 0
 
-    def observe(self, records: Sequence[CallRecord]) -> Verdict:
-        """Take in one step: its calls and what they came to."""
+    def observe(self, records: Sequence[CallRecord], *, cut: str | None = None) -> Verdict:
+        """Take in one step: its calls and what they came to; and whether its answer was cut."""
         if not records:
-            return self._observe_silence()
+            return self._observe_silence(cut is not None)
         self._silent = 0
         new = [self._take(record) for record in records]
         self._idle = 0 if any(new) else self._idle + 1
@@ -102,8 +102,11 @@ class StuckWatch:
             return same, _SAME_ANSWER
         return count.calls, _READS if self._only_reads(record) else _CHANGES
 
-    def _observe_silence(self) -> Verdict:
+    def _observe_silence(self, cut: bool) -> Verdict:
         self._silent += 1
+        if self._silent >= _TOLD_IDLE and cut:
+            why = "answers held no call, and the last was cut: the model may need more tokens for one (answer_tokens)"
+            return Verdict(stopped=f"The last {self._silent} {why}.")
         if self._silent >= _TOLD_IDLE:
             return Verdict(stopped=f"The last {self._silent} answers held no call.")
         return Verdict(told='Your answer held no call that could be run. Answer with {"name": "…", "args": {…}}.')

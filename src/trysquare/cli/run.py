@@ -36,6 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="MODEL", help="such as openai:NAME@URL, anthropic:NAME or local:NAME")
     parser.add_argument("--steps", metavar="N", type=_positive(int), help="most steps it may take")
     parser.add_argument("--tokens", metavar="N", type=_positive(int), help="most tokens it may use")
+    parser.add_argument(
+        "--answer-tokens", metavar="N", type=_positive(int), help="most tokens that one answer may have"
+    )
     parser.add_argument("--seconds", metavar="N", type=_positive(float), help="most seconds it may take")
     parser.add_argument(
         "--cost", metavar="N", type=_positive(float), help="most it may cost, in the currency of the prices"
@@ -103,6 +106,7 @@ def _request(arguments: argparse.Namespace) -> AgentRequest:
         task=task.strip(),
         model=arguments.model,
         steps=arguments.steps,
+        answer_tokens=arguments.answer_tokens,
         tokens=arguments.tokens,
         seconds=arguments.seconds,
         cost=arguments.cost,

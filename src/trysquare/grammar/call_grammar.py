@@ -12,7 +12,6 @@ from trysquare.grammar.expressions import Grammar, Rule, Text, in_sequence, one_
 from trysquare.grammar.gbnf import gbnf_text
 from trysquare.grammar.lark import lark_text, shape_rules
 from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
 from trysquare.grammar.schema_writing import schema_of
 from trysquare.grammar.shape_text import ShapeWriter
 from trysquare.grammar.shapes import (
@@ -48,10 +47,16 @@ class CallGrammar:
     Schemas are read when a dialect is asked for, so that a grammar of a thousand tools costs nothing to make.
     """
 
-    def __init__(self, tools: Sequence[CallableTool], parallel: bool = False, most_calls: int = MOST_CALLS) -> None:
-        self._calls = CallSet(
-            tools={tool.name: tool.schema for tool in tools}, parallel=parallel, most_calls=most_calls
-        )
+    def __init__(
+        self,
+        tools: Sequence[CallableTool],
+        parallel: bool = False,
+        most_calls: int = MOST_CALLS,
+        *,
+        loosely: bool = False,
+    ) -> None:
+        schemas = {tool.name: tool.schema for tool in tools}
+        self._calls = CallSet(tools=schemas, parallel=parallel, most_calls=most_calls, loosely=loosely)
         self._trees: dict[str, ShapeTree] = {}
 
     @property
@@ -121,7 +126,7 @@ class CallGrammar:
         """The shapes of a tool's arguments. A refusal names the tool."""
         if name not in self._trees:
             try:
-                self._trees[name] = read_schema(self._calls.tools[name], label=f"{name}#")
+                self._trees[name] = self._calls.read(name, label=f"{name}#")
             except Unsupported as refusal:
                 raise refusal.of_tool(name) from refusal
         return self._trees[name]

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
+from trysquare.grammar.loosening import read_loosely
 from trysquare.grammar.schema_reading import read_schema
 from trysquare.grammar.shapes import ShapeTree
 
@@ -29,6 +30,8 @@ class CallSet:
     parallel: bool = False
     """An answer is then an array of calls, also where it has only one."""
     most_calls: int = MOST_CALLS
+    loosely: bool = False
+    """Whether a part of a schema that no grammar can express is left out, instead of refusing the whole set."""
 
     def __post_init__(self) -> None:
         if not self.tools:
@@ -52,8 +55,14 @@ class CallSet:
     def tree(self, name: str) -> ShapeTree:
         """The shapes of a tool's arguments, read when they are first asked for."""
         if name not in self._trees:
-            self._trees[name] = read_schema(self.tools[name])
+            self._trees[name] = self.read(name)
         return self._trees[name]
+
+    def read(self, name: str, *, label: str = "") -> ShapeTree:
+        """The shapes of a tool's arguments, with the label before every name in their table."""
+        if self.loosely:
+            return read_loosely(self.tools[name], label=label, tool=name)
+        return read_schema(self.tools[name], label=label)
 
     @cached_property
     def _trees(self) -> dict[str, ShapeTree]:

@@ -83,6 +83,11 @@ def read_answer(found: JsonObject, request: ModelRequest, options: ModelOptions,
     )
 
 
+def has_tool_calls(found: JsonObject) -> bool:
+    """Whether a completion holds calls in the server's own way, readable or not."""
+    return bool(_dict(_first_choice(found).get("message")).get("tool_calls"))
+
+
 def _first_choice(found: JsonObject) -> JsonObject:
     choices = found.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -134,6 +139,10 @@ def _count(usage: JsonObject, name: str) -> int:
 
 
 def _text(found: Any) -> str:
+    """A text, or the texts among the parts of which some servers make a message; thinking is none of it."""
+    if isinstance(found, list):
+        parts = [_dict(part) for part in cast(list[Any], found)]
+        return "".join(_text(part.get("text")) for part in parts if part.get("type") in ("text", "output_text"))
     return found if isinstance(found, str) else ""
 
 

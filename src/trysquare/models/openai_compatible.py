@@ -17,12 +17,13 @@ from trysquare.models.counting import estimate_tokens
 from trysquare.models.endpoint import Endpoint, Refusal, Refused, read_refusal
 from trysquare.models.held_calls import read_held_calls
 from trysquare.models.model import ModelAnswer, ModelRequest
-from trysquare.models.openai_bodies import plain_body, read_answer
+from trysquare.models.openai_bodies import has_tool_calls, plain_body, read_answer
 from trysquare.models.openai_ways import KINDS, Way
 from trysquare.models.options import ModelOptions
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+MOST_MISSED = 2
 _DEFAULT_CONTEXT = 32_768
 _LEFT_OUT = re.compile(r"\b(temperature|top_p|seed|parallel_tool_calls)\b")
 
@@ -38,6 +39,8 @@ class OpenAICompatibleModel:
         self._options = options
         self._context = options.context_tokens or _DEFAULT_CONTEXT
         self._honoured: dict[str, bool] = {}
+        self._missed: dict[str, int] = {}
+        """How often in a row a way brought plain text where a call was required."""
         self._looking = anyio.Lock()
         self._asked_length = options.context_tokens is not None
         self._left_out: set[str] = set()
@@ -79,14 +82,30 @@ class OpenAICompatibleModel:
             return None
         answer = read_answer(found, request, self._options, way.held)
         if way.held == "native":
-            return answer if answer.calls or not request.must_call else self._distrust(way)
+            if answer.calls or not request.must_call or answer.stop != "text" or has_tool_calls(found):
+                self._missed.pop(way.name, None)
+                return answer
+            return answer if self._trusts(way) else None
         calls = read_held_calls(answer.text, request.messages)
         return replace(answer, calls=calls, stop="calls") if calls else answer
 
-    def _distrust(self, way: Way) -> None:
-        """Small models often write a call as text although the server takes tools: not to be asked again."""
-        _log.info("%s answered with text where a call was required; tools are not offered natively", self._name)
+    def _trusts(self, way: Way) -> bool:
+        """Whether tools are still offered natively after an answer with plain text where a call was required.
+
+        Small models often write a call as text although the server takes tools. One such answer tells nothing, and one
+        that was cut or refused even less; it takes several in a row.
+        """
+        self._missed[way.name] = self._missed.get(way.name, 0) + 1
+        if self._missed[way.name] < MOST_MISSED:
+            return True
+        _log.warning(
+            "%s answered %d times in a row with text where a call was required; tools are not offered natively to it "
+            "any more",
+            self._name,
+            MOST_MISSED,
+        )
         self._honoured[way.name] = False
+        return False
 
     async def _honours(self, way: Way) -> bool:
         async with self._looking:

@@ -53,9 +53,13 @@ class ModelOptions:
 
 
 def model_options(
-    *, prompt_price: float | None = None, completion_price: float | None = None, **options: Any
+    *,
+    prompt_price: float | None = None,
+    completion_price: float | None = None,
+    answer_tokens: int | None = None,
+    **options: Any,
 ) -> ModelOptions:
-    """Options as settings have them, where the two prices stand among the others."""
+    """Options as settings have them: the two prices stand among the others, and so does what requests are made with."""
     if prompt_price is None and completion_price is None:
         return ModelOptions(**options)
     return ModelOptions(prices=Prices(prompt=prompt_price or 0.0, completion=completion_price or 0.0), **options)

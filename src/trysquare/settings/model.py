@@ -139,6 +139,12 @@ class ModelsSettings(Section):
     context_tokens: int | None = Field(
         default=None, description="Tokens that a dialogue may have; default: what the model has", ge=256
     )
+    answer_tokens: int | None = Field(
+        default=None,
+        description="Tokens of one answer, thinking included; default: 4096, 1024 for a local model",
+        ge=64,
+        le=1_000_000,
+    )
     threads: int | None = Field(
         default=None,
         description="Threads of a local model; default: half of the processors, all of them for prompts",
