@@ -35,7 +35,7 @@ CATCH_ALLS = {
     "debug/recorder/shown.py": "a value may do anything when it is looked at",
     "debug/recorder/evaluating.py": "an expression of the caller may raise anything",
     "debug/recorder/running.py": "whatever ends the program is what is told",
-    "debug/extension/pydevd_plugins/extensions/pydevd_plugin_bounded_values.py": "a value's own code may do anything",
+    "debug/recorder/live.py": "an expression or a condition may fail in any way, and that is told",
 }
 
 

@@ -211,7 +211,8 @@ async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
     from trysquare.debug.toolset import debug_toolset
 
     prefix = "debug" if settings.prefix is None else settings.prefix
-    async with debug_toolset(DebugConfig(root=settings.project.resolve(), prefix=prefix)) as toolset:
+    root, secrets = settings.project.resolve(), settings.debug_secrets
+    async with debug_toolset(DebugConfig(root=root, prefix=prefix, shows_secrets=secrets)) as toolset:
         yield toolset
 
 

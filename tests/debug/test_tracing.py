@@ -100,7 +100,7 @@ async def test_what_was_not_recorded_cannot_be_read(tools: Toolset) -> None:
         ({"function": "check", "call": 9}, "called 1 times, so there is no call 9"),
         ({"function": "check", "when": "limit > 1000"}, "held in none of the 1 calls"),
         ({"function": "check", "when": "prices.clear()"}, "calls a function"),
-        ({"function": "check", "when": "limit >"}, "is no Python expression"),
+        ({"function": "check", "when": "limit >"}, "is not a Python expression"),
         ({}, "`function` is missing"),
     ],
 )

@@ -10,7 +10,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 
 StepKind: TypeAlias = Literal["over", "into", "out", "back"]
 OutputStream: TypeAlias = Literal["stdout", "stderr", "console"]
-EvaluateFor: TypeAlias = Literal["watch", "repl", "hover"]
+EvaluateFor: TypeAlias = Literal["watch", "repl", "hover", "clipboard"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +23,8 @@ class BreakpointSpec:
     condition: str | None = None
     hit_condition: str | None = None
     log_message: str | None = None
+    guarded: bool = True
+    """Whether its expressions may only read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +34,8 @@ class FunctionBreakpoint:
     name: str
     condition: str | None = None
     hit_condition: str | None = None
+    guarded: bool = True
+    """Whether its condition may only read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +100,12 @@ class Variable:
     """The expression that leads to it from its frame, where the debugger knows one."""
     indexed: int = 0
     named: int = 0
+    size: str = ""
+    """How large it really is, such as `1000 items`, where the debugger tells."""
+    is_cut: bool = False
+    """Whether the text is only the beginning of the value."""
+    shows_all: bool = False
+    """Whether its secrets are masked already, or are to be shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,13 +176,25 @@ class ChildStarted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ConditionFailed:
+    """A breakpoint's condition has no truth where it was asked for."""
+
+    place: str
+    why: str
+
+
+class NotReadable(Exception):
+    """An expression has no value unless code of the program's runs. The text says which."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lost:
     """The debugger itself is gone."""
 
     reason: str
 
 
-Event: TypeAlias = Stopped | Resumed | Exited | Output | BreakpointMoved | ChildStarted | Lost
+Event: TypeAlias = Stopped | Resumed | Exited | Output | BreakpointMoved | ChildStarted | ConditionFailed | Lost
 Listener: TypeAlias = Callable[[Event], None]
 
 
@@ -193,8 +215,8 @@ class Abilities:
     terminate: bool = False
     exception_info: bool = False
     restart_frame: bool = False
-    own_hit_conditions: bool = False
-    """Whether hit conditions have the debugger's own syntax, and not ours."""
+    columns: bool = True
+    """Whether it can stop in the middle of a line."""
 
 
 def require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
@@ -217,6 +239,8 @@ def require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> N
 
 class Debugger(Protocol):
     """A debugger on one program. Events come to the listener it was made with."""
+
+    shows_secrets: bool
 
     @property
     def abilities(self) -> Abilities: ...
@@ -261,7 +285,13 @@ class Debugger(Protocol):
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]: ...
 
-    async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable: ...
+    async def read(self, expression: str, frame: int) -> Variable:
+        """The value of an expression, without running code of the program's; `NotReadable` where that takes some."""
+        ...
+
+    async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
+        """The value of an expression, whatever it does to the program."""
+        ...
 
     async def assign(self, expression: str, value: str, frame: int) -> Variable: ...
 

@@ -134,6 +134,9 @@ def unbound(session: Session) -> tuple[str, ...]:
         f"The breakpoint at {each.spec.file}:{each.spec.line} is not bound: {each.bound.message or 'no reason given'}."
         for each in session.breakpoints
         if not each.bound.verified
+    ) + tuple(
+        f"The condition of the breakpoint at {place} could not be told, so it did not stop there: {why}."
+        for place, why in session.failed_conditions.items()
     )
 
 

@@ -1,134 +1,150 @@
-"""Guarding: whether an expression only reads, told before it is evaluated in somebody's program."""
+"""Guarding: what is refused before a program sees it: expressions that could run its code, and false hit conditions.
+
+Python's expressions are read by our own walk over them (`recorder/evaluating.py`), which has the last word. Other
+debuggers evaluate by themselves, so only what cannot run code in their language is let through.
+"""
 
 from __future__ import annotations
 
-import ast
 import re
-from enum import StrEnum
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.debug.log_messages import pieces_of
+from trysquare.debug.recorder.expressions import parsed, refusal_of
 
-
-class Effect(StrEnum):
-    """What evaluating an expression may do."""
-
-    READS = "reads"
-    CALLS = "calls"
-    WRITES = "writes"
-
-
-PURE_BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bin",
-        "bool",
-        "bytes",
-        "callable",
-        "chr",
-        "complex",
-        "dict",
-        "divmod",
-        "enumerate",
-        "float",
-        "frozenset",
-        "hasattr",
-        "hex",
-        "id",
-        "int",
-        "isinstance",
-        "issubclass",
-        "len",
-        "list",
-        "max",
-        "min",
-        "oct",
-        "ord",
-        "pow",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "str",
-        "sum",
-        "tuple",
-        "type",
-        "zip",
-    ]
+_HIT = re.compile(r"\s*(>=|<=|==|>|<|%)?\s*\d{1,9}\s*", re.ASCII)
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<name>[A-Za-z_$][\w$]*)|(?P<literal>\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
+    r"""|(?P<sign>->|===|!==|==|!=|<=|>=|&&|\|\||[-+*/%<>!.\[\]()]))""",
+    re.ASCII,
 )
-"""Functions of Python that change nothing themselves. What they call of a value's own class is that class's reading."""
-_WRITES = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
-_STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
-_ASSIGNMENT = re.compile(r"\+\+|--|(?<![=!<>])=(?![=~])|<<=|>>=|\bdelete\b|\bnew\b")
-_CALL = re.compile(r"(\b[A-Za-z_][\w.:!?]*)\s*\(|\)\s*\(|\]\s*\(")
-_PURE_ELSEWHERE = frozenset({"len", "cap", "sizeof", "alignof", "typeof", "defined?", "String", "Number", "Boolean"})
-_KEYWORDS = frozenset({"if", "and", "or", "not", "in", "is", "return", "instanceof"})
+_PURE = {
+    "go": frozenset({"len", "cap"}),
+    "java": frozenset[str](),
+    "c": frozenset({"sizeof"}),
+    "rust": frozenset[str](),
+}
+"""Languages without operators or attributes of a class's own, and what looks like a call in them and is none."""
+_SCRIPTS = ("javascript", "typescript")
+_IDENTITY = frozenset({"===", "!==", "&&", "||", "!", "(", ")", "-"})
+"""Signs of JavaScript that never run code, between plain names and literals."""
+_SUFFIXES = {".c": "c", ".rs": "rust"}
+_NATIVE = ("c", "cpp", "rust")
+HOW_TO_ALLOW = (
+    "if the user agrees that the program's code may run, start the session with allow_side_effects: true "
+    "and send `variable` with action=get"
+)
 
 
-def effect_of(expression: str, language: str) -> Effect:
-    """What evaluating an expression may do. What cannot be told is taken for the worst."""
-    return _effect_in_python(expression) if language == "python" else _effect_elsewhere(expression)
-
-
-def require_reading(expression: str, language: str, *, allowed: bool) -> None:
-    """Refuse an expression that does more than read, unless the session allows it."""
+def require_reading(expression: str, language: str, *, allowed: bool, file: str = "") -> None:
+    """Refuse an expression that is none, or that could do more than read unless the session allows it."""
+    if language == "python":
+        _require_expression(expression)
     if allowed:
         return
-    effect = effect_of(expression, language)
-    if effect is Effect.READS:
-        return
+    reason = _refusal(expression, language, file)
+    if reason:
+        raise not_only_reading(expression, reason)
+
+
+def not_only_reading(expression: str, reason: str, *, in_open_session: bool = False) -> ToolError:
+    """That an expression would do more than read, and what to send instead."""
     shown = expression if len(expression) <= 80 else expression[:79] + "…"
-    what = "calls a function" if effect is Effect.CALLS else "changes something"
-    raise ToolError(
-        f"`{shown}` {what}, and this session only reads.",
+    return ToolError(
+        f"`{shown}` is not evaluated, since that could run code or change something: {reason}.",
         code=ErrorCode.EXECUTION_NOT_ALLOWED,
         instruction=(
-            "Read names, attributes, items and operators instead; or start the session with allow_side_effects, "
-            "if the person agrees that the program may be changed."
+            "Send it with `variable`, action=get: this session allows side effects, and this tool only reads."
+            if in_open_session
+            else f"Read names, stored attributes, items and operators instead; or, {HOW_TO_ALLOW}."
         ),
+        next={"tool": "variable", "arguments": {"action": "get", "expression": expression}}
+        if in_open_session
+        else None,
     )
 
 
-def log_expressions(message: str) -> list[str]:
-    """The expressions in a log message, each in braces."""
-    return re.findall(r"(?<!\{)\{([^{}]+)\}(?!\})", message)
+def require_hit_condition(text: str | None) -> None:
+    """Refuse a hit condition that is none: debuggers evaluate it as code, or never stop."""
+    if text is not None and not _HIT.fullmatch(text):
+        raise InvalidArguments(
+            f"`{text[:80]}` is not a hit condition.",
+            instruction="Write a whole number, alone or after one of == >= <= > < %, such as 5, >=3 or %2.",
+        )
 
 
-def _effect_in_python(expression: str) -> Effect:
+def require_log_message(message: str, language: str, *, allowed: bool, file: str = "") -> None:
+    """Refuse a log message with an expression that is none, or that could do more than read."""
+    for is_expression, text in pieces_of(message):
+        if is_expression:
+            require_reading(text, language, allowed=allowed, file=file)
+
+
+def require_parts(
+    language: str,
+    condition: str | None,
+    hit_condition: str | None,
+    log_message: str | None,
+    *,
+    allowed: bool,
+    file: str = "",
+) -> None:
+    """Refuse a breakpoint one part of which cannot be taken as it is."""
+    if condition is not None:
+        require_reading(condition, language, allowed=allowed, file=file)
+    require_hit_condition(hit_condition)
+    if log_message is not None:
+        require_log_message(log_message, language, allowed=allowed, file=file)
+
+
+def is_plain(expression: str, language: str, *, file: str = "") -> bool:
+    """Whether an expression of a language with a debugger of its own can run nothing, whatever its names stand for."""
+    # A program of C may have parts in C++, whose operators are code: only the file tells.
+    known = next((_SUFFIXES[end] for end in _SUFFIXES if file.endswith(end)), "") if language in _NATIVE else language
+    before = None
+    place = 0
+    text = expression.strip()
+    if any(sign in text for sign in ("/*", "//", "++", "--")):
+        return False
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if found is None or not _follows(found, before, known):
+            return False
+        before, place = found, found.end()
+    return before is not None
+
+
+def _follows(found: re.Match[str], before: re.Match[str] | None, language: str) -> bool:
+    """Whether a word may stand after another, so that it is neither a call nor a command of the debugger's."""
+    if before is not None and found["sign"] is None and before["sign"] is None:
+        return False
+    if language in _SCRIPTS:
+        is_call = found["sign"] == "(" and _is_callee(before)
+        return found["sign"] is None or (found["sign"] in _IDENTITY and not is_call)
+    if language not in _PURE:
+        return False
+    return not (found["sign"] == "(" and _is_callee(before) and not (before and before["name"] in _PURE[language]))
+
+
+def _is_callee(before: re.Match[str] | None) -> bool:
+    return before is not None and (before["sign"] is None or before["sign"] in (")", "]"))
+
+
+def _refusal(expression: str, language: str, file: str) -> str:
+    if language == "python":
+        return refusal_of(expression)
+    if is_plain(expression, language, file=file):
+        return ""
+    if language in _PURE or language in _SCRIPTS or file.endswith(tuple(_SUFFIXES)):
+        return f"nothing tells that this one of {language} only reads"
+    return f"in {language} even an operator may be code of the program's"
+
+
+def _require_expression(expression: str) -> None:
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError):
-        # No expression: a statement, or nothing that Python can read.
-        return Effect.WRITES
-    effect = Effect.READS
-    for node in ast.walk(tree):
-        if isinstance(node, _WRITES):
-            return Effect.WRITES
-        if isinstance(node, ast.Call) and not _is_pure(node.func):
-            effect = Effect.CALLS
-        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and node.attr not in _HARMLESS:
-            effect = Effect.CALLS
-    return effect
-
-
-_HARMLESS = frozenset({"__class__", "__dict__", "__name__", "__qualname__", "__module__", "__doc__", "__len__"})
-
-
-def _is_pure(function: ast.expr) -> bool:
-    return isinstance(function, ast.Name) and function.id in PURE_BUILTINS
-
-
-def _effect_elsewhere(expression: str) -> Effect:
-    """By the signs that most languages share: an assignment, a step up or down, a call."""
-    text = _STRINGS.sub('""', expression)
-    if _ASSIGNMENT.search(text) or ";" in text or "{" in text:
-        return Effect.WRITES
-    for found in _CALL.finditer(text):
-        name = (found.group(1) or "").strip()
-        if name not in _PURE_ELSEWHERE and name not in _KEYWORDS:
-            return Effect.CALLS
-    return Effect.READS
+        parsed(expression)
+    except SyntaxError as error:
+        raise InvalidArguments(
+            f"`{expression[:80]}` is not a Python expression: {error.msg}.",
+            instruction="Write one expression, such as total > 10; statements run with `variable`, action=patch.",
+        ) from None

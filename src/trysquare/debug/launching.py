@@ -60,6 +60,8 @@ class Surroundings:
     """Makes the session of a program that another one started; the text says which. None where there are too many."""
     keep: Callable[[Coroutine[None, None, None]], None]
     """Runs something to its end beside the session, whatever becomes of that."""
+    shows_secrets: bool = False
+    """Whether values whose names say that they are secret are shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from trysquare.debug.debugger import Variable
+
 _STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
 _COMMENT = re.compile(r"//.*$|/\*.*?\*/")
 _PATH = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|\?\.)[A-Za-z_$][\w$]*|\[[\w$.\"'+\- ]+\])*")
@@ -104,3 +106,25 @@ def heads_of_writes(lines: Sequence[str], line: int, name: str) -> tuple[int, ..
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
+
+
+_STEP = re.compile(r"""\s*(?:(?:\.|->|\?\.)?\s*([A-Za-z_$@][\w$]*)|\[\s*(\d+|"[^"\\]*"|'[^'\\]*')\s*\])\s*""", re.ASCII)
+
+
+def path_of(expression: str) -> list[str] | None:
+    """The names and indexes of a plain path such as `a.b[0].c`; None for any other expression."""
+    path: list[str] = []
+    place, text = 0, expression.strip()
+    while place < len(text):
+        found = _STEP.match(text, place)
+        is_joined = found is not None and text[place : found.end()].lstrip()[:1] in ".-?["
+        if found is None or bool(path) is not is_joined:
+            return None
+        path.append(found[1] or found[2].strip("\"'"))
+        place = found.end()
+    return path or None
+
+
+def part_named(name: str, parts: Sequence[Variable]) -> Variable | None:
+    """The part that a step of a path leads to, however the debugger writes its name."""
+    return next((part for part in parts if part.name.strip("[]\"'") == name or part.name == name), None)

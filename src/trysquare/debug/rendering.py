@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trysquare.catalog.tokens import count_tokens
+from trysquare.core.secrets import MASK
 from trysquare.core.types import JsonObject
 from trysquare.debug.debugger import Variable
+from trysquare.debug.secret_names import mask_shown, names_secret
 
 LONGEST = 160
 _NAMED = 10
 """Names of values left out that are told."""
-_SECRET = re.compile(r"passw(or)?d|secret|token|api_?key|credential|private_?key|authorization|cookie", re.IGNORECASE)
+_QUOTES = ("'", '"')
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _OWN_NAMES = ("special variables", "function variables", "class variables", "return values", "(return)", "len()")
@@ -40,14 +42,16 @@ class Shown:
 
 
 def text_of(variable: Variable, *, longest: int = LONGEST) -> str:
-    """A value's text: masked where its name says so, without addresses, cut where it is long."""
-    if _SECRET.search(variable.name) and variable.value not in ("None", "null", "nil", "''", '""'):
-        return "***"
+    """A value's text: secrets masked, without addresses, cut where it is long."""
     text = _ADDRESS.sub("", variable.value)
-    if len(text) > longest:
-        size = f", {variable.indexed} items" if variable.indexed else ""
-        text = f"{text[: longest - 1]}… ({len(variable.value)} characters{size})"
-    return text
+    if not variable.shows_all:
+        if any(quote in text for quote in _QUOTES) and len(text) > 2 and names_secret(variable.name):
+            return MASK
+        text = mask_shown(text)
+    if len(text) <= longest and not variable.is_cut:
+        return text
+    size = variable.size or (f"{variable.indexed} items" if variable.indexed else "")
+    return f"{text[: longest - 1]}…{f' ({size})' if size else ''}"
 
 
 def ranked(

@@ -18,6 +18,7 @@ from trysquare.debug.debugger import (
     BreakpointMoved,
     BreakpointSpec,
     ChildStarted,
+    ConditionFailed,
     Debugger,
     Event,
     Exited,
@@ -124,7 +125,7 @@ class Session:
         self.started = time.monotonic()
         self.allows_side_effects = False
         """Whether expressions may call and assign."""
-        self.on_child: Callable[[ChildStarted], None] | None = None
+        self.on_child: Callable[[ChildStarted], None] = lambda event: None
         self.on_end: Callable[[], None] = lambda: None
         """Called once, when the program has ended."""
         self.parent: str | None = None
@@ -135,6 +136,7 @@ class Session:
         """A program that this one started and that came to stand while this one was waited for."""
         self.subscribed: frozenset[EventKind] = ALWAYS
         self.rules = StopRules(self)
+        self.failed_conditions: dict[str, str] = {}  # why they could not be told, by place
         self._events: deque[str] = deque(maxlen=_EVENTS_KEPT)
         self._debugger: Debugger | None = None
         self._breakpoints: dict[int, Breakpoint] = {}
@@ -205,9 +207,10 @@ class Session:
                 self._end_soon(Ended(reason=event.reason))
             case BreakpointMoved():
                 self._rebind(event.bound)
+            case ConditionFailed():
+                self.failed_conditions[event.place] = event.why
             case ChildStarted():
-                if self.on_child is not None:
-                    self.on_child(event)
+                self.on_child(event)
 
     def hear_child_stop(self, child: Session) -> None:
         """Take that a program which this one started has come to stand."""
@@ -325,6 +328,7 @@ class Session:
         require_able(self.debugger.abilities, spec, self.language)
         same = next((each.number for each in self.breakpoints if _same_place(each.spec, spec)), None)
         number = same or self._next_number()
+        self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
         self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
         await self._send_breakpoints(spec.file)
         return self._breakpoints[number]
@@ -332,6 +336,8 @@ class Session:
     async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
         """Take some breakpoints away, and tell which they were."""
         gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
+        for each in gone:
+            self.failed_conditions.pop(f"{each.spec.file}:{each.spec.line}", None)
         for file in dict.fromkeys(each.spec.file for each in gone):
             await self._send_breakpoints(file)
         return gone

@@ -38,7 +38,8 @@ class _Begun:
 class Sessions:
     """Opens sessions, finds them again, and ends what they started."""
 
-    def __init__(self, nursery: Nursery, engines: Sequence[Engine]) -> None:
+    def __init__(self, nursery: Nursery, engines: Sequence[Engine], *, shows_secrets: bool = False) -> None:
+        self._shows_secrets = shows_secrets
         self._nursery = nursery
         self._engines: Mapping[str, Engine] = {engine.language: engine for engine in engines}
         # By principal and name, so that one principal's names say nothing about another's.
@@ -159,13 +160,16 @@ class Sessions:
     ) -> None:
         self._sessions[_key(session)] = session
         self._begun[_key(session)] = _Begun(spec=spec)
-        around = Surroundings(nursery=self._nursery, open_child=self._open_child, keep=self._keep)
+        around = Surroundings(
+            nursery=self._nursery, open_child=self._open_child, keep=self._keep, shows_secrets=self._shows_secrets
+        )
         try:
             if isinstance(spec, AttachSpec):
                 launched = await engine.attach(spec, session, around)
             else:
                 launched = await engine.launch(spec, session, around)
             self._begun[_key(session)] = _Begun(spec=spec, launched=launched)
+            launched.debugger.shows_secrets = self._shows_secrets
             session.debugger = launched.debugger
             session.on_end = lambda: self._keep(self._reap(session))
             for breakpoint in breakpoints:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trysquare.debug.dap.client import RequestFailed
-from trysquare.debug.debugger import Debugger, ExceptionInfo, Frame, Stopped, Variable
+from trysquare.debug.debugger import Debugger, ExceptionInfo, Frame, NotReadable, Stopped, Variable
 from trysquare.debug.rendering import Shown, ranked, text_of, within_budget
 
 CONTEXT_LINES = 3
@@ -82,9 +82,11 @@ async def take_snapshot(
 async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str:
     """What a watched expression is in a frame; where it has no value there, why not."""
     try:
-        return text_of(replace(await debugger.evaluate(expression, frame.id), name=expression))
+        return text_of(replace(await debugger.read(expression, frame.id), name=expression))
     except RequestFailed as error:
         return f"no value here: {error.message[:100]}"
+    except NotReadable as refused:
+        return f"not evaluated, since that could run code: {str(refused)[:100]}"
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:

@@ -38,7 +38,11 @@ class StopLog:
         """Remember where a session stands and with which values."""
         values = dict(snapshot.texts)
         if any(_is_opaque(text) for text in values.values()):
-            values.update(await _parts(session.debugger, await locals_of(session.debugger, snapshot.frame)))
+            for name, parts in (
+                await _parts(session.debugger, await locals_of(session.debugger, snapshot.frame))
+            ).items():
+                values.pop(name, None)
+                values.update({f"{name}.{part}": text for part, text in parts.items()})
         stops = self._stops.setdefault(session.key, {})
         stops[session.stop_count] = SeenStop(number=session.stop_count, location=snapshot.location, values=values)
         while len(stops) > KEPT:
@@ -103,16 +107,16 @@ def _compared_parts(path: str, old: Mapping[Any, Any], new: Mapping[Any, Any], d
 
 
 def _is_opaque(text: str) -> bool:
-    """Whether a text shows nothing of what is in the value."""
-    return text.startswith("<") and " object" in text
+    """Whether a text is that of an object, whose parts are compared one by one."""
+    return text.startswith("<")
 
 
-async def _parts(debugger: Debugger, variables: list[Variable]) -> dict[str, str]:
-    """The attributes of the objects whose own texts show nothing."""
-    found: dict[str, str] = {}
+async def _parts(debugger: Debugger, variables: list[Variable]) -> dict[str, dict[str, str]]:
+    """The attributes of the objects, by their names."""
+    found: dict[str, dict[str, str]] = {}
     opaque = [each for each in variables if each.reference and _is_opaque(text_of(each))]
     for variable in opaque[:_OPENED]:
         for part in (await debugger.variables(variable.reference))[:_PARTS]:
             if not part.name.startswith("__") and "variables" not in part.name:
-                found[f"{variable.name}.{part.name}"] = text_of(part)
+                found.setdefault(variable.name, {})[part.name] = text_of(part)
     return found

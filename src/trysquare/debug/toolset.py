@@ -60,7 +60,7 @@ TOOLS: tuple[Callable[[Desk], Tool], ...] = (
 async def debug_toolset(config: DebugConfig) -> AsyncGenerator[Toolset]:
     """The debugger's tools. Every program that they started has ended when the block is left."""
     async with open_nursery() as nursery:
-        sessions = Sessions(nursery, engines())
+        sessions = Sessions(nursery, engines(), shows_secrets=config.shows_secrets)
         desk = Desk(config=config, nursery=nursery, sessions=sessions)
         try:
             yield FixedToolset(finished(trimmed(_prefixed(make(desk), config.prefix)), desk) for make in TOOLS)

@@ -210,6 +210,9 @@ class Settings(Section):
         max_length=200,
     )
     debug: bool = Field(default=False, description="Serve the debugger's tools")
+    debug_secrets: bool = Field(
+        default=False, description="Let the debugger show values whose names say that they are secret"
+    )
     agents: bool = Field(default=False, description="Serve agents as tools")
     model: str | None = Field(
         default=None,

@@ -27,6 +27,7 @@ from trysquare.debug.debugger import (
     FunctionBreakpoint,
     Listener,
     Lost,
+    NotReadable,
     Resumed,
     Scope,
     StepKind,
@@ -62,6 +63,7 @@ class NodeDebugger:
 
     def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
         self._listener = listener
+        self.shows_secrets = False
         self._closes_inspector = closes_inspector
         self._client = CdpClient(on_event=self._hear, on_lost=self._lose)
         self._workers = Workers(self._client)
@@ -192,6 +194,14 @@ class NodeDebugger:
         body = await self._client.request("Runtime.getProperties", wanted)
         found = [self._property(each) for each in cast(list[JsonObject], body.get("result") or []) if "value" in each]
         return found[start : start + count] if count else found[start:]
+
+    async def read(self, expression: str, frame: int) -> Variable:
+        try:
+            return await self.evaluate(expression, frame, "hover")
+        except RequestFailed as error:
+            if "side-effect" in error.message:
+                raise NotReadable("the engine found that it could change something") from None
+            raise
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
         wanted: JsonObject = {
@@ -349,7 +359,12 @@ class NodeDebugger:
 
     def _variable(self, name: str, remote: JsonObject, path: str | None) -> Variable:
         return Variable(
-            name=name, value=value_text(remote), type=value_type(remote), reference=self._keep(remote), path=path
+            name=name,
+            value=value_text(remote),
+            type=value_type(remote),
+            reference=self._keep(remote),
+            path=path,
+            shows_all=self.shows_secrets,
         )
 
 

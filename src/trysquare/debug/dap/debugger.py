@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from trysquare.core.types import JsonObject
@@ -22,6 +23,7 @@ from trysquare.debug.debugger import (
     FunctionBreakpoint,
     Listener,
     Lost,
+    NotReadable,
     Output,
     OutputStream,
     Resumed,
@@ -31,6 +33,8 @@ from trysquare.debug.debugger import (
     Thread,
     Variable,
 )
+from trysquare.debug.guarding import is_plain
+from trysquare.debug.reading import part_named, path_of
 
 _STEPS: dict[StepKind, str] = {"over": "next", "into": "stepIn", "out": "stepOut", "back": "stepBack"}
 _STREAMS: dict[str, OutputStream] = {"stdout": "stdout", "stderr": "stderr"}
@@ -51,10 +55,11 @@ _CLIENT = {
 class DapDebugger:
     """A debugger behind the Debug Adapter Protocol. Make it, connect its `client`, then `initialize` and `begin`."""
 
-    def __init__(self, listener: Listener, *, adapter_id: str, frames_are_locals: bool = False) -> None:
+    def __init__(self, listener: Listener, *, adapter_id: str, language: str = "") -> None:
         self._listener = listener
-        self._frames_are_locals = frames_are_locals
-        """Whether a frame's id serves as the reference of its locals."""
+        self.shows_secrets = False
+        self._language = language
+        """Set where expressions of the language can be told to run nothing."""
         self._adapter_id = adapter_id
         self._ready = asyncio.get_running_loop().create_future()
         self._begun: asyncio.Future[JsonObject] | None = None
@@ -176,21 +181,43 @@ class DapDebugger:
         return [_scope(each) for each in cast(list[JsonObject], body.get("scopes") or [])]
 
     def locals_reference(self, frame: int) -> int | None:
-        return frame if self._frames_are_locals else None
+        return None
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
         wanted = _given(variablesReference=reference, start=start or None, count=count or None)
         body = await self.client.request("variables", wanted)
-        return [_variable(each) for each in cast(list[JsonObject], body.get("variables") or [])]
+        return [self._variable(each) for each in cast(list[JsonObject], body.get("variables") or [])]
+
+    async def read(self, expression: str, frame: int) -> Variable:
+        if self._language and is_plain(expression, self._language):
+            return await self.evaluate(expression, frame)
+        path = path_of(expression)
+        if path is None:
+            raise NotReadable("it is not a plain path such as a.b[0].c")
+        return replace(await self._at(path, frame), name=expression)
+
+    async def _at(self, path: Sequence[str], frame: int) -> Variable:
+        """A value by its path: from the scopes of the frame on, part by part, as the debugger shows them."""
+        first, *rest = path
+        for scope in await self.scopes(frame):
+            if scope.expensive and scope.kind != "globals":
+                continue
+            found = part_named(first, await self.variables(scope.reference))
+            for name in rest:
+                parts = await self.variables(found.reference) if found is not None and found.reference else []
+                found = part_named(name, parts)
+            if found is not None:
+                return found
+        raise RequestFailed("evaluate", f"the debugger shows no `{path[-1]}` there", {})
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
         body = await self.client.request("evaluate", _given(expression=expression, frameId=frame, context=purpose))
-        return _variable({"name": expression, "evaluateName": expression, **body, "value": body.get("result", "")})
+        return self._variable({"name": expression, "evaluateName": expression, **body, "value": body.get("result", "")})
 
     async def assign(self, expression: str, value: str, frame: int) -> Variable:
         wanted = {"expression": expression, "value": value, "frameId": frame}
         body = await self.client.request("setExpression", wanted)
-        return _variable({"name": expression, "evaluateName": expression, **body})
+        return self._variable({"name": expression, "evaluateName": expression, **body})
 
     async def exception(self, thread: int) -> ExceptionInfo | None:
         if not self.abilities.exception_info:
@@ -214,6 +241,9 @@ class DapDebugger:
             pass
         finally:
             self.client.close()
+
+    def _variable(self, each: JsonObject) -> Variable:
+        return replace(_variable(each), shows_all=self.shows_secrets)
 
     def _hear(self, event: str, body: JsonObject) -> None:
         hear = self._heard.get(event)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from typing import Any, cast
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
-from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.dap.python import PythonDebugger
 from trysquare.debug.debugger import ChildStarted
 from trysquare.debug.engines.adapter import begun, speak_over_pipes, start_child
 from trysquare.debug.engines.attaching import connect
 from trysquare.debug.engines.children import begin_child
 from trysquare.debug.engines.pydevd import NotStarted
-from trysquare.debug.extending import with_extension
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, SessionSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.debug.targets import Target
@@ -24,7 +22,7 @@ from trysquare.debug.targets import Target
 
 async def attach_remotely(spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
     """Attach to a program that was started with `python -m debugpy --listen`."""
-    debugger = DapDebugger(session.hear, adapter_id="python")
+    debugger = PythonDebugger(session.hear, shows_secrets=around.shows_secrets)
     await connect(debugger, spec)
     children = _Children(session, around, spec)
     wanted: JsonObject = {
@@ -35,6 +33,7 @@ async def attach_remotely(spec: AttachSpec, session: Session, around: Surroundin
     try:
         await debugger.initialize(timeout=spec.timeout)
         await debugger.begin("attach", wanted, timeout=spec.timeout)
+        debugger.load()
         await debugger.set_exception_breakpoints(["uncaught"])
     except (RequestFailed, ConnectionLost, TimeoutError) as error:
         debugger.client.close()
@@ -54,11 +53,12 @@ async def attach_remotely(spec: AttachSpec, session: Session, around: Surroundin
 async def launch_by_adapter(spec: LaunchSpec, session: Session, around: Surroundings, failure: NotStarted) -> Launched:
     """Start a program through the adapter. Where that fails too, it is the first failure that counts."""
     child = start_child(sys.executable, ["-m", "debugpy.adapter"], spec, around)
-    debugger = DapDebugger(session.hear, adapter_id="python")
+    debugger = PythonDebugger(session.hear, shows_secrets=around.shows_secrets)
     stop_hearing = speak_over_pipes(debugger, child, session)
     children = _Children(session, around, spec)
     try:
         await begun(debugger, "launch", _wanted(spec), session, child, spec)
+        debugger.load()
         await debugger.set_exception_breakpoints(["uncaught"])
     except BaseException as error:
         stop_hearing()
@@ -79,7 +79,7 @@ def _wanted(spec: LaunchSpec) -> JsonObject:
         "python": [spec.target.python],
         **_what_to_run(spec.target),
         "cwd": str(spec.root),
-        "env": {**spec.env, "PYTHONPATH": with_extension({**os.environ, **spec.env})["PYTHONPATH"]},
+        "env": dict(spec.env),
         "console": "internalConsole",
         "justMyCode": spec.just_my_code,
         "subProcess": True,
@@ -102,7 +102,7 @@ class _Children:
         self._around = around
         self._spec = spec
         self._tasks: set[asyncio.Task[None]] = set()
-        self._debuggers: list[DapDebugger] = []
+        self._debuggers: list[PythonDebugger] = []
         session.on_child = self._hear
 
     def close(self) -> None:
@@ -122,12 +122,13 @@ class _Children:
     async def _welcome(self, session: Session, arguments: dict[str, Any]) -> None:
         place = cast(dict[str, Any], arguments.get("connect") or {})
         host, port = str(place.get("host", "127.0.0.1")), int(place.get("port", 0))
-        debugger = DapDebugger(session.hear, adapter_id="python")
+        debugger = PythonDebugger(session.hear, shows_secrets=self._around.shows_secrets)
         self._debuggers.append(debugger)
         try:
             await asyncio.get_running_loop().create_connection(lambda: debugger.client, host, port)
             await debugger.initialize(timeout=self._spec.timeout)
             await debugger.begin("attach", arguments)
+            debugger.load()
             await begin_child(session, debugger, self._session)
         except (ConnectionLost, RequestFailed, TimeoutError, OSError):
             # Short-lived children are often gone before they were asked; the session has heard of its end.

@@ -50,7 +50,7 @@ class DelveEngine:
     ) -> Launched:
         delve = found_program(("dlv",), hint=INSTALL)
         heard = _with_exit_code(session.hear, lambda: debugger, kills=command == "launch")
-        debugger = DapDebugger(heard, adapter_id="go")
+        debugger = DapDebugger(heard, adapter_id="go", language="go")
         server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         child = start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, around)
@@ -75,7 +75,7 @@ class DelveEngine:
 
 async def _attach_remotely(spec: AttachSpec, session: Session) -> Launched:
     """Attach to `dlv --headless --accept-multiclient`, which has a program already."""
-    debugger = DapDebugger(session.hear, adapter_id="go")
+    debugger = DapDebugger(session.hear, adapter_id="go", language="go")
     await connect(debugger, spec)
     try:
         await debugger.initialize(timeout=spec.timeout)

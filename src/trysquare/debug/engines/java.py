@@ -80,7 +80,7 @@ async def _begun(
     roots = os.pathsep.join([*sources, *spec.source_paths, str(spec.root)])
     arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
     child = start_child(java, arguments, spec, around)
-    debugger = DapDebugger(session.hear, adapter_id="java")
+    debugger = DapDebugger(session.hear, adapter_id="java", language="java")
     stop_hearing = speak_over_pipes(debugger, child, session)
 
     def close_all() -> None:

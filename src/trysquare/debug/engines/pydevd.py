@@ -8,7 +8,7 @@ from collections.abc import Callable
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.debug.dap.client import ConnectionLost, RequestFailed
-from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.dap.python import PythonDebugger
 from trysquare.debug.debugger import Event, Exited, Listener, Stopped
 from trysquare.debug.engines.children import begin_child
 from trysquare.debug.launching import SessionSpec, Surroundings
@@ -17,7 +17,7 @@ from trysquare.processes.child import Child
 
 _PROPERTIES: JsonObject = {
     "skipSuspendOnBreakpointException": ["BaseException"],
-    "skipPrintBreakpointException": ["NameError"],
+    "skipPrintBreakpointException": [],
     "multiThreadsSingleNotification": True,
 }
 
@@ -46,9 +46,9 @@ class Door:
         self._session = session
         self._around = around
         self._spec = spec
-        self._first: asyncio.Future[DapDebugger] = asyncio.get_running_loop().create_future()
+        self._first: asyncio.Future[PythonDebugger] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
-        self._children: set[DapDebugger] = set()
+        self._children: set[PythonDebugger] = set()
         self._welcoming: set[asyncio.Task[None]] = set()
 
     async def open(self) -> int:
@@ -56,7 +56,7 @@ class Door:
         self._server = await asyncio.get_running_loop().create_server(self._connected, "127.0.0.1", 0)
         return self._server.sockets[0].getsockname()[1]
 
-    async def first(self, child: Child) -> DapDebugger:
+    async def first(self, child: Child) -> PythonDebugger:
         """The program's own debugger, ready for breakpoints; `NotStarted` where the child ends before that."""
         ended = asyncio.ensure_future(child.exited.wait())
         try:
@@ -90,8 +90,8 @@ class Door:
 
     def _connected(self) -> asyncio.Protocol:
         if not self._first.done():
-            debugger = DapDebugger(
-                _without_exits(self._session.hear, lambda: debugger), adapter_id="python", frames_are_locals=True
+            debugger = PythonDebugger(
+                _without_exits(self._session.hear, lambda: debugger), shows_secrets=self._around.shows_secrets
             )
             self._first.set_result(debugger)
             return debugger.client
@@ -101,8 +101,8 @@ class Door:
         session = self._around.open_child(self._session, f"a process that {self._session.id} started")
         if session is None:
             return _Refused()
-        debugger = DapDebugger(
-            _with_system_exits(session.hear, lambda: debugger), adapter_id="python", frames_are_locals=True
+        debugger = PythonDebugger(
+            _with_system_exits(session.hear, lambda: debugger), shows_secrets=self._around.shows_secrets
         )
         self._children.add(debugger)
         task = asyncio.ensure_future(self._begin_child(session, debugger))
@@ -110,7 +110,7 @@ class Door:
         task.add_done_callback(self._welcoming.discard)
         return debugger.client
 
-    async def _begin_child(self, session: Session, debugger: DapDebugger) -> None:
+    async def _begin_child(self, session: Session, debugger: PythonDebugger) -> None:
         """Give a child process its parent's breakpoints and let it run."""
         try:
             await prepare(debugger, self._spec)
@@ -127,15 +127,16 @@ class _Refused(asyncio.Protocol):
         transport.close()
 
 
-async def prepare(debugger: DapDebugger, spec: SessionSpec) -> None:
+async def prepare(debugger: PythonDebugger, spec: SessionSpec) -> None:
     """Bring pydevd to the point where breakpoints can be set."""
     await debugger.initialize(timeout=spec.timeout)
     await debugger.client.request("setDebuggerProperty", _PROPERTIES)
+    debugger.load()
     await debugger.begin("attach", {"justMyCode": spec.just_my_code, "redirectOutput": False, "subProcess": True})
     await debugger.set_exception_breakpoints(["uncaught"])
 
 
-def _without_exits(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:
+def _without_exits(listener: Listener, debugger: Callable[[], PythonDebugger]) -> Listener:
     """The process tells how it ended; what the debugger says of it comes first and knows less."""
     heard = _with_system_exits(listener, debugger)
 
@@ -146,7 +147,7 @@ def _without_exits(listener: Listener, debugger: Callable[[], DapDebugger]) -> L
     return hear
 
 
-def _with_system_exits(listener: Listener, debugger: Callable[[], DapDebugger]) -> Listener:
+def _with_system_exits(listener: Listener, debugger: Callable[[], PythonDebugger]) -> Listener:
     """`sys.exit(3)` is a way to end and no crash: a program that stops there goes on at once."""
     going: set[asyncio.Task[None]] = set()
 

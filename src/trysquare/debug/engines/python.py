@@ -7,7 +7,6 @@ it is told to: it connects to a port of ours, and so does every process that the
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from trysquare.debug.engines.debugpy import attach_remotely, launch_by_adapter
 from trysquare.debug.engines.pydevd import Door, NotStarted
 from trysquare.debug.engines.streams import Streams
 from trysquare.debug.engines.tracebacks import TracebackCleaner
-from trysquare.debug.extending import with_extension
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
 from trysquare.debug.session import Session
 from trysquare.debug.targets import Target
@@ -70,7 +68,7 @@ async def _launch_directly(pydevd: str, spec: LaunchSpec, session: Session, arou
     port = await door.open()
     child: Child | None = None
     try:
-        extended = replace(spec, env=with_extension({**os.environ, **_SURROUNDINGS, **spec.env}))
+        extended = replace(spec, env={**_SURROUNDINGS, **spec.env})
         child = start_child(spec.target.python, _arguments(pydevd, port, spec.target), extended, around)
         streams = Streams(child, session, clean=TracebackCleaner())
         debugger = await door.first(child)

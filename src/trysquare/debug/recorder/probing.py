@@ -21,7 +21,6 @@ class Tally:
 
     def __init__(self, expression: str) -> None:
         self.expression = expression
-        self.code = compile(expression, "<probe>", "eval")
         self.count = 0
         self.errors = 0
         self.error = ""
@@ -33,7 +32,7 @@ class Tally:
 
     def take(self, frame: FrameType, hit: int) -> None:
         """Evaluate it once more."""
-        value, error = evaluate(self.code, frame)
+        value, error = evaluate(self.expression, frame)
         if error:
             self.errors += 1
             self.error = self.error or error

@@ -6,7 +6,7 @@ from collections import deque
 from types import CodeType, FrameType
 from typing import Any
 
-from trysquare.debug.recorder.evaluating import evaluate
+from trysquare.debug.recorder.evaluating import condition
 from trysquare.debug.recorder.frames import FrameRecord
 from trysquare.debug.recorder.shown import show
 from trysquare.debug.recorder.watcher import Watcher, is_resumed, name_of
@@ -53,7 +53,7 @@ class Tracing(Watcher):
         self._function = str(options["function"])
         self._number = int(options.get("call") or 1)
         when = options.get("when")
-        self._when: CodeType | None = compile(when, "<when>", "eval") if when else None
+        self._when: str | None = when or None
         self._targets: dict[CodeType, bool] = {}
         self._calls = 0
         self._active: dict[int, TracedCall] = {}
@@ -116,10 +116,10 @@ class Tracing(Watcher):
             return not self._active and self._holds(self._when, frame)
         return self._number < 0 or self._calls == self._number
 
-    def _holds(self, when: CodeType, frame: FrameType) -> bool:
-        value, error = evaluate(when, frame)
+    def _holds(self, when: str, frame: FrameType) -> bool:
+        is_true, error = condition(when, frame)
         self._refused = error or self._refused
-        return not error and bool(value)
+        return is_true
 
     def _note_inner(self, frame: FrameType) -> None:
         """A call of the traced one, at once or through code that is not the user's."""

@@ -36,8 +36,8 @@ class Site:
         self.body = (node.body[0].lineno, node.body[-1].end_lineno or 0) if is_loop else None
         self.how = how
         self.text = ast.unparse(written)
-        self.value = compile(self.text, "<value>", "eval")
-        self.key = compile(ast.unparse(key), "<key>", "eval") if key is not None else None
+        self.value = self.text
+        self.key = ast.unparse(key) if key is not None else None
 
 
 class Writing(Watcher):
@@ -48,7 +48,7 @@ class Writing(Watcher):
         self._wanted_value = ast.parse(str(options["value"]), mode="eval").body
         self._function = str(options.get("function") or "")
         when = options.get("when")
-        self._when: CodeType | None = compile(when, "<when>", "eval") if when else None
+        self._when: str | None = when or None
         self._files: dict[str, list[Site]] = {}
         self._sites: dict[CodeType, list[Site]] = {}
         self._at: dict[int, tuple[CodeType, int]] = {}
@@ -141,7 +141,7 @@ class Writing(Watcher):
     def _is_meant(self, site: Site, frame: FrameType) -> bool:
         """For a key, whether it was this one; for `Class.attribute`, whether the owner is of that class."""
         if site.key is not None and isinstance(self._wanted_value, ast.Subscript):
-            wanted = _evaluated(compile(ast.unparse(self._wanted_value.slice), "<key>", "eval"), frame)
+            wanted = _evaluated(ast.unparse(self._wanted_value.slice), frame)
             return _evaluated(site.key, frame) == wanted
         value = self._wanted_value
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id[:1].isupper():
@@ -210,6 +210,6 @@ def _is_same(found: ast.expr, wanted: ast.expr) -> bool:
     return ast.unparse(found) == ast.unparse(inner)
 
 
-def _evaluated(code: CodeType, frame: FrameType, *, name: str = "") -> str:
-    value, error = evaluate(code, frame)
+def _evaluated(expression: str, frame: FrameType, *, name: str = "") -> str:
+    value, error = evaluate(expression, frame)
     return f"<{error.partition(':')[0]}>" if error else show(value, name=name)

@@ -16,9 +16,9 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
 from trysquare.debug.dap.client import RequestFailed
-from trysquare.debug.debugger import Frame, Variable
+from trysquare.debug.debugger import Frame, NotReadable, Variable
 from trysquare.debug.desk import Desk
-from trysquare.debug.guarding import require_reading
+from trysquare.debug.guarding import not_only_reading, require_reading
 from trysquare.debug.names import InspectTarget, ToolName
 from trysquare.debug.rendering import ranked, text_of, within_budget
 from trysquare.debug.responses import answer, execution_state
@@ -129,16 +129,21 @@ async def _expression(session: Session, looking: _Looking) -> JsonObject:
             instruction="Name what to look at, such as self.items[3].tags.",
         )
     frame = await frame_at(session, args.frame)
-    found = await evaluated(session, args.expression, frame)
+    found = await read(session, args.expression, frame)
     data: JsonObject = {"expression": args.expression, "value": text_of(found, longest=_LONG), "type": found.type}
     return data | await parts_of(session, found, args)
 
 
-async def evaluated(session: Session, expression: str, frame: Frame) -> Variable:
-    """The value of an expression that only reads, under its own text, which may say that it is a secret."""
-    require_reading(expression, session.language, allowed=session.allows_side_effects)
+async def read(session: Session, expression: str, frame: Frame, *, may_run: bool = False) -> Variable:
+    """The value of an expression under its own text. Code of the program's runs only where that is allowed."""
+    may_run = may_run and session.allows_side_effects
     try:
-        found = await session.debugger.evaluate(expression, frame.id)
+        if session.language == "python":
+            require_reading(expression, "python", allowed=may_run)
+        debugger = session.debugger
+        found = await (debugger.evaluate if may_run else debugger.read)(expression, frame.id)
+    except NotReadable as refused:
+        raise not_only_reading(expression, str(refused), in_open_session=session.allows_side_effects) from None
     except RequestFailed as error:
         known = [variable.name for variable in await locals_of(session.debugger, frame)]
         raise ToolError(

@@ -14,7 +14,7 @@ from trysquare.core.types import JsonObject
 from trysquare.debug.arguments import ActionArguments
 from trysquare.debug.debugger import BreakpointSpec, FunctionBreakpoint
 from trysquare.debug.desk import Desk, unbound
-from trysquare.debug.guarding import log_expressions, require_reading
+from trysquare.debug.guarding import require_parts
 from trysquare.debug.locations import Location, read_location
 from trysquare.debug.names import BreakpointAction, ToolName
 from trysquare.debug.responses import answer
@@ -76,7 +76,7 @@ async def _remove(desk: Desk, session: Session, args: BreakpointArguments) -> st
 
 async def _set(desk: Desk, session: Session, args: BreakpointArguments) -> str:
     place = _location(desk, session, args)
-    _require_reading(session, args)
+    _require_reading(session, args, place.file)
     made = await session.add_breakpoint(
         BreakpointSpec(
             file=place.file,
@@ -85,6 +85,7 @@ async def _set(desk: Desk, session: Session, args: BreakpointArguments) -> str:
             condition=args.condition,
             hit_condition=args.hit_condition,
             log_message=args.log_message,
+            guarded=not session.allows_side_effects,
         )
     )
     return f"{'Set' if made.bound.verified else 'Not bound yet:'} a breakpoint at {made.location}."
@@ -107,7 +108,8 @@ async def _unwatch(desk: Desk, session: Session, args: BreakpointArguments) -> s
 async def _function(desk: Desk, session: Session, args: BreakpointArguments) -> str:
     name = _needed(args.name, "name", "Name the function to stop in.")
     _require_reading(session, args)
-    wanted = FunctionBreakpoint(name=name, condition=args.condition, hit_condition=args.hit_condition)
+    guarded = not session.allows_side_effects
+    wanted = FunctionBreakpoint(name=name, condition=args.condition, hit_condition=args.hit_condition, guarded=guarded)
     bound = await session.rules.stop_at_function(wanted)
     return f"It stops where `{name}` is entered." if bound.verified else f"Not bound yet: {bound.message or name}."
 
@@ -137,10 +139,11 @@ _DONE = {
 _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
 
 
-def _require_reading(session: Session, args: BreakpointArguments) -> None:
-    conditions = [args.condition] if args.condition else []
-    for expression in [*conditions, *log_expressions(args.log_message or "")]:
-        require_reading(expression, session.language, allowed=session.allows_side_effects)
+def _require_reading(session: Session, args: BreakpointArguments, file: str = "") -> None:
+    require_parts(
+        session.language, args.condition, args.hit_condition, args.log_message,
+        allowed=session.allows_side_effects, file=file,
+    )  # fmt: skip
 
 
 def _location(desk: Desk, session: Session, args: BreakpointArguments) -> Location:

@@ -57,15 +57,17 @@ async def run_to(
     The breakpoints at the places are there only for now; what stood at them before stands there again after.
     """
     session.require_stopped()
-    if condition:
-        require_reading(condition, session.language, allowed=session.allows_side_effects)
+    if condition is not None:
+        for place in places:
+            require_reading(condition, session.language, allowed=session.allows_side_effects, file=place.file)
     outcome = await _ran(session, places, condition, timeout)
     return outcome, await _missed(session, outcome, places)
 
 
 async def _ran(session: Session, places: list[Location], condition: str | None, timeout: float) -> Outcome:
     earlier = {(each.spec.file, each.spec.line): each.spec for each in session.breakpoints}
-    made = [await session.add_breakpoint(_spec(place, condition)) for place in places]
+    guarded = not session.allows_side_effects
+    made = [await session.add_breakpoint(_spec(place, condition, guarded=guarded)) for place in places]
     try:
         return await session.run(session.debugger.resume, timeout=timeout)
     finally:
@@ -82,8 +84,8 @@ async def _restore(session: Session, made: list[Breakpoint], earlier: dict[tuple
             await session.add_breakpoint(before)
 
 
-def _spec(place: Location, condition: str | None) -> BreakpointSpec:
-    return BreakpointSpec(file=place.file, line=place.line, column=place.column, condition=condition)
+def _spec(place: Location, condition: str | None, *, guarded: bool) -> BreakpointSpec:
+    return BreakpointSpec(file=place.file, line=place.line, column=place.column, condition=condition, guarded=guarded)
 
 
 async def _missed(session: Session, outcome: Outcome, places: list[Location]) -> tuple[str, ...]:

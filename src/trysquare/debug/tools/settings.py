@@ -13,16 +13,16 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
+from trysquare.core.secrets import MASK, is_secret_name
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
 from trysquare.debug.adapters import adapter_for, installed
 from trysquare.debug.arguments import ActionArguments
-from trysquare.debug.debugger import Variable
 from trysquare.debug.desk import DEFAULTS, Desk
 from trysquare.debug.languages import ALIASES
 from trysquare.debug.launch_json import find_configuration, read_configurations
 from trysquare.debug.names import ToolName
-from trysquare.debug.rendering import text_of
+from trysquare.debug.rendering import LONGEST
 from trysquare.debug.responses import answer
 
 
@@ -90,7 +90,7 @@ def _checked(key: str, value: float | None) -> float:
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What is set of ours; a secret is told to be there, and no more."""
     own = {name: value for name, value in environment.items() if name.startswith("TRYSQUARE_")}
-    return {name: text_of(Variable(name=name, value=value)) for name, value in own.items()}
+    return {name: MASK if is_secret_name(name) else value[:LONGEST] for name, value in own.items()}
 
 
 async def _adapters(language: str | None) -> Result[Any]:

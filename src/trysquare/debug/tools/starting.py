@@ -17,7 +17,7 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec
 from trysquare.debug.desk import Desk
-from trysquare.debug.guarding import log_expressions, require_reading
+from trysquare.debug.guarding import require_parts
 from trysquare.debug.languages import ALIASES, language_of
 from trysquare.debug.launch_json import find_configuration
 from trysquare.debug.launching import AttachSpec, LaunchSpec, SessionSpec
@@ -171,13 +171,12 @@ def spec_of(given: BreakpointArgument, roots: Sequence[Path], *, language: str, 
     """A breakpoint as the debugger takes it, checked: its place exists, its expressions only read."""
     root = next((each for each in roots if (each / given.file).exists()), roots[0])
     place = read_location(f"{given.file}:{given.line}", root)
-    expressions = [*([given.condition] if given.condition else []), *log_expressions(given.log_message or "")]
-    for expression in expressions:
-        require_reading(expression, language, allowed=allowed)
+    require_parts(language, given.condition, given.hit_condition, given.log_message, allowed=allowed, file=place.file)
     return BreakpointSpec(
         file=place.file,
         line=place.line,
         condition=given.condition,
         hit_condition=given.hit_condition,
         log_message=given.log_message,
+        guarded=not allowed,
     )

@@ -20,7 +20,7 @@ from trysquare.debug.names import ToolName
 from trysquare.debug.rendering import text_of
 from trysquare.debug.responses import answer
 from trysquare.debug.session import Session
-from trysquare.debug.tools.looking import Values, evaluated, frame_at, parts_of
+from trysquare.debug.tools.looking import Values, frame_at, parts_of, read
 
 
 class VariableArguments(ActionArguments, Values):
@@ -55,7 +55,7 @@ def variable_tool(desk: Desk) -> Tool:
 
 async def _get(session: Session, frame: Frame, args: VariableArguments) -> Result[Any]:
     expression = _needed(args.expression or args.name, "expression")
-    found = await evaluated(session, expression, frame)
+    found = await read(session, expression, frame, may_run=True)
     data: JsonObject = {"value": text_of(found, longest=2000), "type": found.type}
     data |= await parts_of(session, found, args)
     return answer(session, f"{expression} = {data['value'][:200]}", data)

@@ -11,8 +11,10 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.arguments import ActionArguments
+from trysquare.debug.dap.client import RequestFailed
+from trysquare.debug.debugger import NotReadable
 from trysquare.debug.desk import Desk
-from trysquare.debug.guarding import require_reading
+from trysquare.debug.guarding import not_only_reading, require_reading
 from trysquare.debug.names import ToolName, WatchAction
 from trysquare.debug.responses import answer
 from trysquare.debug.session import Session
@@ -39,27 +41,37 @@ def watch_tool(desk: Desk) -> Tool:
         """Show expressions at every stop."""
         async with desk.session(args.session_id, context, operation=f"watch {args.action}") as session:
             watched = desk.watches.setdefault(session.key, [])
-            summary = _done(session, watched, args)
+            summary = await _done(session, watched, args)
             return answer(session, summary, {"watch": await _shown(session, watched)})
 
     return tool(watch, name=ToolName.WATCH, room="debug", category="debug", result_limit=None)
 
 
-def _done(session: Session, watched: list[str], args: Watch) -> str:
+async def _done(session: Session, watched: list[str], args: Watch) -> str:
     if args.action == "list":
         return f"{len(watched)} watched"
     if not args.expression:
         raise InvalidArguments("`expression` is missing.", code=ErrorCode.VALIDATION_MISSING_PARAM)
     if args.action == "set":
-        return _set(session, watched, args.expression)
+        return await _set(session, watched, args.expression)
     if args.expression not in watched:
         raise InvalidArguments(f"`{args.expression}` is not watched.", instruction="See them with action=list.")
     watched.remove(args.expression)
     return f"`{args.expression}` is no longer shown."
 
 
-def _set(session: Session, watched: list[str], expression: str) -> str:
-    require_reading(expression, session.language, allowed=session.allows_side_effects)
+async def _set(session: Session, watched: list[str], expression: str) -> str:
+    """Watches are shown by tools that only read, so they only read in every session."""
+    if session.language == "python":
+        require_reading(expression, "python", allowed=False)
+    elif session.stop is not None:
+        try:
+            await session.debugger.read(expression, (await frame_at(session, 0)).id)
+        except NotReadable as refused:
+            raise not_only_reading(expression, str(refused), in_open_session=session.allows_side_effects) from None
+        except RequestFailed:
+            # It may have a value elsewhere.
+            pass
     if expression not in watched:
         if len(watched) >= MOST:
             raise InvalidArguments(f"{MOST} expressions are watched already.", instruction="Remove one first.")
