@@ -60,6 +60,8 @@ class DapDebugger:
         self.shows_secrets = False
         self._language = language
         """Set where expressions of the language can be told to run nothing."""
+        self._files: dict[int, str] = {}
+        """The files of the frames that were last asked for: in one of C, not of C++, operators run nothing."""
         self._adapter_id = adapter_id
         self._ready = asyncio.get_running_loop().create_future()
         self._begun: asyncio.Future[JsonObject] | None = None
@@ -174,6 +176,7 @@ class DapDebugger:
         body = await self.client.request("stackTrace", {"threadId": thread, "startFrame": start, "levels": count})
         frames = [_frame(each) for each in cast(list[JsonObject], body.get("stackFrames") or [])]
         shown = frames[:count] if count else frames
+        self._files = {each.id: each.file or "" for each in frames}
         return shown, max(int(body.get("totalFrames") or 0), start + len(frames))
 
     async def scopes(self, frame: int) -> list[Scope]:
@@ -189,7 +192,7 @@ class DapDebugger:
         return [self._variable(each) for each in cast(list[JsonObject], body.get("variables") or [])]
 
     async def read(self, expression: str, frame: int) -> Variable:
-        if self._language and is_plain(expression, self._language):
+        if self._language and is_plain(expression, self._language, file=self._files.get(frame, "")):
             return await self.evaluate(expression, frame)
         path = path_of(expression)
         if path is None:

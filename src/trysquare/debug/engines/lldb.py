@@ -124,7 +124,7 @@ async def _begun(
     close: Callable[[], None] = lambda: None,
 ) -> Launched:
     child = start_child(adapter, (), spec, around)
-    debugger = DapDebugger(_Heard(session.hear), adapter_id="lldb-dap")
+    debugger = DapDebugger(_Heard(session.hear), adapter_id="lldb-dap", language="c")
     stop_hearing = speak_over_pipes(debugger, child, session)
 
     def close_all() -> None:
