@@ -97,7 +97,7 @@ async def test_an_expression_that_never_ends_is_given_up(tools: Tools) -> None:
     program = tools.write("forever.py", "def forever():\n    while True:\n        pass\n\nx = 1\ny = 2\n")
     await tools.start(program, 6, allow_side_effects=True)
     with anyio.fail_after(60):
-        refused = await tools.refused("inspect", target="expression", expression="forever()")
+        refused = await tools.refused("variable", action="get", expression="forever()")
     assert refused["error"]["code"] in ("INTROSPECTION_EVAL_ERROR", "CONNECTION_TIMEOUT")
     assert status_of(await tools.call("execute")) == "terminated"
 

@@ -1,6 +1,6 @@
 """Secret names: which of a program's own names say that their values are secrets, and texts of values without them.
 
-Arguments of tools have a rule of their own (`core/secrets.py`), which rather masks too much. Here a value that is masked
+Arguments of tools have a rule of their own (`core/secrets.py`), which rather masks too much. Here a value masked
 without need blinds whoever debugs, so a name is judged by its words.
 """
 
