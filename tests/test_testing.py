@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import BaseModel
 
-from trysquare import CallContext, Declarations, ErrorCode, tool
-from trysquare.testing import Progress, ScriptedCaller, accept, call, decline, make_context
+from trysquare import Answer, CallContext, Consent, Declarations, ErrorCode, tool
+from trysquare.core.errors import NobodyToAsk
+from trysquare.testing import Progress, ScriptedCaller, accept, approve, call, cancel, decline, make_context
 
 tools = Declarations()
 
@@ -41,8 +43,46 @@ async def test_a_script_answers_in_order_and_remembers_what_it_was_told() -> Non
 async def test_a_script_without_answers_reaches_nobody() -> None:
     caller = ScriptedCaller()
     assert not caller.can_ask()
-    with pytest.raises(AssertionError, match=r"no answer left for: Sure\?"):
+    with pytest.raises(NobodyToAsk):
         await make_context(caller=caller).ask("Sure?", {"type": "object"})
+
+
+@pytest.mark.parametrize(
+    ("human", "code", "ran"),
+    [
+        ((), ErrorCode.CONSENT_REQUIRED, 0),
+        (decline(), ErrorCode.CONSENT_REFUSED, 0),
+        (cancel(), ErrorCode.CONSENT_REFUSED, 0),
+        ([accept()], ErrorCode.CONSENT_REFUSED, 0),
+        (approve(), None, 1),
+        ([approve()], None, 1),
+    ],
+)
+async def test_a_tool_that_needs_consent_runs_only_after_a_scripted_yes(
+    human: Answer | list[Answer], code: ErrorCode | None, ran: int
+) -> None:
+    done: list[str] = []
+    burn = tool(lambda: done.append("burnt"), name="burn", consent=Consent(question="Burn it?"))
+    result = await call(burn, "burn", human=human)
+    assert (result.code, len(done)) == (code, ran)
+
+
+async def test_either_a_context_or_a_human_answers() -> None:
+    with pytest.raises(ValueError, match="either"):
+        await call(tools, "wipe", human=accept(), context=make_context(), folder="/tmp/x")
+
+
+class Sure(BaseModel):
+    sure: bool
+
+
+@pytest.mark.parametrize("schema", [Sure, Sure(sure=True), None, "object", [], {"properties": {"a": int}}])
+async def test_a_schema_that_no_client_could_be_sent_is_refused_in_a_test_too(schema: object) -> None:
+    async def ask(context: CallContext) -> str:
+        return (await context.ask("Sure?", schema)).action  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+    result = await call(tool(ask), "ask", human=accept(sure=True))
+    assert result.code == ErrorCode.VALIDATION_INVALID_REQUEST
 
 
 def test_contexts_do_not_share_handles() -> None:

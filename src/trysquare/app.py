@@ -67,7 +67,7 @@ class App:
     plain: Toolset
     """The same tools as they were declared."""
     direct: Toolset
-    """The same tools as prompts call them: only limited and consented, under the names of their authors."""
+    """The same tools as prompts call them: only limited, with consent kept, under the names of their authors."""
     profiles: ProfileChoice
     state: LazyState
     settling: tuple[SettlingToolset, ...] = ()

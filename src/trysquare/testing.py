@@ -3,9 +3,15 @@
 result = await call(tools, "greet", name="Ada")
 assert result.value == "Hello, Ada"
 
-caller = ScriptedCaller(answers=[accept(sure=True)])
-await call(tools, "wipe", context=make_context(caller=caller), folder="/tmp/x")
-assert caller.questions[0].message == "Wipe /tmp/x?"
+A tool that needs consent refuses to run in a test as everywhere else. `human` says what a human answers, in order:
+
+result = await call(tools, "wipe", human=approve(), folder="/tmp/x")
+result = await call(tools, "wipe", human=decline(), folder="/tmp/x")
+assert result.code == "CONSENT_REFUSED"
+
+caller = ScriptedCaller(answers=[approve(), accept(colour="red")])
+await call(tools, "paint", context=make_context(caller=caller))
+assert caller.questions[1].message == "Which colour?"
 """
 
 from __future__ import annotations
@@ -16,8 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from trysquare.core.call import call_tool, direct_calls
+from trysquare.core.consent import Approvals
 from trysquare.core.context import Answer, CallContext, Caller, LogLevel, Principal, Question
 from trysquare.core.declarations import Declarations
+from trysquare.core.errors import NobodyToAsk
 from trysquare.core.handles import MemoryHandles
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
@@ -53,6 +61,8 @@ class ScriptedCaller:
         return self._reaches_a_person
 
     async def ask(self, question: Question) -> Answer:
+        if not self._reaches_a_person:
+            raise NobodyToAsk(question.message)
         self.questions.append(question)
         if not self._answers:
             raise AssertionError(f"The script has no answer left for: {question.message}")
@@ -60,13 +70,23 @@ class ScriptedCaller:
 
 
 def accept(**content: Any) -> Answer:
-    """The person agrees, and fills this in."""
+    """The user fills this in and sends it."""
     return Answer(action="accept", content=content)
 
 
+def approve() -> Answer:
+    """A human agrees to a call that needs consent."""
+    return Answer(action="accept", content={"approve": True})
+
+
 def decline() -> Answer:
-    """The person says no."""
+    """The user says no."""
     return Answer(action="decline")
+
+
+def cancel() -> Answer:
+    """The user closes the question without an answer."""
+    return Answer(action="cancel")
 
 
 def make_context(
@@ -77,6 +97,7 @@ def make_context(
     timeout: float | None = None,
     tools: Toolset | Declarations | None = None,
     meta: Mapping[str, Any] | None = None,
+    approvals: Approvals | None = None,
 ) -> CallContext:
     """A context with handles of its own; `tools` are those that the call can reach with `context.call_tool`."""
     return CallContext(
@@ -86,6 +107,7 @@ def make_context(
         deadline=None if timeout is None else time.monotonic() + timeout,
         meta=meta or {},
         direct=None if tools is None else direct_calls(as_toolset(tools)),
+        approvals=approvals,
     )
 
 
@@ -96,10 +118,19 @@ async def call(
     arguments: Mapping[str, Any] | None = None,
     *,
     context: CallContext | None = None,
+    human: Answer | Iterable[Answer] = (),
     **more: Any,
 ) -> Result[Any]:
-    """Call a tool by name the way a client does: arguments are checked, failures come back as results."""
-    return await call_tool(as_toolset(tools), name, {**(arguments or {}), **more}, context or make_context(tools=None))
+    """Call a tool by name the way a client does: arguments are checked, failures come back as results.
+
+    `human` answers what the call asks, one answer for each question; without it nobody can be asked. Arguments of the
+    tool that are called `context` or `human` go into `arguments`.
+    """
+    answers = [human] if isinstance(human, Answer) else list(human)
+    if answers and context is not None:
+        raise ValueError("Give either `human` or `context`; a context has its own caller, such as a ScriptedCaller.")
+    known = context or make_context(caller=ScriptedCaller(answers))
+    return await call_tool(as_toolset(tools), name, {**(arguments or {}), **more}, known)
 
 
 def as_toolset(tools: Toolset | Declarations | Tool) -> Toolset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
@@ -12,7 +13,8 @@ from mcp.shared.exceptions import MCPError
 from tests.serve.clients import Person, client_of
 from tests.serve.sample import declared
 from trysquare import CallContext, FixedToolset, Result, tool
-from trysquare.core.client_requests import Answer, ModelRequest, Question, RootsRequest
+from trysquare.core.client_requests import ClientRequest, ModelRequest, Question, RootsRequest
+from trysquare.core.errors import InputRequired
 from trysquare.serve.answers import Answers
 from trysquare.serve.server import ServeOptions
 
@@ -103,19 +105,93 @@ async def test_the_person_cannot_read_what_the_state_holds() -> None:
     assert "wet" not in (again.request_state or "")
 
 
-def test_an_answer_to_another_question_of_the_same_key_does_not_count() -> None:
-    asked = Question(message="Delete a?", schema={}, key="sure")
-    state = Answers(None, None).state_for({"sure": asked})
-    answers = Answers(state, {"sure": {"action": "accept"}})
-    assert answers.find(asked) == Answer(action="accept")
-    assert answers.find(Question(message="Delete b?", schema={}, key="sure")) is None
+SURE: dict[str, Any] = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+WORD: dict[str, Any] = {"type": "object", "properties": {"word": {"type": "string"}}}
+
+
+class Run:
+    """One run of a call: what it asks, with what the rounds before it brought."""
+
+    def __init__(self, state: str | None = None, responses: Mapping[str, Any] | None = None) -> None:
+        self.answers = Answers(state, responses)
+
+    def ask(self, *requests: ClientRequest) -> Any:
+        """The contents that are known, or None where something has to be asked."""
+        try:
+            return [dict(answer.content) for answer in self.answers.take(requests).values()]
+        except InputRequired:
+            return None
+
+    def next(self, *contents: dict[str, Any]) -> Run:
+        """The run after the client answered what is open, in its order."""
+        responses = {
+            slot: {"action": "accept", "content": content}
+            for slot, content in zip(self.answers.open, contents, strict=True)
+        }
+        return Run(self.answers.state(), responses)
+
+
+def question(message: str, schema: dict[str, Any] = SURE, **more: Any) -> Question:
+    return Question(message=message, schema=schema, **more)
+
+
+def test_the_same_question_in_a_loop_gets_an_answer_each_time() -> None:
+    run = Run()
+    for number in range(3):
+        assert [run.ask(question("Go on?")) for _ in range(number + 1)] == [[{"sure": n}] for n in range(number)] + [
+            None
+        ]
+        run = run.next({"sure": number})
+    assert [run.ask(question("Go on?")) for _ in range(3)] == [[{"sure": 0}], [{"sure": 1}], [{"sure": 2}]]
+
+
+def test_words_that_vary_find_their_answer_by_their_order() -> None:
+    first = Run()
+    first.ask(question("It is 10:01. Go on?"))
+    assert first.next({"sure": True}).ask(question("It is 10:02. Go on?")) == [{"sure": True}]
+
+
+def test_an_exact_question_wants_an_answer_to_these_very_words() -> None:
+    first = Run()
+    first.ask(question("Delete a?", exact=True))
+    again = first.next({"sure": True})
+    assert again.ask(question("Delete b?", exact=True)) is None
+    assert again.ask(question("Delete a?", exact=True)) == [{"sure": True}]
+
+
+def test_an_answer_is_not_used_for_another_schema_or_kind() -> None:
+    first = Run()
+    first.ask(question("Sure?", key="x"))
+    for other in (question("Sure?", WORD, key="x"), ModelRequest(prompt="Sure?", key="x"), RootsRequest(key="x")):
+        again = first.next({"sure": True})
+        assert again.ask(other) is None
+        assert again.ask(question("Sure?", key="x")) == [{"sure": True}]
+
+
+def test_questions_at_the_same_time_find_their_answers_in_another_order() -> None:
+    first = Run()
+    assert (first.ask(question("Delete a?")), first.ask(question("Delete b?"))) == (None, None)
+    again = first.next({"sure": "a"}, {"sure": "b"})
+    assert again.ask(question("Delete b?")) == [{"sure": "b"}]
+    assert again.ask(question("Delete a?")) == [{"sure": "a"}]
+
+
+def test_no_two_questions_share_a_name_on_the_wire() -> None:
+    run = Run()
+    for key in ("a", "a", "a#2", "a#", "a#", "a##2"):
+        run.ask(question("?", key=key))
+    assert len(run.answers.open) == 6
+
+
+def test_a_response_to_what_was_not_asked_does_not_count() -> None:
+    assert Run(None, {"answer": {"action": "accept", "content": {"sure": True}}}).ask(question("Sure?")) is None
 
 
 @pytest.mark.parametrize("response", ["yes", 1, None, []])
-def test_a_response_that_is_no_answer_does_not_count(response: object) -> None:
-    asked = Question(message="Delete a?", schema={}, key="sure")
-    state = Answers(None, None).state_for({"sure": asked})
-    assert Answers(state, {"sure": response}).find(asked) is None
+def test_a_response_that_is_not_an_answer_does_not_count(response: object) -> None:
+    first = Run()
+    first.ask(question("Sure?"))
+    assert Run(first.answers.state(), {"answer": response}).ask(question("Sure?")) is None
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

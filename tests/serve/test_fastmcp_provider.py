@@ -229,7 +229,7 @@ async def test_without_a_person_the_question_is_refused_and_says_so(era: Any):
         answer: Any = await client.call_tool("delete", {"path": "/tmp/x"}, raise_on_error=False)
 
     assert answer.is_error
-    assert answer.structured_content["error"]["code"] == "CONSENT_REQUIRED"
+    assert answer.structured_content["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
 
 
 async def test_an_answer_to_a_question_that_was_not_asked_counts_for_nothing():

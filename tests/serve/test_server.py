@@ -282,7 +282,7 @@ async def test_a_client_that_cannot_ask_gets_a_failure_that_says_so(mode: str) -
         result = await client.call_tool("converse", {"topic": "rain"})
     assert result.is_error
     assert result.structured_content is not None
-    assert result.structured_content["error"]["code"] == "CONSENT_REQUIRED"
+    assert result.structured_content["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
 
 
 @eras

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare import ErrorCode, ToolError
-from trysquare.core.consent import ConsentRequest
-from trysquare.core.errors import ConsentNeeded, NotFound
+from trysquare.core.consent import ANSWER_LIFETIME, ConsentRequest
+from trysquare.core.errors import NotFound
 from trysquare.store.approvals import MAX_MISSES, MAX_PENDING, StoredApprovals
 from trysquare.store.audit import Audit
 from trysquare.store.codes import ALPHABET, new_code, normalized
@@ -130,11 +132,45 @@ def test_guessing_ends_after_a_few_wrong_codes(approvals: StoredApprovals, clock
 
 
 def test_one_caller_cannot_flood_the_person_with_questions(approvals: StoredApprovals) -> None:
-    for number in range(MAX_PENDING):
-        opened_code(approvals, f"d{number}")
-    with pytest.raises(ConsentNeeded, match="20 calls wait"):
-        approvals.decide(request("one too many"))
+    first, *others = [opened_code(approvals, f"d{number}") for number in range(MAX_PENDING)]
+    newest = opened_code(approvals, "one more")
+    codes = [waits.code for waits in approvals.pending()]
+    assert (len(codes), first in codes) == (MAX_PENDING, False)
+    assert {*others, newest} == set(codes)
     assert approvals.decide(request(principal="bob")).code is not None
+
+
+def test_a_client_that_can_ask_takes_no_place_among_the_calls_that_wait(approvals: StoredApprovals) -> None:
+    codes = [opened_code(approvals, f"d{number}") for number in range(MAX_PENDING)]
+    assert approvals.decide(request("asked"), open_code=False).state == "waiting"
+    assert approvals.answer(request("asked"), ticket=approvals.ticket(), approved=True, by="ada", how="elicitation")
+    assert {waits.code for waits in approvals.pending()} == set(codes)
+
+
+def test_a_ticket_is_taken_once_and_not_when_it_is_old(database: Database) -> None:
+    now = [1000.0]
+    approvals = StoredApprovals(database, clock=lambda: now[0])
+
+    def taken(ticket: str) -> bool:
+        return approvals.answer(request(), ticket=ticket, approved=True, by="ada", how="elicitation")
+
+    ticket, old = approvals.ticket(), approvals.ticket()
+    assert [taken(ticket), taken(ticket), taken(approvals.ticket())] == [True, False, True]
+    now[0] += ANSWER_LIFETIME + 1
+    assert [taken(ticket), taken(old)] == [False, False]
+
+
+def test_a_continued_call_keeps_the_receipt_that_it_has(approvals: StoredApprovals) -> None:
+    more: Any = {"approved": True, "by": "ada", "how": "input_required"}
+    assert approvals.answer(request(), ticket=approvals.ticket(), **more)
+    assert approvals.answer(request(), ticket=approvals.ticket(continued=True), **more)
+    assert len(approvals.receipts()) == 1
+
+
+def test_an_approval_counts_for_the_question_that_was_shown(approvals: StoredApprovals) -> None:
+    approvals.approve(opened_code(approvals), by="ada")
+    assert approvals.decide(replace(request(), question="Another one?")).state == "waiting"
+    assert approvals.decide(request()).state == "approved"
 
 
 def test_two_files_do_not_share_approvals(approvals: StoredApprovals, tmp_path: Path) -> None:

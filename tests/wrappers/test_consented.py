@@ -1,9 +1,10 @@
-"""consented: a person agrees first, and nobody else can do it for them."""
+"""Consent: a human agrees first, and nobody else can do it for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,12 +65,12 @@ def asking(*answers: Answer) -> tuple[ScriptedCaller, CallContext]:
     return caller, make_context(caller=caller)
 
 
-def test_a_tool_without_consent_is_left_as_it_is() -> None:
+def test_a_tool_without_consent_is_left_as_it_is(approvals: StoredApprovals) -> None:
     async def look() -> str:
         return "looked"
 
     made = tool(look)
-    assert consented(made, approvals=None) is made
+    assert consented(made, approvals=approvals) is made
 
 
 async def test_the_person_reads_the_question_and_the_call(approvals: StoredApprovals) -> None:
@@ -136,11 +137,11 @@ async def test_a_receipt_tells_what_was_agreed_by_whom_how_and_when(
     assert Audit(database).verify().sound
 
 
-async def test_the_receipt_names_the_way_of_the_newer_era(approvals: StoredApprovals) -> None:
+async def test_the_receipt_does_not_take_the_way_of_asking_from_the_clients_meta(approvals: StoredApprovals) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
     context = make_context(caller=ScriptedCaller([accept(approve=True)]), meta=meta)
     await Disk(approvals).wipe(context=context)
-    assert approvals.receipts()[0].how == "input_required"
+    assert approvals.receipts()[0].how == "elicitation"
 
 
 class CallsAgain(ScriptedCaller):
@@ -150,10 +151,13 @@ class CallsAgain(ScriptedCaller):
         super().__init__([accept()])
         self.answered: dict[str, Answer] = {}
 
+        self.tickets: dict[str, str | None] = {}
+
     async def ask(self, question: Question) -> Answer:
         if question.key not in self.answered:
+            self.tickets[question.key] = question.ticket
             raise InputRequired({question.key: question})
-        return self.answered[question.key]
+        return replace(self.answered[question.key], ticket=self.tickets[question.key])
 
 
 async def test_an_answer_counts_for_the_arguments_that_were_asked_about(approvals: StoredApprovals) -> None:
@@ -180,13 +184,23 @@ async def test_an_answer_lets_one_call_run_however_often_it_is_sent(approvals: S
     assert (disk.deleted, len(caller.answered)) == (["/tmp/a", "/tmp/a"], 2)
 
 
-async def test_a_waiting_question_can_be_answered_in_the_terminal_too(approvals: StoredApprovals) -> None:
+async def test_a_question_that_the_client_shows_takes_no_place_in_the_terminal(approvals: StoredApprovals) -> None:
     disk, context = Disk(approvals), make_context(caller=CallsAgain())
-    with pytest.raises(InputRequired):
-        await disk.wipe("/tmp/a", context)
-    [pending] = approvals.pending()
-    approvals.approve(pending.code, by="ada")
-    assert (await disk.wipe("/tmp/a", context)).value == "gone"
+    for number in range(30):
+        with pytest.raises(InputRequired):
+            await disk.wipe(f"/tmp/{number}", context)
+    assert approvals.pending() == []
+
+
+async def test_many_calls_that_wait_in_the_terminal_do_not_lock_out_a_client_that_can_ask(
+    approvals: StoredApprovals,
+) -> None:
+    disk = Disk(approvals)
+    for number in range(30):
+        assert (await disk.wipe(f"/tmp/{number}")).code == ErrorCode.CONSENT_REQUIRED
+    assert len(approvals.pending()) == 20
+    assert (await disk.wipe("/tmp/a", asking(accept(approve=True))[1])).value == "gone"
+    assert (await disk.wipe("/tmp/more")).fields["approval"]["code"]
 
 
 async def test_two_equal_calls_that_ask_at_once_need_two_answers(approvals: StoredApprovals) -> None:
@@ -212,11 +226,29 @@ async def test_a_question_cannot_be_dressed_up_by_an_argument(approvals: StoredA
     assert rest.count("\nTool:") == 1
 
 
-async def test_a_long_argument_is_shown_by_its_beginning_and_length(approvals: StoredApprovals) -> None:
+@pytest.mark.parametrize("length", [201, 3_015, 60_000])
+async def test_a_long_argument_is_shown_whole(approvals: StoredApprovals, length: int) -> None:
     caller, context = asking(decline())
-    await Disk(approvals).wipe("x" * 100_000, context)
-    assert len(caller.questions[0].message) < 2500
-    assert "(100000 characters)" in caller.questions[0].message
+    path = "x" * (length - 4) + "/etc"
+    await Disk(approvals).wipe(path, context)
+    assert f'"{path}"' in caller.questions[0].message
+
+
+async def test_what_is_too_long_for_a_client_is_shown_whole_in_the_terminal(approvals: StoredApprovals) -> None:
+    disk, path = Disk(approvals), "x" * 70_000 + "/etc"
+    caller, context = asking(accept(approve=True))
+    result = await disk.wipe(path, context)
+    assert (result.code, caller.questions, disk.deleted) == (ErrorCode.CONSENT_REQUIRED, [], [])
+    [pending] = approvals.pending()
+    assert pending.arguments["path"] == path
+    approvals.approve(result.fields["approval"]["code"], by="ada")
+    assert (await disk.wipe(path, context)).value == "gone"
+
+
+async def test_what_nobody_could_look_through_is_not_kept_at_all(approvals: StoredApprovals) -> None:
+    disk = Disk(approvals)
+    result = await disk.wipe("x" * 2_000_000)
+    assert (result.code, approvals.pending(), disk.deleted) == (ErrorCode.CONSENT_REQUIRED, [], [])
 
 
 async def test_without_a_way_to_ask_the_person_gets_a_command(approvals: StoredApprovals) -> None:
@@ -224,9 +256,9 @@ async def test_without_a_way_to_ask_the_person_gets_a_command(approvals: StoredA
     result = await disk.wipe()
     code = result.fields["approval"]["code"]
     assert result.to_text().replace(code, "CODE") == snapshot("""\
-Error CONSENT_REQUIRED: A person has to approve this call first. In their own terminal they run: trysquare approve CODE
+Error CONSENT_REQUIRED: A human has to approve this call first. In their own terminal they run: trysquare approve CODE
 {"approval":{"code":"CODE","command":"trysquare approve CODE","expires_in":600}}
-Instruction: Show the person this command and wait for their word; only they can run it. Then send the same call again.\
+Instruction: Show the user this command and wait for their word; only they can run it. Then send the same call again.\
 """)
     assert disk.deleted == []
 
@@ -297,10 +329,11 @@ async def test_remembered_consent_ends(database: Database) -> None:
     assert (await disk.wipe()).code == ErrorCode.CONSENT_REQUIRED
 
 
-async def test_without_a_state_file_such_a_tool_never_runs() -> None:
+async def test_without_stored_approvals_such_a_tool_runs_only_if_the_client_can_ask() -> None:
     disk = Disk(None)
-    result = await disk.wipe(context=asking(accept(approve=True))[1])
-    assert (result.code, disk.deleted) == (ErrorCode.STATE_UNAVAILABLE, [])
+    assert ((await disk.wipe()).code, disk.deleted) == (ErrorCode.CONSENT_REQUIRED, [])
+    assert ((await disk.wipe(context=asking(decline())[1])).code, disk.deleted) == (ErrorCode.CONSENT_REFUSED, [])
+    assert ((await disk.wipe(context=asking(accept(approve=True))[1])).code, disk.deleted) == (None, ["/tmp/a"])
 
 
 async def test_a_call_whose_receipt_cannot_be_kept_does_not_run(approvals: StoredApprovals, database: Database) -> None:

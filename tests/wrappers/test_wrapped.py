@@ -139,11 +139,14 @@ async def test_paging_asks_nobody_and_runs_nothing_since_limited_is_outside_cons
     class Agreed:
         asked = 0
 
-        def decide(self, request: Any) -> Any:
+        def decide(self, request: Any, *, open_code: bool) -> Any:
             self.asked += 1
             from trysquare.core.consent import ConsentDecision
 
             return ConsentDecision(state="approved")
+
+        def ticket(self, *, continued: bool = False) -> str:
+            raise AssertionError("nobody was asked through the client")
 
         def answer(self, request: Any, **more: Any) -> bool:
             raise AssertionError("nobody was asked through the client")
@@ -170,7 +173,7 @@ async def test_prompts_call_tools_limited_and_consented_and_nothing_more(caplog:
     tools = FixedToolset([tool(long, result_limit=400), tool(wipe, consent=Consent(question="Wipe?"))])
     toolset = direct_toolset(tools, Wrapping(prefix="guide", meter=meter))
     assert (await call(toolset, "long")).fields["page"]["of"] > 1
-    assert (await call(toolset, "wipe")).code == ErrorCode.STATE_UNAVAILABLE
+    assert (await call(toolset, "wipe")).code == ErrorCode.CONSENT_REQUIRED
     assert (caplog.messages, meter.times()) == ([], [])
 
 

@@ -14,6 +14,8 @@ from trysquare.agent.journal import Journal, Repeat, keyed, repeat_of
 from trysquare.agent.policy import Decision, Policy
 from trysquare.agent.records import CallRecord, outcome_json, record_of
 from trysquare.core.call import call_tool
+from trysquare.core.consent import Approvals
+from trysquare.core.consent_check import agreed, request_for
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ErrorCode, ToolError
 from trysquare.core.metadata import Consent
@@ -22,7 +24,6 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import FixedToolset
 from trysquare.core.types import JsonObject
 from trysquare.models.messages import CallRequest
-from trysquare.wrappers.consented import Approvals, agreed, request_for
 
 READ_ONLY_ACTIONS = "trysquare/read_only_actions"
 """The key of `meta` under which a tool with actions names those that only read."""
@@ -101,7 +102,11 @@ class Calling:
             arguments = keyed(numbered.tool, arguments, key)
         # Found by its own value, since a tool may have been taken out of the set while the model wrote its call.
         alone = FixedToolset([numbered.tool])
-        context = replace(self.context, meta={**self.context.meta, "trysquare/request_key": key})
+        context = replace(
+            self.context,
+            meta={**self.context.meta, "trysquare/request_key": key},
+            approvals=self.context.approvals or self.approvals,
+        )
         began = time.monotonic()
         try:
             result = await within(self.time.left(), call_tool(alone, numbered.tool.name, arguments, context))
@@ -124,7 +129,8 @@ class Calling:
                     f"A person has to agree to this call of `{numbered.tool.name}`, and none can be asked in this run.",
                     instruction="Do without the call, or give up and say what it was needed for.",
                 )
-            request = request_for(numbered.tool, consent, numbered.call.arguments, self.context)
+            tool, arguments = numbered.tool, numbered.call.arguments
+            request = request_for(tool.name, tool.arguments, consent, arguments, self.context)
             await agreed(request, self.approvals, self.context)
         except ToolError as error:
             return {"refused": outcome_json(Result.from_error(error), limit=self.result_characters)}

@@ -21,6 +21,7 @@ from trysquare.agent.request import AgentRequest
 from trysquare.agent.run import LOCAL_ANSWER_TOKENS, AgentOutcome, AgentRun
 from trysquare.agent.workspace import working_copy
 from trysquare.agent.writing.toolset import WRITING, writing_toolset
+from trysquare.core.consent import Approvals
 from trysquare.core.context import CallContext, Principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
@@ -34,7 +35,6 @@ from trysquare.workbench.content.capabilities import content_probes
 from trysquare.workbench.content.config import content_config
 from trysquare.workbench.repository.repository import repository_places
 from trysquare.workbench.shell.hidden import matching_places
-from trysquare.wrappers.consented import Approvals
 
 AGENTS_FOLDER = "agents"
 """Where a project keeps agents of its own."""

@@ -11,11 +11,11 @@ from trysquare.agent.budgets import Spent
 from trysquare.agent.capabilities import Probe
 from trysquare.agent.definition import AgentDefinition
 from trysquare.agent.toolbox import MakeConstraint, Narrow
+from trysquare.core.consent import Approvals
 from trysquare.core.context import CallContext
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
 from trysquare.models.model import Model, Sampling
-from trysquare.wrappers.consented import Approvals
 
 ANSWER_TOKENS = 4_096
 """Of one answer, where nothing is set; less where that is more than a quarter of the model's context."""

@@ -10,12 +10,12 @@ from pathlib import Path
 from trysquare.bots.definition import BotDefinition
 from trysquare.bots.naming import close_tool_name
 from trysquare.bots.plan import Jump, Plan, Policy, Position
-from trysquare.core.consent import ConsentRequest, arguments_digest
+from trysquare.core.consent import Agreement, Approvals, ConsentRequest, arguments_digest
+from trysquare.core.consent_check import agreed
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.files.sealed_folder import PathRefused, SealedFolder
-from trysquare.wrappers.consented import Agreement, Approvals, agreed
 
 _LARGEST = 64 * 1024 * 1024
 

@@ -18,10 +18,10 @@ from trysquare.bots.state import BotState, Loaded
 from trysquare.bots.state_file import UnreadableState, parse_state
 from trysquare.bots.window import NAME, ProjectWindow
 from trysquare.bots.workflow import begin
+from trysquare.core.consent import Approvals
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.store.location import project_state
 from trysquare.store.workflow import WorkflowStore
-from trysquare.wrappers.consented import Approvals
 
 OpenStore: TypeAlias = Callable[[Path], WorkflowStore]
 """Opens the store that keeps the runs of one project."""

@@ -40,6 +40,7 @@ from trysquare.bots.tools.descriptions import action_purpose, behavior_purpose, 
 from trysquare.bots.tools.forwarding import Target, forward
 from trysquare.bots.tools.gateway import Finder, do
 from trysquare.bots.tools.restarting import restart
+from trysquare.core.consent import Approvals
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.metadata import FAMILY, RESTART_RIGHT, ToolMetadata
@@ -49,7 +50,6 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import ChangingToolset
 from trysquare.core.types import JsonObject
 from trysquare.files.watch import changes_below
-from trysquare.wrappers.consented import Approvals
 
 logger = logging.getLogger("trysquare.bots")
 

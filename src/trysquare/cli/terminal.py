@@ -7,7 +7,7 @@ import sys
 from typing import Any, cast
 
 from trysquare.core.context import Answer, LogLevel, Question
-from trysquare.core.errors import ConsentNeeded
+from trysquare.core.errors import NobodyToAsk
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 
@@ -32,10 +32,7 @@ class TerminalCaller:
 
     async def ask(self, question: Question) -> Answer:
         if not self.can_ask():
-            raise ConsentNeeded(
-                f"A person has to answer, and stdin is no terminal: {question.message}",
-                instruction="Run the command in a terminal.",
-            )
+            raise NobodyToAsk(question.message, instruction="Run the command in a terminal.")
         return await run_in_thread(lambda: answer_question(question))
 
 

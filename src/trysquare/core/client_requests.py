@@ -20,6 +20,10 @@ class Question:
     message: str
     schema: JsonObject
     key: str = "answer"
+    exact: bool = False
+    """Whether an answer counts for these very words only, also where the tool runs once more from its start."""
+    ticket: str | None = None
+    """What comes back with the answer, so that it can be used once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +57,8 @@ class Answer:
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    ticket: str | None = field(default=None, compare=False)
+    """The ticket of the question as it was asked, where that was in an earlier try of the call."""
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +22,16 @@ from trysquare.core.client_requests import (
 from trysquare.core.errors import (
     CallCancelled,
     CapabilityMissing,
-    ConsentNeeded,
     DeadlineExceeded,
     ErrorCode,
+    NobodyToAsk,
     ToolError,
 )
 from trysquare.core.handles import Handles, MemoryHandles
 from trysquare.core.types import JsonObject
 
 if TYPE_CHECKING:
+    from trysquare.core.consent import Approvals, ConsentProof
     from trysquare.core.result import Result
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
@@ -102,10 +104,7 @@ class SilentCaller:
         return False
 
     async def ask(self, question: Question) -> Answer:
-        raise ConsentNeeded(
-            f"A person has to answer, and none can be reached through this client: {question.message}",
-            instruction="Ask the person in the conversation, or use a client that supports elicitation.",
-        )
+        raise NobodyToAsk(question.message)
 
 
 class CancelFlag:
@@ -150,6 +149,10 @@ class CallContext:
     cancel_flag: CancelFlag = field(default_factory=CancelFlag)
     direct: DirectCall | None = None
     """The way to other tools without the wrappers' overhead; `direct_calls(toolset)` makes one."""
+    approvals: Approvals | None = None
+    """Where consent is kept. Without it a tool that needs consent runs only if the client can ask."""
+    consent_proof: ConsentProof | None = field(default=None, repr=False)
+    """Set by a consent check for the call inside it."""
 
     def for_call(self, *, timeout: float | None = None) -> CallContext:
         """The context of one call: with a cancel flag of its own, and a deadline no later than this one's."""
@@ -167,6 +170,8 @@ class CallContext:
             meta=self.meta,
             cancel_flag=self.cancel_flag.below(),
             direct=self.direct,
+            approvals=self.approvals,
+            consent_proof=self.consent_proof,
         )
 
     async def call_tool(self, name: str, arguments: JsonObject | None = None) -> Result[Any]:
@@ -187,12 +192,15 @@ class CallContext:
         await self.caller.log(level, message)
 
     async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
-        """Ask the person.
+        """Ask the user, as often as needed.
 
-        Ask before any side effect: in the 2026-07-28 era the tool then runs once more from its start.
-        `key` names the question within this call; two questions of one call need two keys.
+        Ask before any side effect: in 2026-07-28 the tool then runs once more from its start, and its questions are
+        told apart by their `key` and, under one key, by their order. Give questions keys of their own where their order
+        may vary, or where an answer must not count for another one that was asked in its place.
         """
-        return await self.caller.ask(Question(message=message, schema=schema, key=key))
+        question = Question(message=message, schema=schema, key=key)
+        _check_requests((question,))
+        return await self.caller.ask(question)
 
     def can_ask(self) -> bool:
         """Whether a person can be reached through this client."""
@@ -206,6 +214,7 @@ class CallContext:
 
     async def request(self, *requests: ClientRequest) -> Mapping[str, Answer]:
         """Ask several things at once, each under its own key. As with `ask`, do it before any side effect."""
+        _check_requests(requests)
         for wanted in requests:
             if not self.offers(wanted.needs):
                 raise CapabilityMissing(wanted.needs)
@@ -240,6 +249,37 @@ class CallContext:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
 
+def _check_requests(requests: Sequence[ClientRequest]) -> None:
+    """Refuse what no client could be asked, in a test as on the wire."""
+    if len({wanted.key for wanted in requests}) < len(requests):
+        raise _author_error("Two requests have the same key.", "Give each of them its own `key`.")
+    for wanted in requests:
+        if isinstance(wanted, Question):
+            _check_question(wanted)
+
+
+def _check_question(question: Question) -> None:
+    schema: Any = question.schema
+    if not isinstance(schema, dict):
+        kind = schema.__name__ if isinstance(schema, type) else type(schema).__name__
+        raise _author_error(
+            f"A question needs a JSON Schema as a dict, not `{kind}`.",
+            "Pass a dict such as {'type': 'object', 'properties': {...}}; a pydantic model has `model_json_schema()`.",
+        )
+    try:
+        json.dumps({"message": question.message, "schema": schema}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _author_error(f"A question cannot be sent as JSON: {error}.", "Use JSON values only.") from None
+
+
+def _author_error(message: str, advice: str) -> ToolError:
+    return ToolError(
+        message,
+        code=ErrorCode.VALIDATION_INVALID_REQUEST,
+        instruction=f"This is a fault of the tool, for its author: {advice}",
+    )
+
+
 def _is_requesting(caller: Caller) -> TypeGuard[RequestingCaller]:
     return _is_requesting_kind(type(caller))
 
@@ -255,5 +295,7 @@ async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapp
     return {wanted.key: await caller.ask(wanted) for wanted in requests if isinstance(wanted, Question)}
 
 
+Call: TypeAlias = "Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]"
+"""The one shape of a tool's call; middleware takes one and gives one."""
 DirectCall: TypeAlias = "Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]"
 """A call by name in the context of another call."""

@@ -9,6 +9,7 @@
         ├── ConsentNeeded       a person has to agree first; carries how they can
         ├── ConsentRefused      a person said no
         ├── CapabilityMissing   the client cannot do what the tool asks of it
+        ├── NobodyToAsk         the client cannot put the tool's question to the user
         ├── DeadlineExceeded    the call ran longer than its tool may
         └── CallCancelled       the caller took the call back
 
@@ -166,6 +167,20 @@ class CapabilityMissing(ToolError):
             f"This tool needs a client with the capability `{capability}`, and this client does not declare it.",
             instruction="Do without this tool, or call it from a client that has the capability.",
             fields={"capability": capability},
+        )
+
+
+class NobodyToAsk(ToolError):
+    """The tool asks the user something, and this caller cannot put questions to them."""
+
+    default_code = ErrorCode.CAPABILITY_NOT_SUPPORTED
+
+    def __init__(self, question: str, *, instruction: str | None = None) -> None:
+        super().__init__(
+            f"The tool has to ask the user, and this client cannot (it has no elicitation): {question}",
+            instruction=instruction
+            or "Ask the user in the conversation if the tool takes the answer as an argument; else do without the "
+            "tool, or use a client that supports elicitation.",
         )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from trysquare.core.bridge import ThreadBridge, bridged
 from trysquare.core.collecting import collected, gathered, gathered_async, may_hold_iterators
 from trysquare.core.context import CallContext
+from trysquare.core.errors import InputRequired
 from trysquare.core.threads import run_in_thread
 
 
@@ -20,11 +21,34 @@ async def run_function(function: Callable[..., Any], bound: dict[str, Any], cont
     return await run(function, bound, context)
 
 
+def _question_in(group: BaseExceptionGroup[BaseException]) -> InputRequired | None:
+    """The question that tasks of the function raised in a group: the client is asked all of them."""
+    asked, _ = group.split(InputRequired)
+    if asked is None:
+        return None
+    questions: dict[str, Any] = {}
+    for error in _leaves(asked):
+        questions.update(error.questions)
+    return InputRequired(questions)
+
+
+def _leaves(group: BaseExceptionGroup[InputRequired]) -> Iterator[InputRequired]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
 async def run_async(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
     """Await a coroutine function; if it is cancelled, the context tells so too."""
     try:
         returned = await function(**bound)
         return await gathered(returned, context) if may_hold_iterators(returned) else returned
+    except BaseExceptionGroup as group:
+        if (question := _question_in(group)) is not None:
+            raise question from None
+        raise
     except asyncio.CancelledError:
         context.cancel_flag.set()
         raise
@@ -41,6 +65,10 @@ async def run_sync(function: Callable[..., Any], bound: dict[str, Any], context:
             returned = await returned
             return await gathered(returned, context) if may_hold_iterators(returned) else returned
         return await gathered_async(returned, context) if has_async else returned
+    except BaseExceptionGroup as group:
+        if (question := _question_in(group)) is not None:
+            raise question from None
+        raise
     except asyncio.CancelledError:
         # A thread cannot be interrupted: the flag tells the tool, which looks at `context.cancelled`.
         context.cancel_flag.set()

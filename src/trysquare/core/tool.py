@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, Unpack, cast
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from trysquare.core.context import CallContext
+from trysquare.core.context import Call, CallContext
 from trysquare.core.docstrings import summary_text
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, ToolError
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
@@ -18,8 +18,8 @@ from trysquare.core.running import run_async, run_sync
 from trysquare.core.schema import Arguments, Signature, function_name, read_signature
 from trysquare.core.types import JsonObject
 
-Call: TypeAlias = Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]
-"""The one shape of a call; wrappers take one and give one."""
+if TYPE_CHECKING:
+    from trysquare.core.consent_check import CheckedCall
 
 _NO_METADATA = ToolMetadata()
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -27,7 +27,10 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """One thing that an agent can do. A wrapper is a function from a Tool to a Tool with another `call`."""
+    """One thing that an agent can do. Middleware is a function from a Tool to a Tool with another `call`.
+
+    Where the metadata has `consent`, the `call` of every such value asks for it, however the value was made.
+    """
 
     name: str
     description: str
@@ -39,15 +42,31 @@ class Tool:
     """The function behind the tool, as it was written, for those who call it directly."""
     is_async: bool = True
     output_schema: JsonObject | None = None
+    checked: CheckedCall | None = field(default=None, repr=False, compare=False)
+    """The call that asks for consent, where the tool needs it. It is set here and by `wrapped`."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
                 f"`{self.name}` is no tool name. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
             )
-        if self.metadata.right is not None:
-            # In the call itself: no way to a tool leads around the right that it needs.
-            object.__setattr__(self, "call", _with_right(self.call, self.name, self.metadata.right))
+        consent, right = self.metadata.consent, self.metadata.right
+        # In the call itself: no way to a tool leads around the consent or the right that it needs.
+        if consent is not None and (self.checked is None or not self.checked.covers(self.call, consent)):
+            # Imported here, since most tools never ask.
+            from trysquare.core.consent_check import checked_call
+
+            checked = checked_call(self.name, self.arguments, consent, self.call, self.checked)
+            self._set_call(checked.call, checked)
+        if right is not None:
+            # Outside of consent, so that nobody is asked about a call that may not run.
+            call = _with_right(self.call, self.name, right)
+            self._set_call(call, None if self.checked is None else replace(self.checked, call=call))
+
+    def _set_call(self, call: Call, checked: CheckedCall | None) -> None:
+        # The value is frozen for everybody else.
+        object.__setattr__(self, "call", call)
+        object.__setattr__(self, "checked", checked)
 
     @property
     def input_schema(self) -> JsonObject:
@@ -55,8 +74,16 @@ class Tool:
         return self.arguments.wire
 
     def with_call(self, call: Call) -> Tool:
-        """The same tool, called another way."""
+        """The same tool, called another way. Where it needs consent, that is asked before `call` is."""
         return replace(self, call=call)
+
+    def wrapped(self, call: Call, **changes: Any) -> Tool:
+        """The same tool with a `call` around its own one, which does nothing but through it.
+
+        Consent is then asked inside, where this tool asks for it, about the arguments that arrive there.
+        """
+        checked = None if self.checked is None else replace(self.checked, call=call)
+        return replace(self, call=call, checked=checked, **changes)
 
 
 def tool(

@@ -35,7 +35,7 @@ def finished(tool: Tool, desk: Desk) -> Tool:
         taken = (time.perf_counter() - began) * 1000 if settings["timing"] else None
         return replace(result, fields=_told(result.fields, limit, desk.config.prefix, taken))
 
-    return tool.with_call(call)
+    return tool.wrapped(call)
 
 
 def _told(fields: Mapping[str, Any], limit: int, prefix: str, taken: float | None) -> Mapping[str, Any]:

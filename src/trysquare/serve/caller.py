@@ -1,4 +1,4 @@
-"""McpCaller: the client of one request, as a tool sees it. The one place where asking differs by era."""
+"""McpCaller: the client of one request, as a tool sees it. The one place where asking differs by protocol version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from trysquare.core.client_requests import Answer, Capability, ClientRequest, ModelRequest, Question, RootsRequest
 from trysquare.core.context import LogLevel
-from trysquare.core.errors import ConsentNeeded, ErrorCode, InputRequired, ToolError
+from trysquare.core.errors import ErrorCode, NobodyToAsk, ToolError
 from trysquare.serve.answers import Answers
 from trysquare.serve.eras import Request, connection_of, is_modern
 from trysquare.wire.questions import answer_from_wire, request_to_wire
@@ -62,15 +62,12 @@ class McpCaller:
 
     async def ask(self, question: Question) -> Answer:
         if not self.can_ask():
-            raise ConsentNeeded(
-                f"A person has to answer, and none can be reached through this client: {question.message}",
-                instruction="Ask the person in the conversation, or use a client that supports elicitation.",
-            )
+            raise NobodyToAsk(question.message)
         return (await self.request((question,)))[question.key]
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
         if is_modern(self.request_context):
-            return self._answered(requests)
+            return self.answers.take(requests)
         return {request.key: await self._send(request) for request in requests}
 
     @property
@@ -81,12 +78,18 @@ class McpCaller:
             self._answers = Answers(params.get("requestState"), params.get("inputResponses"))
         return self._answers
 
-    def _answered(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
-        found = {request.key: (request, self.answers.find(request)) for request in requests}
-        missing = {key: request for key, (request, answer) in found.items() if answer is None}
-        if missing:
-            raise InputRequired(missing)
-        return {key: answer for key, (_, answer) in found.items() if answer is not None}
+    @property
+    def asks_by(self) -> str:
+        """How a receipt says that a human was asked."""
+        return "input_required" if is_modern(self.request_context) else "elicitation"
+
+    @property
+    def waits(self) -> bool:
+        """Whether this run of the call has asked for something that it did not get."""
+        return self._answers is not None and bool(self._answers.open)
+
+    def continue_with(self, used: str, fresh: str) -> None:
+        self.answers.renew(used, fresh)
 
     async def _send(self, request: ClientRequest) -> Answer:
         typed, result_type = _typed_request(request)

@@ -35,6 +35,7 @@ def call_context(request: Request, options: ServeOptions, direct: DirectCall) ->
         client=None if client is None else client.client_info.name,
         meta=_NO_META if request.meta is None else cast(Mapping[str, Any], request.meta),
         direct=direct,
+        approvals=options.approvals,
     )
 
 

@@ -219,6 +219,7 @@ def _context(call: FirstCall, caller: EarlyCaller, options: ServeOptions, *, cli
         # As the SDK names it.
         meta={"progress_token" if name == _PROGRESS else name: value for name, value in call.meta.items()},
         direct=options.direct,
+        approvals=options.approvals,
     )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
 
 from trysquare.core.client_requests import Answer, Capability, ClientRequest, Question
-from trysquare.core.context import LogLevel, SilentCaller
-from trysquare.core.errors import InputRequired
-from trysquare.core.types import JsonObject
+from trysquare.core.context import LogLevel
+from trysquare.core.errors import ErrorCode, NobodyToAsk, ToolError
+from trysquare.serve.answers import Answers
 from trysquare.wire.questions import answer_from_wire, request_to_wire
 
 try:
     import mcp_types
     from fastmcp.server.context import Context
     from fastmcp.server.dependencies import get_context
+    from mcp.shared.exceptions import MCPError
     from mcp.shared.message import ServerMessageMetadata
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 except ImportError as error:
     raise ImportError("TrysquareProvider needs FastMCP 4. Install it with: pip install 'trysquare[fastmcp]'") from error
 
@@ -31,11 +30,21 @@ _RESULTS: Mapping[str, type[mcp_types.Result]] = {
 
 
 class FastMcpCaller:
-    """The client on the other side of FastMCP's context, in both eras."""
+    """The client on the other side of FastMCP's context, in both protocol versions."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known = _answers_so_far(context)
+        self._answers = _answers_so_far(context)
+
+    @property
+    def asks_by(self) -> str:
+        """How a receipt says that a human was asked."""
+        return "input_required" if is_modern(self._context) else "elicitation"
+
+    @property
+    def waits(self) -> bool:
+        """Whether this run of the call has asked for something that it did not get."""
+        return bool(self._answers.open)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         await self._context.report_progress(done, total, message)
@@ -56,32 +65,39 @@ class FastMcpCaller:
 
     async def ask(self, question: Question) -> Answer:
         if not self.can_ask():
-            return await SilentCaller().ask(question)
+            raise NobodyToAsk(question.message)
         return (await self.request((question,)))[question.key]
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
-        """Put all of them to the client; in the 2026-07-28 era it answers with its next call."""
-        open_ones = {wanted.key: wanted for wanted in requests if wanted.key not in self._known}
-        if open_ones and is_modern(self._context):
-            raise InputRequired(open_ones)
-        for wanted in open_ones.values():
-            self._known[wanted.key] = await self._put(wanted)
-        return {wanted.key: answer_from_wire(wanted, self._known[wanted.key]) for wanted in requests}
+        """Put all of them to the client; in 2026-07-28 it answers with its next call."""
+        if is_modern(self._context):
+            return self._answers.take(requests)
+        return {wanted.key: await self._put(wanted) for wanted in requests}
 
-    async def _put(self, wanted: ClientRequest) -> JsonObject:
+    def continue_with(self, used: str, fresh: str) -> None:
+        self._answers.renew(used, fresh)
+
+    async def _put(self, wanted: ClientRequest) -> Answer:
         request = _REQUEST.validate_python(request_to_wire(wanted))
-        result = await self._context.session.send_request(
-            request,
-            _RESULTS[wanted.needs],
-            metadata=ServerMessageMetadata(related_request_id=self._context.request_id),
-        )
-        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        try:
+            result = await self._context.session.send_request(
+                request,
+                _RESULTS[wanted.needs],
+                metadata=ServerMessageMetadata(related_request_id=self._context.request_id),
+            )
+        except (MCPError, ValidationError) as error:
+            told = error.message if isinstance(error, MCPError) else "its answer does not fit the protocol"
+            raise ToolError(
+                f"The client did not answer: {told}",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Ask the user in the conversation instead.",
+            ) from None
+        return answer_from_wire(wanted, result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    def asking(self, needed: InputRequired) -> mcp_types.InputRequiredResult:
+    def asking(self) -> mcp_types.InputRequiredResult:
         """The answer to this call that carries the open questions, and what is known already."""
-        requests = {key: _REQUEST.validate_python(request_to_wire(wanted)) for key, wanted in needed.questions.items()}
-        state = json.dumps({"asked": sorted(requests), "answers": self._known})
-        return mcp_types.InputRequiredResult(input_requests=requests, request_state=state)
+        requests = {slot: _REQUEST.validate_python(wanted) for slot, wanted in self._answers.wire().items()}
+        return mcp_types.InputRequiredResult(input_requests=requests, request_state=self._answers.state())
 
 
 def active_context() -> Context | None:
@@ -98,16 +114,12 @@ def is_modern(context: Context) -> bool:
     return request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _answers_so_far(context: Context) -> dict[str, JsonObject]:
-    """What this call's client has answered in earlier rounds.
-
-    FastMCP seals the state, so it proves what was asked. An answer to a question that was not asked counts for nothing.
-    """
-    if not is_modern(context) or (state := context.request_state) is None:
-        return {}
-    told = cast(JsonObject, json.loads(state))
-    known: dict[str, Any] = dict(told["answers"])
-    for key, answer in (context.input_responses or {}).items():
-        if key in told["asked"]:
-            known[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return known
+def _answers_so_far(context: Context) -> Answers:
+    """What this call's client has answered in earlier rounds. FastMCP seals the state, so it proves what was asked."""
+    if not is_modern(context):
+        return Answers(None, None)
+    responses = {
+        slot: answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for slot, answer in (context.input_responses or {}).items()
+    }
+    return Answers(context.request_state, responses)

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from trysquare.catalog.describe import prompt_description
 from trysquare.core.call import call_tool, contained
+from trysquare.core.consent import Approvals
 from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext, DirectCall, Principal, local_principal
 from trysquare.core.errors import InputRequired, NotFound, ToolError
@@ -52,6 +53,8 @@ class Source:
     handles: Handles
     direct: DirectCall
     """How prompts and tools call other tools by name."""
+    approvals: Approvals | None = None
+    """Where consent is kept, for `trysquare approve`."""
 
 
 class ProvidedTool(FastMcpTool):
@@ -83,8 +86,11 @@ class ProvidedTool(FastMcpTool):
         caller, context = _call_context(self._source)
         try:
             result = await call_tool(self._source.toolset, self._name, arguments, context)
-        except InputRequired as needed:
-            return InputRequiredToolResult(caller.asking(needed))
+        except InputRequired:
+            return InputRequiredToolResult(caller.asking())
+        if caller.waits:
+            # The tool has kept a question from us, such as one of several at the same time: it needs the answer still.
+            return InputRequiredToolResult(caller.asking())
         return ToolResult.from_mcp_result(mcp_types.CallToolResult.model_validate(result_to_wire(result)))
 
 
@@ -112,8 +118,8 @@ class ProvidedPrompt(FastMcpPrompt):
         try:
             rendering = self._prompt.render(given, context)
             messages = await _foreseen(PromptError, f"Prompt {self.name}", rendering, arguments=given)
-        except InputRequired as needed:
-            return InputRequiredPromptResult(caller.asking(needed))
+        except InputRequired:
+            return InputRequiredPromptResult(caller.asking())
         return PromptResult([_message(message) for message in messages], description=self._prompt.description)
 
 
@@ -142,8 +148,8 @@ class ProvidedResource(FastMcpResource):
         own = self._resource
         try:
             return _reading(await _foreseen(ResourceError, f"Resource {own.uri}", own.read(own.uri, {}, context)))
-        except InputRequired as needed:
-            return InputRequiredResourceResult(caller.asking(needed))
+        except InputRequired:
+            return InputRequiredResourceResult(caller.asking())
 
 
 class ProvidedTemplate(FastMcpTemplate):
@@ -193,6 +199,7 @@ def _call_context(source: Source) -> tuple[FastMcpCaller, CallContext]:
         request_id=context.request_id if served else None,
         client=_client_name(context.session.client_params) if served else None,
         direct=source.direct,
+        approvals=source.approvals,
     )
 
 

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from trysquare.catalog.describe import compact_description
 from trysquare.catalog.profiles import ProfileChoice, listed
 from trysquare.core.call import direct_calls
+from trysquare.core.consent import Approvals
 from trysquare.core.context import DirectCall
 from trysquare.core.handles import Handles, MemoryHandles
 from trysquare.core.tool import Tool
@@ -42,7 +43,8 @@ class TrysquareProvider(Provider):
     """A toolset as a FastMCP provider.
 
     `profiles` says what is listed; whatever is listed, every tool stays callable by name. `direct` is how prompts and
-    tools call other tools by name, by default through this toolset.
+    tools call other tools by name, by default through this toolset. `approvals` is where consent is kept; without it, a
+    tool that needs consent runs only if the client can ask.
     """
 
     def __init__(
@@ -52,12 +54,16 @@ class TrysquareProvider(Provider):
         profiles: ProfileChoice | None = None,
         handles: Handles | None = None,
         direct: DirectCall | None = None,
+        approvals: Approvals | None = None,
     ) -> None:
         super().__init__()
         self._toolset = toolset
         self._profiles = profiles or ProfileChoice()
         self._source = Source(
-            toolset=toolset, handles=handles or MemoryHandles(), direct=direct or direct_calls(toolset)
+            toolset=toolset,
+            handles=handles or MemoryHandles(),
+            direct=direct or direct_calls(toolset),
+            approvals=approvals,
         )
         self._made: dict[str, tuple[Tool, ProvidedTool]] = {}
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import trysquare
 from trysquare.catalog.profiles import ProfileChoice
+from trysquare.core.consent import Approvals
 from trysquare.core.context import DirectCall, Principal, local_principal
 from trysquare.core.handles import Handles, MemoryHandles
 
@@ -37,6 +38,9 @@ class ServeOptions:
     handles: Handles = field(default_factory=MemoryHandles)
     direct: DirectCall | None = None
     """How prompts and tools call other tools by name; without it, through the served tools with all their wrappers."""
+    approvals: Approvals | None = None
+    """Where consent is kept, for `trysquare approve`. Without it, a tool that needs consent runs only if the client can
+    ask. The toolset of an app has its own."""
     principal: Principal = field(default_factory=local_principal)
     """Who calls where no token says it: the user of this operating system."""
     skills: bool = False

@@ -47,8 +47,8 @@ class PromptRequests:
             rendering = prompt.render(given, context)
             rendered = await bounded(f"Prompt {prompt.name}", rendering, context, arguments=given)
             return messages_to_wire(prompt, rendered)
-        except InputRequired as needed:
-            return questions_to_wire(context.caller, needed)
+        except InputRequired:
+            return questions_to_wire(context.caller)
 
     def find(self, name: str) -> Prompt:
         """The prompt of that name, or an error that names the nearest ones."""

@@ -61,8 +61,8 @@ class ResourceRequests:
             resource = self.find(uri)
             reading = resource.read(uri, {}, context)
             return reading_to_wire(await bounded(f"Resource {uri[:200]}", reading, context))
-        except InputRequired as needed:
-            return questions_to_wire(context.caller, needed)
+        except InputRequired:
+            return questions_to_wire(context.caller)
 
     def find(self, uri: str) -> Resource:
         """The resource at an address, or an error."""

@@ -26,7 +26,6 @@ from trysquare.serve.eras import Request, is_modern
 from trysquare.serve.listings import page_of, page_to_wire
 from trysquare.serve.options import ServeOptions
 from trysquare.serve.protocol_errors import missing_capability
-from trysquare.wire.questions import request_to_wire
 from trysquare.wire.relayed import relayed_to_wire
 from trysquare.wire.results import result_to_wire
 from trysquare.wire.tools import tool_to_wire
@@ -73,8 +72,11 @@ class ToolRequests:
             else:
                 tool = found_tool(self._toolset, name, context.principal)
                 result = await call_found(tool, name, arguments, context)
-        except InputRequired as needed:
-            return questions_to_wire(context.caller, needed)
+        except InputRequired:
+            return questions_to_wire(context.caller)
+        if isinstance(context.caller, McpCaller) and context.caller.waits:
+            # The tool has kept a question from us, such as one of several at the same time: it needs the answer still.
+            return questions_to_wire(context.caller)
         # The new era has an error of its own for this, by which a client can learn to declare more.
         if is_modern(request) and (missing := missing_capability(result)):
             raise missing
@@ -94,13 +96,12 @@ class ToolRequests:
         return [tool for tool in listed(self._toolset, profiles) if principal.may_use(tool.metadata.room)]
 
 
-def questions_to_wire(caller: object, needed: InputRequired) -> JsonObject:
-    """The result that has the client put questions to the person and call again. Only `McpCaller` raises it here."""
+def questions_to_wire(caller: object) -> JsonObject:
+    """The result that has the client put all open questions to the user and call again."""
     if not isinstance(caller, McpCaller):
-        raise TypeError("a question was raised by a caller that cannot put it to a client") from needed
-    requests = {key: request_to_wire(question) for key, question in needed.questions.items()}
-    state = caller.answers.state_for(needed.questions)
-    return {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+        raise TypeError("a question was raised by a caller that cannot put it to a client")
+    answers = caller.answers
+    return {"resultType": "input_required", "inputRequests": answers.wire(), "requestState": answers.state()}
 
 
 def _relayed(body: bytes, label: Mapping[str, Any], *, modern: bool) -> JsonObject | bytes:

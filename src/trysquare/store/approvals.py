@@ -2,8 +2,9 @@
 
 A call that waits has a code. Where no client could ask, the person approves or refuses the code in their own terminal,
 and the same call by the same principal with the same arguments then runs, once. Deciding needs this class, which only
-the command line opens: no tool reaches it, so a model that knows the code gains nothing by it. Where a client asks, the
-code names the question, so that an answer counts for one run however often a client sends it.
+the command line opens: no tool reaches it, so a model that knows the code gains nothing by it. Where a client asks,
+nothing waits here: the question has a ticket, and a ticket that was used is kept, so that an answer counts for one run
+however often a client sends it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trysquare.core.consent import ConsentDecision, ConsentRequest
-from trysquare.core.errors import ConsentNeeded, ErrorCode, NotFound, ToolError
+from trysquare.core.consent import (
+    ANSWER_LIFETIME,
+    ConsentDecision,
+    ConsentRequest,
+    is_continued,
+    new_ticket,
+    ticket_age,
+)
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import append, utc_now
 from trysquare.store.codes import new_code, normalized
@@ -24,9 +32,12 @@ from trysquare.store.database import Database
 
 LIFETIME = 600.0
 MAX_PENDING = 20
+"""Calls of one principal that wait for a terminal; a further one takes the place of the oldest."""
 MAX_MISSES = 10
 MISS_WINDOW = 60.0
 
+_SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
+"""The question too: tools of two servers that keep their approvals together may have the same name."""
 _COLUMNS = "code, tool, principal, question, arguments, digest, expires"
 _RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at"
 
@@ -71,8 +82,8 @@ class StoredApprovals:
 
     # What a wrapped tool needs.
 
-    def decide(self, request: ConsentRequest) -> ConsentDecision:
-        """Use up an approval of this very call, or report its refusal, or open it for a person's decision."""
+    def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
+        """Use up an approval of this very call, or report its refusal; else it waits, with a code if it is opened."""
         now = self._clock()
         with self._database.write() as connection:
             _forget_expired(connection, now)
@@ -81,22 +92,34 @@ class StoredApprovals:
             found = _latest(connection, request)
             if found is not None and found[1] == "refused":
                 return ConsentDecision(state="refused")
+            if not open_code:
+                return ConsentDecision(state="waiting")
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
             return ConsentDecision(state="waiting", code=code, expires_in=expires - now)
 
-    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
-        """Take the person's answer that came through the client, once: False for one that was taken before."""
+    def ticket(self, *, continued: bool = False) -> str:
+        """A ticket for one question to the client; every process that has this state file takes it back."""
+        return new_ticket(self._clock(), continued=continued)
+
+    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
+        """Take an answer that came through the client, once: False for a ticket that was used or is too old."""
         now = self._clock()
+        if ticket_age(ticket, now) > ANSWER_LIFETIME:
+            return False
         with self._database.write() as connection:
-            found = _find_pending(connection, code, now)
-            if found is None or _call(_request_of(found)) != _call(request):
+            _forget_expired(connection, now)
+            used = connection.execute(
+                "INSERT INTO approvals (code, tool, principal, digest, question, arguments, state, created, expires)"
+                " VALUES (?, ?, ?, ?, '', '{}', 'used', ?, ?) ON CONFLICT DO NOTHING",
+                (ticket, request.tool, request.principal, request.digest, now, now + 2 * ANSWER_LIFETIME),
+            )
+            if used.rowcount == 0:
                 return False
             if approved:
-                connection.execute("UPDATE approvals SET state = 'used' WHERE code = ?", (found.code,))
-            else:
-                # Gone, and not refused for a while: the person may change their mind when they are asked again.
-                connection.execute("DELETE FROM approvals WHERE code = ?", (found.code,))
-            _keep_receipt(connection, request, approved=approved, by=by, how=how, now=now)
+                # The same call may have been opened for a terminal before; it is decided now.
+                connection.execute(f"DELETE FROM approvals WHERE state = 'pending' AND {_SAME_CALL}", _call(request))
+            if not is_continued(ticket):
+                _keep_receipt(connection, request, approved=approved, by=by, how=how, now=now)
         return True
 
     # What the person needs.
@@ -131,14 +154,12 @@ class StoredApprovals:
             return [_receipt(row) for row in connection.execute(query, (limit,)).fetchall()]
 
     def _open(self, connection: sqlite3.Connection, request: ConsentRequest, now: float) -> tuple[str, float]:
-        waiting = connection.execute(
-            "SELECT count(*) FROM approvals WHERE principal = ? AND state = 'pending'", (request.principal,)
-        ).fetchone()[0]
-        if waiting >= MAX_PENDING:
-            raise ConsentNeeded(
-                f"{waiting} calls wait for a person already, and no more may.",
-                instruction="Stop, and ask the person to run `trysquare approve` in their terminal.",
-            )
+        # Bounded, but never full: nobody can lock others out by asking for what nobody answers.
+        connection.execute(
+            "DELETE FROM approvals WHERE code IN (SELECT code FROM approvals WHERE principal = ? AND state = 'pending'"
+            " ORDER BY created DESC, rowid DESC LIMIT -1 OFFSET ?)",
+            (request.principal, MAX_PENDING - 1),
+        )
         code, expires = new_code(), now + self._lifetime
         connection.execute(
             "INSERT INTO approvals (code, tool, principal, digest, question, arguments, remember_for, state, created,"
@@ -157,7 +178,7 @@ class StoredApprovals:
         if request.remember_for is not None:
             connection.execute(
                 "UPDATE receipts SET remembered_until = ? WHERE id = (SELECT max(id) FROM receipts"
-                " WHERE principal = ? AND tool = ? AND digest = ? AND approved = 1)",
+                f" WHERE {_SAME_CALL} AND approved = 1)",
                 (now + request.remember_for, *_call(request)),
             )
         append(connection, kind="consent.used", principal=request.principal, body=_body(request, code=found[0]))
@@ -188,16 +209,13 @@ class StoredApprovals:
         )
 
 
-def _call(request: ConsentRequest) -> tuple[str, str, str]:
-    return request.principal, request.tool, request.digest
+def _call(request: ConsentRequest) -> tuple[str, str, str, str]:
+    return request.principal, request.tool, request.digest, request.question
 
 
 def _approved(connection: sqlite3.Connection, request: ConsentRequest) -> ConsentDecision:
     """The decision with what its latest receipt says of it."""
-    query = (
-        "SELECT by, how, at FROM receipts WHERE principal = ? AND tool = ? AND digest = ? AND approved = 1"
-        " ORDER BY id DESC LIMIT 1"
-    )
+    query = f"SELECT by, how, at FROM receipts WHERE {_SAME_CALL} AND approved = 1 ORDER BY id DESC LIMIT 1"
     by, how, at = connection.execute(query, _call(request)).fetchone()
     return ConsentDecision(state="approved", by=by, how=how, at=at)
 
@@ -209,14 +227,14 @@ def _body(request: ConsentRequest, **more: Any) -> JsonObject:
 def _is_remembered(connection: sqlite3.Connection, request: ConsentRequest, now: float) -> bool:
     if request.remember_for is None:
         return False
-    query = "SELECT 1 FROM receipts WHERE principal = ? AND tool = ? AND digest = ? AND remembered_until > ?"
+    query = f"SELECT 1 FROM receipts WHERE {_SAME_CALL} AND remembered_until > ?"
     return connection.execute(query, (*_call(request), now)).fetchone() is not None
 
 
 def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[str, str, float] | None:
     """Code, state and end of this call's open approval; those that expired were forgotten before."""
     query = (
-        "SELECT code, state, expires FROM approvals WHERE principal = ? AND tool = ? AND digest = ?"
+        f"SELECT code, state, expires FROM approvals WHERE {_SAME_CALL}"
         " AND state != 'used' ORDER BY created DESC, code LIMIT 1"
     )
     return connection.execute(query, _call(request)).fetchone()
@@ -255,7 +273,7 @@ def _keep_receipt(
     row = connection.execute(
         "INSERT INTO receipts (principal, tool, digest, question, approved, by, how, at, remembered_until)"
         f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_RECEIPT_COLUMNS}",
-        (*_call(request), request.question, int(approved), by, how, at, until),
+        (*_call(request), int(approved), by, how, at, until),
     ).fetchone()
     return _receipt(row)
 

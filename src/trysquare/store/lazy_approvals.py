@@ -52,21 +52,24 @@ class LazyState:
 
 
 class LazyApprovals:
-    """What `consented` asks of the store, with the state file opened at the first question."""
+    """What a consent check asks of the store, with the state file opened at the first question."""
 
     def __init__(self, state: LazyState) -> None:
         self._state = state
 
-    def decide(self, request: ConsentRequest) -> ConsentDecision:
-        decision = self._approvals().decide(request)
+    def decide(self, request: ConsentRequest, *, open_code: bool) -> ConsentDecision:
+        decision = self._approvals().decide(request, open_code=open_code)
         if decision.code is None or self._state.path == user_state():
             return decision
         # The person's terminal may be in any folder: the command names the project whose state holds the code.
         project = shlex.quote(str(self._state.path.parent.parent.resolve()))
         return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
-    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
-        return self._approvals().answer(request, code=code, approved=approved, by=by, how=how)
+    def ticket(self, *, continued: bool = False) -> str:
+        return self._approvals().ticket(continued=continued)
+
+    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
+        return self._approvals().answer(request, ticket=ticket, approved=approved, by=by, how=how)
 
     def _approvals(self) -> StoredApprovals:
         from trysquare.store.approvals import StoredApprovals

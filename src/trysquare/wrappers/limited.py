@@ -51,7 +51,7 @@ def limited(tool: Tool, *, lifetime: float = LIFETIME) -> Tool:
             return result
         return await _first_page(result, limit, lifetime, context, _Repeated(tool.name, arguments_kind, arguments))
 
-    return replace(tool, call=call, arguments=arguments_kind)
+    return tool.wrapped(call, arguments=arguments_kind)
 
 
 def paged_arguments(tool: Tool) -> Arguments:

@@ -58,4 +58,4 @@ def logged(tool: Tool) -> Tool:
             logger.log(success_level, "Tool %s completed successfully", name)
         return result
 
-    return tool.with_call(call)
+    return tool.wrapped(call)

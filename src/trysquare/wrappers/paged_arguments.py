@@ -43,7 +43,7 @@ class PagedArguments:
         return {**exact, "oneOf": [*exact["oneOf"], alone]}
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
-        return self._inner.parse(tool, raw)
+        return self._inner.parse(tool, self.without_cursor(raw))
 
     def cursor_in(self, raw: JsonObject) -> Any:
         """The cursor of a call, also where a model nested it one level too deep; None for an ordinary call."""

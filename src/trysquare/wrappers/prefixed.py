@@ -61,7 +61,7 @@ def prefixed(tool: Tool, *, prefix: str, rename: Rename | None = None) -> Tool:
         return result if following is result.next else replace(result, next=following)
 
     meta = {UNPREFIXED: tool.name, **tool.metadata.meta}
-    return replace(tool, name=name, call=call, metadata=replace(tool.metadata, meta=meta))
+    return tool.wrapped(call, name=name, metadata=replace(tool.metadata, meta=meta))
 
 
 def _only(name: str, final: str) -> Rename:

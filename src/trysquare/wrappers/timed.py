@@ -21,7 +21,7 @@ def timed(tool: Tool, *, meter: Meter) -> Tool:
     the thread in which a synchronous tool runs. Of a tool that is called very often, it is measured now and then.
     """
     clock = meter.clock(tool.name)
-    return tool.with_call(_measured(tool.call, clock) if tool.is_async else _measured_in_thread(tool.call, clock))
+    return tool.wrapped(_measured(tool.call, clock) if tool.is_async else _measured_in_thread(tool.call, clock))
 
 
 def _measured_in_thread(inner: Call, clock: Clock) -> Call:

@@ -49,7 +49,7 @@ def traced(tool: Tool) -> Tool:
                 _tell_failure(span, str(result.code or result.error_type))
             return result
 
-    return tool.with_call(call)
+    return tool.wrapped(call)
 
 
 def _configured_api() -> ModuleType | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from trysquare.core.consent import Approvals
 from trysquare.core.context import CallContext
 from trysquare.core.prompt import Prompt
 from trysquare.core.resource import Resource, ResourceTemplate
@@ -14,7 +15,7 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Call, Tool
 from trysquare.core.toolset import Change, Listener, Toolset, Unsubscribe, by_name, resource_of_template
 from trysquare.core.types import JsonObject
-from trysquare.wrappers.consented import Approvals, consented
+from trysquare.wrappers.consented import consented
 from trysquare.wrappers.limited import RESULTS, limited, paged_arguments
 from trysquare.wrappers.logged import logged
 from trysquare.wrappers.meter import Meter
@@ -121,7 +122,7 @@ class Wrapping:
 
     prefix: str = ""
     approvals: Approvals | None = None
-    """Where consent is kept; without it a tool that needs consent does not run."""
+    """Where consent is kept; without it a tool that needs consent runs only if the client can ask."""
     meter: Meter = field(default_factory=Meter)
 
 
@@ -147,7 +148,7 @@ def _when_called(tool: Tool, wrap: Wrap, prefix: str) -> Tool:
         return made(arguments, context)
 
     name = final_name(tool.name, prefix_of(tool, prefix))
-    return replace(tool, name=name, arguments=paged_arguments(tool), call=call)
+    return tool.wrapped(call, name=name, arguments=paged_arguments(tool))
 
 
 def wrapped_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
@@ -164,5 +165,5 @@ def wrapped_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
 
 
 def direct_toolset(toolset: Toolset, wrapping: Wrapping) -> WrappedToolset:
-    """The toolset as prompts call it: under the declared names, and only limited and consented."""
+    """The toolset as prompts call it: under the declared names, and only limited, with consent kept."""
     return WrappedToolset(toolset, lambda tool: limited(consented(tool, approvals=wrapping.approvals)))

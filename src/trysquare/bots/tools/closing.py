@@ -19,13 +19,13 @@ from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
+from trysquare.core.consent import Agreement
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
-from trysquare.wrappers.consented import Agreement
 
 _MOST_SHOWN = 20
 

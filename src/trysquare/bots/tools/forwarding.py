@@ -15,13 +15,13 @@ from trysquare.bots.tools.delivery import Deliveries, combined_with, deliver, de
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, RunState, close, current_in, jump_of, open_action
+from trysquare.core.consent import Agreement
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
-from trysquare.wrappers.consented import Agreement
 
 INITIALIZE = "initialize_project"
 

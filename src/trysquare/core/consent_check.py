@@ -1,0 +1,263 @@
+"""The consent check: part of a tool's own call, so that every way to the tool fails closed.
+
+A tool with `Consent` in its metadata runs only after a human agreed to this very call. They are asked through the
+client where it can ask. Where it cannot, and approvals are stored, the call fails with a code, and runs once after a
+human approved that code in their own terminal. Else it fails, and says what to set up. Nothing in the arguments or in
+the `_meta` of a call counts as agreement.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Final, Protocol, cast, runtime_checkable
+
+from trysquare.core.action_union import DISCRIMINATOR
+from trysquare.core.client_requests import Question
+from trysquare.core.consent import (
+    Agreement,
+    Approvals,
+    ConsentDecision,
+    ConsentProof,
+    ConsentRequest,
+    arguments_digest,
+)
+from trysquare.core.context import Call, CallContext
+from trysquare.core.errors import ConsentNeeded, ConsentRefused, InputRequired
+from trysquare.core.healing import unwrapped
+from trysquare.core.memory_approvals import MemoryApprovals
+from trysquare.core.metadata import Consent
+from trysquare.core.result import Result, dump_json, jsonable
+from trysquare.core.schema import Arguments
+from trysquare.core.secrets import masked
+from trysquare.core.threads import run_in_thread
+from trysquare.core.types import JsonObject
+
+MAX_VALUE = 200
+"""Characters of an argument inside the question's own sentence; the whole stands below it."""
+MAX_QUESTION = 64 * 1024
+"""Bytes of a question that a client is asked to show. A terminal shows more."""
+MAX_SHOWN = 1024 * 1024
+"""Bytes of arguments that are kept to be shown in a terminal."""
+_PLACE = re.compile(r"\{(\w+)\}")
+_UNSTORED: Final = MemoryApprovals()
+
+ANSWER_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "approve": {
+            "type": "boolean",
+            "title": "Approve this call",
+            "description": "Yes lets it run once with exactly these arguments",
+        }
+    },
+    "required": ["approve"],
+}
+
+
+@runtime_checkable
+class ContinuedCaller(Protocol):
+    """A caller whose client calls again with its answers, and carries the tickets of those that were used."""
+
+    def continue_with(self, used: str, fresh: str) -> None:
+        """Put a fresh ticket in place of a used one, in what the client carries to its next try."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedCall:
+    """That a tool's call asks for consent: which call, for which consent, and for which tool, whatever its name."""
+
+    call: Call
+    consent: Consent
+    origin: object
+
+    def covers(self, call: Call, consent: Consent) -> bool:
+        """Whether this is still the tool's call, and still what it asks for."""
+        return self.call is call and self.consent == consent
+
+
+def checked_call(
+    name: str, kind: Arguments, consent: Consent, inner: Call, before: CheckedCall | None = None
+) -> CheckedCall:
+    """The call behind a question to a human. `before` is the check of the tool that this one was made from.
+
+    A call that was put in place of a checked one may lead there or not. So it is checked itself, and hands on a proof
+    with which the same call of the same tool does not ask a second time.
+    """
+    origin = object() if before is None else before.origin
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        # A copy, so that what runs is what the human saw, whatever becomes of the caller's own object meanwhile.
+        given = copy.deepcopy(arguments)
+        # Parsed first: nobody should be asked about a call that cannot run.
+        parsed = kind.parse(name, given)
+        if consent.actions and _action(parsed) not in consent.actions:
+            return await inner(given, context)
+        request = request_for(name, kind, consent, given, context)
+        proof = context.consent_proof
+        agreement = None
+        if proof is None or not proof.use(origin, request.digest):
+            agreement = await agreed(request, context.approvals, context)
+        if before is not None:
+            context = replace(context, consent_proof=ConsentProof(origin=origin, digest=request.digest))
+        try:
+            return await inner(given, context)
+        except InputRequired:
+            _continue(agreement, context)
+            raise
+
+    return CheckedCall(call=call, consent=consent, origin=origin)
+
+
+def _action(parsed: Any) -> Any:
+    """The action as the tool itself will read it: a repaired call must not slip past the question."""
+    if isinstance(parsed, Mapping):
+        return cast(Mapping[str, Any], parsed).get(DISCRIMINATOR)
+    return getattr(parsed, DISCRIMINATOR, None)
+
+
+def request_for(
+    name: str, kind: Arguments, consent: Consent, arguments: JsonObject, context: CallContext
+) -> ConsentRequest:
+    """The question about one call, with what a human has to know about it."""
+    meant = unwrapped(arguments, kind.wire.get("properties", {}))
+    shown: JsonObject = jsonable(masked(meant, kind.wire))
+    return ConsentRequest(
+        tool=name,
+        principal=context.principal.subject,
+        digest=arguments_digest(meant),
+        question=_PLACE.sub(lambda place: _told(shown, place), consent.question),
+        arguments=shown,
+        remember_for=None if consent.always else consent.ttl,
+    )
+
+
+async def agreed(request: ConsentRequest, approvals: Approvals | None, context: CallContext) -> Agreement:
+    """Return if a human agreed; raise otherwise. Without `approvals` only a client that can ask can bring an answer."""
+    keeper = approvals or _UNSTORED
+    text = question_text(request)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    asks = context.can_ask() and size <= MAX_QUESTION
+    if not asks and size > MAX_SHOWN:
+        raise _never_shown(request, size)
+    decision = await run_in_thread(lambda: keeper.decide(request, open_code=not asks))
+    if decision.state == "waiting" and asks:
+        return await _asked(request, text, keeper, context)
+    _require_approved(decision, request, size)
+    return Agreement(by=decision.by, how=decision.how, at=decision.at)
+
+
+async def _asked(request: ConsentRequest, text: str, keeper: Approvals, context: CallContext) -> Agreement:
+    """Ask through the client, until an answer comes that no call has used yet."""
+    by, how = context.principal.subject, getattr(context.caller, "asks_by", "elicitation")
+    for attempt in count():
+        # The key holds the digest, and the question is exact: an answer counts for these arguments and no others.
+        question = Question(
+            message=text,
+            schema=ANSWER_SCHEMA,
+            key=f"consent-{request.digest[:32]}" + (f"-{attempt}" if attempt else ""),
+            exact=True,
+            ticket=keeper.ticket(),
+        )
+        answer = await context.caller.ask(question)
+        ticket = cast(str, answer.ticket or question.ticket)
+        # Only the boolean itself counts: "true", 1 or an answer without the field is no agreement.
+        approved = answer.action == "accept" and answer.content.get("approve") is True
+        taken = await run_in_thread(
+            lambda ticket=ticket, approved=approved: keeper.answer(
+                request, ticket=ticket, approved=approved, by=by, how=how
+            )
+        )
+        if not approved:
+            raise _refusal("cancelled the question" if answer.action == "cancel" else "did not agree")
+        if taken:
+            return Agreement(by=by, how=how, ticket=ticket)
+    raise AssertionError("a question is answered or ends the call")
+
+
+def _continue(agreement: Agreement | None, context: CallContext) -> None:
+    """The tool asks something itself, and its client calls again: that is still the call that was agreed to.
+
+    The used ticket stays used. Only the state that the client gets now has the one with which the call goes on, once.
+    """
+    if agreement is None or agreement.ticket is None or not isinstance(context.caller, ContinuedCaller):
+        return
+    keeper = context.approvals or _UNSTORED
+    context.caller.continue_with(agreement.ticket, keeper.ticket(continued=True))
+
+
+def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: int) -> None:
+    if decision.state == "approved":
+        return
+    if decision.state == "refused":
+        raise _refusal("refused this call")
+    if decision.code is None:
+        raise _nobody(request, size)
+    command = decision.command or f"trysquare approve {decision.code}"
+    why = f" The question has {size} bytes, more than a client is asked to show." if size > MAX_QUESTION else ""
+    raise ConsentNeeded(
+        f"A human has to approve this call first.{why} In their own terminal they run: {command}",
+        instruction="Show the user this command and wait for their word; only they can run it. "
+        "Then send the same call again.",
+        fields={"approval": {"code": decision.code, "command": command, "expires_in": round(decision.expires_in or 0)}},
+    )
+
+
+def _nobody(request: ConsentRequest, size: int) -> ConsentNeeded:
+    if size > MAX_QUESTION:
+        why = f"the question has {size} bytes, more than a client is asked to show, and no approvals are stored"
+    else:
+        why = "this client cannot ask (it has no elicitation), and no approvals are stored"
+    return ConsentNeeded(
+        f"`{request.tool}` runs only after a human approved the call, and nobody can be asked here: {why}.",
+        instruction="Do not send the call again. Tell the user what to set up: a client that supports elicitation, or "
+        "`trysquare serve`, which stores approvals for `trysquare approve`; in Python `approvals=` of the server's "
+        "options or of the call's context.",
+    )
+
+
+def _never_shown(request: ConsentRequest, size: int) -> ConsentNeeded:
+    return ConsentNeeded(
+        f"`{request.tool}` runs only after a human has seen its whole arguments, and these have {size} bytes; "
+        f"{MAX_SHOWN} is the limit.",
+        instruction="Send less in one call.",
+    )
+
+
+def _refusal(what: str) -> ConsentRefused:
+    return ConsentRefused(
+        f"The user {what}, so the tool did not run.",
+        instruction="Do not send the call again. Ask the user what they want instead.",
+    )
+
+
+def question_text(request: ConsentRequest) -> str:
+    """What a human reads: the question, then the call itself, whole."""
+    arguments = visible(dump_json(request.arguments))
+    return f"{request.question}\n\nTool: {request.tool}\nArguments: {arguments}\nDigest: {request.digest[:16]}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else dump_json(value)
+
+
+def _told(shown: JsonObject, place: re.Match[str]) -> str:
+    text = _text(shown.get(place[1], place[0]))
+    plain = visible(text[: MAX_VALUE + 1])
+    return plain if len(text) <= MAX_VALUE else plain[:MAX_VALUE] + f"… ({len(text)} characters, whole below)"
+
+
+def visible(text: str) -> str:
+    """A value inside the question, unable to look like a part of it: one line, no control or direction marks."""
+    return "".join(map(_visible, text))
+
+
+def _visible(letter: str) -> str:
+    if letter == " " or unicodedata.category(letter)[0] not in "CZ":
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
