@@ -60,10 +60,13 @@ DENYING = definition(policy=Policy(default="allow", rules=(Rule(effect="deny", t
 class Waiting:
     """Approvals that nobody gives."""
 
-    def decide(self, request: ConsentRequest) -> ConsentDecision:
+    def decide(self, request: ConsentRequest, *, open_code: bool) -> ConsentDecision:
         return ConsentDecision(state="waiting", code="ABCD-1234", expires_in=600.0)
 
-    def answer(self, request: ConsentRequest, *, code: str, approved: bool, by: str, how: str) -> bool:
+    def ticket(self, *, continued: bool = False) -> str:
+        raise AssertionError("nobody was asked")
+
+    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
         raise AssertionError("nobody was asked")
 
 

@@ -155,12 +155,13 @@ async def agreed(request: ConsentRequest, approvals: Approvals | None, context: 
 async def _asked(request: ConsentRequest, text: str, keeper: Approvals, context: CallContext) -> Agreement:
     """Ask through the client, until an answer comes that no call has used yet."""
     by, how = context.principal.subject, getattr(context.caller, "asks_by", "elicitation")
+    # The key stands for the tool and its arguments, and the question is exact: an answer counts for this call alone.
+    key = "consent-" + arguments_digest({"tool": request.tool, "arguments": request.digest})[:32]
     for attempt in count():
-        # The key holds the digest, and the question is exact: an answer counts for these arguments and no others.
         question = Question(
             message=text,
             schema=ANSWER_SCHEMA,
-            key=f"consent-{request.digest[:32]}" + (f"-{attempt}" if attempt else ""),
+            key=f"{key}-{attempt}" if attempt else key,
             exact=True,
             ticket=keeper.ticket(),
         )

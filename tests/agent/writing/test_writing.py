@@ -23,6 +23,7 @@ from trysquare.agent.definition import AgentDefinition, built_in_text, load_defi
 from trysquare.agent.journal import CallOutcome, Repeat
 from trysquare.agent.run import AgentOutcome
 from trysquare.agent.writing.toolset import WritingToolset, writing_toolset
+from trysquare.core.context import CallContext
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import FixedToolset
 from trysquare.core.types import JsonObject
@@ -460,14 +461,18 @@ SCRIPT: list[Any] = [
 ]
 
 
+def _agreeing() -> CallContext:
+    return make_context(caller=ScriptedCaller([accept(approve=True)]))
+
+
 # Not within the expanding of a section: what fails there is a failure of the call, and no end of the process.
 @pytest.mark.parametrize("killed_after", [1, 2, 3, 5, 6, 7, 8, 9])
 async def test_a_job_that_is_taken_up_again_goes_on_and_publishes_once(tmp_path: Path, killed_after: int) -> None:
     async with studio(tmp_path) as mine:
         kept: dict[str, JsonObject] = {}
         with pytest.raises(AssertionError, match="the script is over"):
-            await mine.write(BOTH, *SCRIPT[:killed_after], journal=KeptJournal(kept))
-        outcome = await mine.write(BOTH, *SCRIPT[killed_after:], journal=KeptJournal(kept))
+            await mine.write(BOTH, *SCRIPT[:killed_after], journal=KeptJournal(kept), context=_agreeing())
+        outcome = await mine.write(BOTH, *SCRIPT[killed_after:], journal=KeptJournal(kept), context=_agreeing())
         assert outcome.status == "finished", outcome
         assert len(mine.notion.pages) == 1
         assert mine.file("article.md").count("Bees carry pollen.") == 1

@@ -21,7 +21,7 @@ from trysquare.core.toolset import FixedToolset
 from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import open_database
 from trysquare.store.lazy import LazyDatabase
-from trysquare.testing import ScriptedCaller, accept, call, decline, make_context
+from trysquare.testing import ScriptedCaller, accept, approve, call, decline, make_context
 from trysquare.workbench.content.blog_notion import blog_notion_tool
 from trysquare.workbench.content.config import NotionConfig
 from trysquare.wrappers.consented import consented
@@ -40,7 +40,7 @@ class Workspace:
         self.tool: Tool = blog_notion_tool(NotionConfig(**whole), state=self._state)
 
     async def publish(self, **more: Any) -> Result[Any]:
-        return await call(FixedToolset([self.tool]), "blog_notion", {**POST, **more})
+        return await call(FixedToolset([self.tool]), "blog_notion", {**POST, **more}, human=approve())
 
     def close(self) -> None:
         self._state.close()

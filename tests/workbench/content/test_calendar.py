@@ -14,7 +14,7 @@ from tests.workbench.content.web_server import Answered, Asked, WebServer, answe
 from trysquare.core.errors import ErrorCode
 from trysquare.core.result import Result
 from trysquare.core.toolset import FixedToolset
-from trysquare.testing import call
+from trysquare.testing import approve, call
 from trysquare.workbench.content.calendar import calendar_tool
 from trysquare.workbench.content.config import CalendarConfig
 
@@ -31,10 +31,10 @@ class Account:
         self.tools = FixedToolset([calendar_tool(CalendarConfig(**whole))])
 
     async def do(self, action: str, **arguments: Any) -> Result[Any]:
-        return await call(self.tools, "calendar", {"action": action, **arguments})
+        return await call(self.tools, "calendar", {"action": action, **arguments}, human=approve())
 
     async def make(self, **more: Any) -> Result[Any]:
-        return await call(self.tools, "calendar", {**EVENT, **more})
+        return await call(self.tools, "calendar", {**EVENT, **more}, human=approve())
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -44,11 +44,10 @@ def drafted(publish: Tool, desk: Desk) -> Tool:
         return await publish.call(whole, context)
 
     example = Example(arguments={"title": "Bees", "request_key": "bees-1"}, explanation="The complete draft.")
-    return replace(
-        publish,
+    return publish.wrapped(
+        call,
         description="Publish the complete draft as a page in Notion.",
         arguments=arguments,
-        call=call,
         function=None,
         metadata=replace(publish.metadata, examples=(example,)),
     )
