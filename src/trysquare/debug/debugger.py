@@ -221,6 +221,12 @@ class Abilities:
 
 def require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
     """Refuse what the debugger would pass over in silence."""
+    if spec.column is not None and not abilities.columns:
+        raise ToolError(
+            f"The debugger of {language} stops at lines, and knows no columns.",
+            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            instruction="Set the breakpoint without a column.",
+        )
     wanted = {
         "condition": (spec.condition, abilities.conditions),
         "hit_condition": (spec.hit_condition, abilities.hit_conditions),

@@ -85,9 +85,9 @@ class Desk:
         session: Session,
         outcome: Outcome,
         *,
-        timeout: float,
         budget: int = BUDGET,
         warnings: tuple[str, ...] = (),
+        paused_in_vain: bool = False,
     ) -> Result[Any]:
         """What came of letting a program run, as an answer."""
         match outcome:
@@ -97,16 +97,16 @@ class Desk:
                 return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
             case None:
                 if (child := session.stopped_child) is None:
-                    return running_result(session, timeout, warnings=warnings)
-                return await self._child_stopped(session, child, timeout=timeout, budget=budget, warnings=warnings)
+                    return running_result(session, warnings=warnings, paused_in_vain=paused_in_vain)
+                return await self._child_stopped(session, child, budget=budget, warnings=warnings)
 
     async def _child_stopped(
-        self, session: Session, child: Session, *, timeout: float, budget: int, warnings: tuple[str, ...]
+        self, session: Session, child: Session, *, budget: int, warnings: tuple[str, ...]
     ) -> Result[Any]:
         """A thread or process of the program stands, while the program itself runs on."""
         async with child.lock:
             if child.stop is None:  # somebody else let it go meanwhile
-                return running_result(session, timeout, warnings=warnings)
+                return running_result(session, warnings=warnings)
             told = f"Session `{session.id}` runs on. What stands is `{child.id}`, {child.title}: name it as session_id."
             return await self._stopped(child, child.stop, budget, (told, *warnings))
 
@@ -125,7 +125,7 @@ class Desk:
     ) -> Result[Any]:
         """Let the program go on and answer what came of it."""
         outcome = await session.run(move, timeout=timeout)
-        return await self.report(session, outcome, timeout=timeout, budget=budget)
+        return await self.report(session, outcome, budget=budget)
 
 
 def unbound(session: Session) -> tuple[str, ...]:
@@ -143,6 +143,7 @@ def unbound(session: Session) -> tuple[str, ...]:
 def ran_past(session: Session) -> tuple[str, ...]:
     """A warning where a program ended and breakpoints of it were never reached."""
     waiting = [each.location for each in session.breakpoints if each.spec.log_message is None]
+    waiting += [f"the function `{name}`" for name in session.rules.functions]
     if not waiting or session.stop_count:
         return unbound(session)
     return (f"It ended without stopping at {', '.join(waiting)}.", *unbound(session))

@@ -18,6 +18,7 @@ LANGUAGES = {
     "python": "python", "debugpy": "python", "node": "javascript", "pwa-node": "javascript", "lldb": "c",
     "lldb-dap": "c", "cppdbg": "c", "go": "go", "rdbg": "ruby", "java": "java",
 }  # fmt: skip
+_LEFT_OUT = ("stopOnEntry", "preLaunchTask", "postDebugTask", "envFile", "pathMappings")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
@@ -37,6 +38,8 @@ class LaunchConfiguration:
     port: int | None = None
     host: str | None = None
     just_my_code: bool = True
+    left_out: tuple[str, ...] = ()
+    """What it asks for and is not done."""
 
 
 def read_configurations(root: Path) -> list[dict[str, Any]]:
@@ -62,7 +65,8 @@ def find_configuration(root: Path, name: str, environment: Mapping[str, str]) ->
     known = {str(each.get("name")): each for each in read_configurations(root)}
     if name not in known:
         near = nearest(name, known)
-        hint = f"The nearest are {', '.join(f'`{each}`' for each in near)}." if near else f"There is none in {FILE}."
+        names = ", ".join(f"`{each}`" for each in near or tuple(known)[:10])
+        hint = f"{'The nearest are' if near else f'{FILE} has'} {names}." if names else f"There is none in {FILE}."
         raise ToolError(f"There is no configuration `{name}`. {hint}", code=ErrorCode.CONFIG_NOT_FOUND)
     return _configuration(name, cast(dict[str, Any], _filled(known[name], root, environment, name)))
 
@@ -89,6 +93,7 @@ def _configuration(name: str, given: dict[str, Any]) -> LaunchConfiguration:
         port=int(port) if isinstance(port, int | str) and str(port).isdigit() else None,
         host=connect.get("host"),
         just_my_code=bool(given.get("justMyCode", True)),
+        left_out=tuple(name for name in _LEFT_OUT if given.get(name)),
     )
 
 

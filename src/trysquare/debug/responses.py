@@ -16,7 +16,6 @@ from trysquare.debug.snapshot import Earlier, Snapshot
 _STOPS = {
     "step": ExecutionStatus.STOPPED_AFTER_STEP,
     "exception": ExecutionStatus.STOPPED_AT_EXCEPTION,
-    "pause": ExecutionStatus.PAUSED,
 }
 _OUTPUT = 1500
 
@@ -62,14 +61,16 @@ def ended_result(session: Session, ended: Ended, *, warnings: Sequence[str]) -> 
     return answer(session, _how_ended(ended), data, next_steps=_next_when_ended(ended), warnings=warnings)
 
 
-def running_result(session: Session, timeout: float, *, warnings: Sequence[str]) -> Result[Any]:
-    """The program still runs: nothing was hit in the time."""
+def running_result(session: Session, *, warnings: Sequence[str], paused_in_vain: bool = False) -> Result[Any]:
+    """The program still runs: nothing was hit in the time that was waited."""
     data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
     if tail := session.output.tail(_OUTPUT):
         data[Field.OUTPUT] = tail
-    return answer(
-        session, f"Still running after {timeout:g} s.", data, next_steps=_NEXT_WHEN_RUNNING, warnings=warnings
-    )
+    steps = _NEXT_WHEN_RUNNING[1:] if paused_in_vain else _NEXT_WHEN_RUNNING
+    summary = f"Still running after {session.waited:.2g} s."
+    if paused_in_vain:
+        summary += " It is in a call that cannot be paused, such as waiting for a lock or for input."
+    return answer(session, summary, data, next_steps=steps, warnings=warnings)
 
 
 def answer(
@@ -98,7 +99,9 @@ def _of_session(step: JsonObject, session: Session | None) -> JsonObject:
 
 def execution_state(session: Session) -> JsonObject:
     """Where a program stands, in the three words that every result has."""
-    active = any(breakpoint.bound.verified for breakpoint in session.breakpoints)
+    rules = session.rules
+    others = [*rules.functions.values(), *rules.watched.values()]
+    active = any(each.bound.verified for each in [*session.breakpoints, *others])
     stop = session.stop
     return {
         "status": str(status_of(session)),
@@ -112,7 +115,9 @@ def status_of(session: Session) -> ExecutionStatus:
     if session.ended is not None:
         return ExecutionStatus.TERMINATED
     if session.stop is not None:
-        return _STOPS.get(session.stop.reason, ExecutionStatus.STOPPED_AT_BREAKPOINT)
+        if "breakpoint" in session.stop.reason:
+            return ExecutionStatus.STOPPED_AT_BREAKPOINT
+        return _STOPS.get(session.stop.reason, ExecutionStatus.PAUSED)
     return ExecutionStatus.RUNNING
 
 
@@ -175,6 +180,7 @@ def next_step(tool: ToolName, arguments: JsonObject, description: str) -> JsonOb
 
 _NEXT_WHEN_RUNNING = (
     next_step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
+    next_step(ToolName.EXECUTE, {"action": "wait"}, "wait until it stops"),
     next_step(ToolName.SESSION, {"action": "stop"}, "end it"),
 )
 

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,32 +29,12 @@ from trysquare.debug.debugger import (
 )
 from trysquare.debug.history import History
 from trysquare.debug.output import OutputLog
+from trysquare.debug.states import ALWAYS, Ended, EventKind, Status, kind_of
 from trysquare.debug.stop_rules import StopRules
 
 _LAST_WORDS = 1.0
 """Seconds between the end of a debugger and the end of its program, which tells the exit code."""
 _EVENTS_KEPT = 100
-
-
-class EventKind(StrEnum):
-    """What of a program's life can be subscribed to. Its end and its breakpoints always are."""
-
-    BREAKPOINT = "breakpoint"
-    EXCEPTION = "exception"
-    STOPPED = "stopped"
-    TERMINATED = "terminated"
-
-
-ALWAYS = frozenset({EventKind.TERMINATED, EventKind.BREAKPOINT})
-
-
-class Status(StrEnum):
-    """Where a program stands."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    PAUSED = "paused"
-    TERMINATED = "terminated"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,22 +49,6 @@ class Breakpoint:
     def location(self) -> str:
         """Where it is, as a person writes it."""
         return f"{self.spec.file}:{self.bound.line or self.spec.line}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ended:
-    """How a program came to its end. Both a code and a signal mean that nobody knows which of the two it was."""
-
-    code: int | None = None
-    signal: int | None = None
-    reason: str = ""
-    """Set where the debugger was lost, and not the program known to have ended."""
-
-    def __str__(self) -> str:
-        if self.signal is not None:
-            either = "" if self.code is None else f"exit code {self.code} or "
-            return f"{either}killed by signal {self.signal}"
-        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
 
 
 Outcome: TypeAlias = Stopped | Ended | None
@@ -123,6 +86,7 @@ class Session:
         """The workspace that it was started in."""
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
+        self.waited = 0.0  # seconds, the last time that something was waited for
         self.allows_side_effects = False
         """Whether expressions may call and assign."""
         self.on_child: Callable[[ChildStarted], None] = lambda event: None
@@ -194,7 +158,7 @@ class Session:
                 self.output.add(event)
             case Stopped():
                 self._stop_count += 1
-                self._note(_kind_of(event), event.text or event.reason)
+                self._note(kind_of(event), event.text or event.reason)
                 self._move(Status.PAUSED, stop=event)
                 self.on_stop()
             case Resumed():
@@ -246,6 +210,15 @@ class Session:
         for task in self._tasks:
             task.cancel()
 
+    def require_alive(self) -> None:
+        """An error where the program has ended."""
+        if self._place.ended is not None:
+            raise ToolError(
+                f"Session `{self.id}` has ended.",
+                code=ErrorCode.SESSION_TERMINATED,
+                instruction="Start the program again with session_start, or `session restart`.",
+            )
+
     def require_stopped(self) -> Stopped:
         """The stop at which the program stands, or an error that says what it does instead."""
         if self._place.is_ending and self._place.ended is None:
@@ -256,16 +229,11 @@ class Session:
             )
         if self._place.stop is not None:
             return self._place.stop
-        if self._place.ended is not None:
-            raise ToolError(
-                f"Session `{self.id}` has ended.",
-                code=ErrorCode.SESSION_TERMINATED,
-                instruction="Start the program again with session_start, or `session restart`.",
-            )
+        self.require_alive()
         raise ToolError(
             "The program is running, so it cannot be looked into.",
             code=ErrorCode.STATE_NOT_PAUSED,
-            instruction="Stop it with `execute pause`, or wait for a breakpoint with `execute continue`.",
+            instruction="Stop it with `execute pause`, or wait for a breakpoint with `execute wait`.",
         )
 
     async def run(self, move: Callable[[int], Awaitable[None]], *, timeout: float) -> Outcome:
@@ -312,6 +280,7 @@ class Session:
     async def wait(self, *, timeout: float) -> Outcome:
         """Wait until the program stands or has ended; None after the time, or with `stopped_child`: it still runs."""
         self.stopped_child = None
+        began = time.monotonic()
         try:
             async with asyncio.timeout(timeout):
                 while self._place.ended is None and (self._place.stop is None or self._place.is_ending):
@@ -321,16 +290,24 @@ class Session:
                     self._place.changed.clear()
         except TimeoutError:
             return None
+        finally:
+            self.waited = time.monotonic() - began
         return self._place.ended or self._place.stop
 
     async def add_breakpoint(self, spec: BreakpointSpec) -> Breakpoint:
         """Set one more breakpoint; those in the same file stay. One at the same place is replaced."""
+        self.require_alive()
         require_able(self.debugger.abilities, spec, self.language)
         same = next((each.number for each in self.breakpoints if _same_place(each.spec, spec)), None)
         number = same or self._next_number()
         self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
+        before = dict(self._breakpoints)
         self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
-        await self._send_breakpoints(spec.file)
+        try:
+            await self._send_breakpoints(spec.file)
+        except (RequestFailed, ConnectionLost, TimeoutError):
+            self._breakpoints = before
+            raise
         return self._breakpoints[number]
 
     async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
@@ -338,7 +315,7 @@ class Session:
         gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
         for each in gone:
             self.failed_conditions.pop(f"{each.spec.file}:{each.spec.line}", None)
-        for file in dict.fromkeys(each.spec.file for each in gone):
+        for file in dict.fromkeys(each.spec.file for each in gone if self.ended is None):
             await self._send_breakpoints(file)
         return gone
 
@@ -389,11 +366,6 @@ class Session:
         for breakpoint in self.breakpoints:
             if bound.id is not None and breakpoint.bound.id == bound.id:
                 self._breakpoints[breakpoint.number] = replace(breakpoint, bound=bound)
-
-
-def _kind_of(stop: Stopped) -> EventKind:
-    known = {"breakpoint": EventKind.BREAKPOINT, "exception": EventKind.EXCEPTION}
-    return known.get(stop.reason, EventKind.STOPPED)
 
 
 def _same_place(one: BreakpointSpec, other: BreakpointSpec) -> bool:

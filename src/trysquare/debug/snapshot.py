@@ -35,7 +35,7 @@ class Snapshot:
 
     def as_earlier(self) -> Earlier:
         """What to keep of it for the next stop."""
-        return Earlier(function=_function(self.frame), location=self.location, texts=self.texts)
+        return Earlier(function=_function(self.frame), depth=self.depth, location=self.location, texts=self.texts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +43,7 @@ class Earlier:
     """What was known of a frame at the stop before."""
 
     function: str
+    depth: int
     location: str
     texts: Mapping[str, str]
 
@@ -63,7 +64,7 @@ async def take_snapshot(
     exception = await debugger.exception(stop.thread) if stop.reason == "exception" else None
     variables = await locals_of(debugger, frame)
     texts = {variable.name: text_of(variable) for variable in variables}
-    changed = changes(earlier, frame, texts)
+    changed = changes(earlier, frame, texts, depth=depth)
     line = source_line(frame)
     error = "" if exception is None else exception.message
     order = ranked(variables, line=line, changed=frozenset(changed), error=error)
@@ -99,9 +100,9 @@ async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
     return [variable for scope in chosen[:1] for variable in await debugger.variables(scope.reference)]
 
 
-def changes(earlier: Earlier | None, frame: Frame, texts: Mapping[str, str]) -> dict[str, str]:
-    """What is new or different since the stop before, in the same function: `old -> new`."""
-    if earlier is None or earlier.function != _function(frame):
+def changes(earlier: Earlier | None, frame: Frame, texts: Mapping[str, str], *, depth: int) -> dict[str, str]:
+    """What is new or different since the stop before, in the same function at the same depth: `old -> new`."""
+    if earlier is None or (earlier.function, earlier.depth) != (_function(frame), depth):
         return {}
     return {
         name: f"{earlier.texts[name]} -> {text}" if name in earlier.texts else text

@@ -31,7 +31,6 @@ from trysquare.debug.log_messages import pieces_of
 from trysquare.debug.secret_names import MEASURE_NAME, SECRET_NAME
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_NO_COLUMNS = "Python stops at lines: it knows no columns. Set it without one."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,12 +71,8 @@ class PythonDebugger(DapDebugger):
         await super().start()
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        wrapped = [replace(spec, column=None, **self._wrapped(spec, f"{spec.file}:{spec.line}")) for spec in specs]
-        bound = await super().set_breakpoints(file, wrapped)
-        return [
-            replace(made, verified=False, message=_NO_COLUMNS) if spec.column is not None else made
-            for spec, made in zip(specs, bound, strict=False)
-        ]
+        wrapped = [replace(spec, **self._wrapped(spec, f"{spec.file}:{spec.line}")) for spec in specs]
+        return await super().set_breakpoints(file, wrapped)
 
     async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
         wrapped = [replace(each, condition=self._condition(each, each.name)) for each in wanted]
@@ -88,7 +83,7 @@ class PythonDebugger(DapDebugger):
         """pydevd takes every name for a function. Whether there is one is asked for in the program."""
         if self._loading is None or (self._loading.done() and await self._ask(None, "function", name=name)):
             return made
-        why = f"no function `{name}` is loaded yet; it stops if one of this name is entered"
+        why = f"no function `{name}` was loaded when it was set; it stops if one of this name is entered"
         return replace(made, verified=False, message=why)
 
     def _wrapped(self, spec: BreakpointSpec, key: str) -> dict[str, str | None]:

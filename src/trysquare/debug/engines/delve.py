@@ -10,7 +10,7 @@ from typing import Literal
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.debugger import Event, Exited, Listener, Output
+from trysquare.debug.debugger import Event, Exited, Frame, Listener, Output
 from trysquare.debug.engines.adapter import begun, found_program, start_child
 from trysquare.debug.engines.attaching import connect, hear_end_of, require_own_process, require_pid_or_port
 from trysquare.debug.engines.streams import Streams
@@ -50,7 +50,7 @@ class DelveEngine:
     ) -> Launched:
         delve = found_program(("dlv",), hint=INSTALL)
         heard = _with_exit_code(session.hear, lambda: debugger, kills=command == "launch")
-        debugger = DapDebugger(heard, adapter_id="go", language="go")
+        debugger = GoDebugger(heard, adapter_id="go", language="go")
         server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         child = start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, around)
@@ -73,9 +73,17 @@ class DelveEngine:
             raise ToolError("delve did not connect in time.", code=ErrorCode.SESSION_START_FAILED) from None
 
 
+class GoDebugger(DapDebugger):
+    """delve, which tells more frames than there are as long as it has not walked over all of them."""
+
+    async def stack(self, thread: int, *, start: int = 0, count: int = 0) -> tuple[list[Frame], int]:
+        frames, _ = await super().stack(thread)
+        return frames[start : start + count] if count else frames[start:], len(frames)
+
+
 async def _attach_remotely(spec: AttachSpec, session: Session) -> Launched:
     """Attach to `dlv --headless --accept-multiclient`, which has a program already."""
-    debugger = DapDebugger(session.hear, adapter_id="go", language="go")
+    debugger = GoDebugger(session.hear, adapter_id="go", language="go")
     await connect(debugger, spec)
     try:
         await debugger.initialize(timeout=spec.timeout)

@@ -12,15 +12,29 @@ from pathlib import Path
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.debug.dap.client import RequestFailed
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.debugger import Abilities, Bound, BreakpointSpec, Event, Exited, Listener, StepKind, Stopped
+from trysquare.debug.debugger import (
+    Abilities,
+    Bound,
+    BreakpointSpec,
+    EvaluateFor,
+    Event,
+    Exited,
+    Listener,
+    StepKind,
+    Stopped,
+    Variable,
+)
 from trysquare.debug.engines.adapter import begun, found_program, start_child
 from trysquare.debug.engines.attaching import cannot_attach, connect, require_pid_or_port
 from trysquare.debug.engines.streams import Streams, without_lines
 from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
+from trysquare.debug.reading import path_of
 from trysquare.debug.session import Session
 
 NAMES = ("rdbg", "rdbg3.3", "rdbg3.2", "rdbg3.1")
 INSTALL = "apt-get install ruby"
+_FAILED = re.compile(r"#<(\w+(?:::\w+)*(?:Error|Exception)): ?")
+_UNKNOWN = ("#<NameError: undefined local variable", "#<NameError: uninitialized constant")
 _OWN = re.compile(r"DEBUGGER: ")
 _PORT = r"\(127\.0\.0\.1:(\d+)\)"
 # The port is open before the debugger can serve it; only once it waits, it can. Two threads tell it, in either order.
@@ -98,6 +112,15 @@ class RdbgDebugger(DapDebugger):
     @property
     def abilities(self) -> Abilities:
         return replace(super().abilities, function_breakpoints=False, step_back=False)
+
+    async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
+        # Its answer to an expression that fails is the error, as if that were the value.
+        found = await super().evaluate(expression, frame, purpose)
+        if (failed := _FAILED.match(found.value)) is not None and path_of(expression) is None:
+            raise RequestFailed("evaluate", f"{failed[1]}: {found.value[failed.end() :].rstrip('>')}", {})
+        if found.value.startswith(_UNKNOWN):
+            raise RequestFailed("evaluate", found.value[2:].rstrip(">"), {})
+        return found
 
     async def resume(self, thread: int) -> None:
         self._thread = None

@@ -61,8 +61,9 @@ def execute_tool(desk: Desk) -> Tool:
             await _ask_to_pause(session)
         async with desk.session(args.session_id, context, operation=f"execute {args.action}") as session:
             outcome, warnings = await _executed(desk, session, args)
-            result = await desk.report(session, outcome, timeout=args.timeout, budget=args.budget, warnings=warnings)
-            return _with_output(result, session) if args.collect_output else result
+            in_vain = args.action == "pause" and outcome is None
+            result = await desk.report(session, outcome, budget=args.budget, warnings=warnings, paused_in_vain=in_vain)
+            return _with_output(result, session, collects=args.collect_output)
 
     return tool(execute, name=ToolName.EXECUTE, room="debug", category="debug", result_limit=None)
 
@@ -123,8 +124,11 @@ async def _ask_to_pause(session: Session) -> None:
         ) from None
 
 
-def _with_output(result: Result[Any], session: Session) -> Result[Any]:
+def _with_output(result: Result[Any], session: Session, *, collects: bool) -> Result[Any]:
     """The result with what the program wrote and was not shown yet, in place of the last of all that it wrote."""
+    if not collects:
+        data = {name: value for name, value in result.fields["data"].items() if name != Named.OUTPUT}
+        return replace(result, fields={**result.fields, "data": data})
     page = session.output.page(max(session.output_shown, session.output.total - _OUTPUT), size=_OUTPUT)
     session.output_shown = session.output.total
     data = {name: value for name, value in result.fields["data"].items() if name != Named.OUTPUT}
@@ -146,7 +150,7 @@ def step_tool(desk: Desk) -> Tool:
                     instruction="Start again with a breakpoint at the earlier line, or use explain or trace.",
                 )
             outcome = await _stepped(session, args)
-            return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget)
+            return await desk.report(session, outcome, budget=args.budget)
 
     return tool(step, name=ToolName.STEP, room="debug", category="debug", result_limit=None)
 

@@ -19,6 +19,7 @@ from trysquare.debug.locations import Location, read_location
 from trysquare.debug.names import BreakpointAction, ToolName
 from trysquare.debug.responses import answer
 from trysquare.debug.session import Breakpoint, Session
+from trysquare.debug.stop_rules import Entered
 from trysquare.debug.tools.looking import frame_at
 
 
@@ -107,6 +108,12 @@ async def _unwatch(desk: Desk, session: Session, args: BreakpointArguments) -> s
 
 async def _function(desk: Desk, session: Session, args: BreakpointArguments) -> str:
     name = _needed(args.name, "name", "Name the function to stop in.")
+    session.require_alive()
+    if session.language == "python" and not name.isidentifier():
+        raise InvalidArguments(
+            f"`{name}` is not a name that Python's debugger knows a function by.",
+            instruction=f"Give its own name, `{name.rpartition('.')[2]}`: it stops in every function of that name.",
+        )
     _require_reading(session, args)
     guarded = not session.allows_side_effects
     wanted = FunctionBreakpoint(name=name, condition=args.condition, hit_condition=args.hit_condition, guarded=guarded)
@@ -169,12 +176,17 @@ def places_json(session: Session) -> JsonObject:
     """Everything at which a session stops, as a result tells it."""
     rules = session.rules
     told: JsonObject = {
-        "functions": [{"name": name, "bound": each.bound.verified} for name, each in rules.functions.items()],
+        "functions": [_function_json(name, each) for name, each in rules.functions.items()],
         "watched": [{"name": name, "access_type": each.wanted.access} for name, each in rules.watched.items()],
         "exceptions": None if rules.exception_filters is None else list(rules.exception_filters),
     }
     more = {name: part for name, part in told.items() if part}
     return {"breakpoints": [breakpoint_json(each) for each in session.breakpoints], **more}
+
+
+def _function_json(name: str, entered: Entered) -> JsonObject:
+    told: JsonObject = {"name": name, "bound": entered.bound.verified}
+    return told if entered.bound.verified else {**told, "why": entered.bound.message}
 
 
 def breakpoint_json(breakpoint: Breakpoint) -> JsonObject:
@@ -185,6 +197,7 @@ def breakpoint_json(breakpoint: Breakpoint) -> JsonObject:
         "bound": breakpoint.bound.verified,
         "why": None if breakpoint.bound.verified else breakpoint.bound.message,
         "condition": spec.condition,
+        "column": spec.column,
         "hit_condition": spec.hit_condition,
         "log_message": spec.log_message,
     }

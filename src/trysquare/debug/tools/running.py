@@ -38,7 +38,7 @@ def run_until_tool(desk: Desk) -> Tool:
             root = session.root or desk.config.root
             places = [read_location(text, root) for text in [args.location, *(args.alternative_locations or ())]]
             outcome, missed = await run_to(session, places, condition=args.condition, timeout=args.timeout)
-            return await desk.report(session, outcome, timeout=args.timeout, budget=args.budget, warnings=missed)
+            return await desk.report(session, outcome, budget=args.budget, warnings=missed)
 
     return tool(
         run_until,
@@ -71,14 +71,13 @@ async def _ran(session: Session, places: list[Location], condition: str | None, 
     try:
         return await session.run(session.debugger.resume, timeout=timeout)
     finally:
-        if session.ended is None:
-            await _restore(session, made, earlier)
+        await _restore(session, made, earlier)
 
 
 async def _restore(session: Session, made: list[Breakpoint], earlier: dict[tuple[str, int], BreakpointSpec]) -> None:
     for each in made:
         before = earlier.get((each.spec.file, each.spec.line))
-        if before is None:
+        if before is None or session.ended is not None:
             await session.remove_breakpoints([each.number])
         else:
             await session.add_breakpoint(before)

@@ -13,6 +13,7 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
+from trysquare.core.nearest import nearest
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import BreakpointSpec
@@ -24,7 +25,9 @@ from trysquare.debug.launching import AttachSpec, LaunchSpec, SessionSpec
 from trysquare.debug.locations import read_location
 from trysquare.debug.names import ToolName
 from trysquare.debug.session import ALWAYS, EventKind, Session
-from trysquare.debug.targets import read_target
+from trysquare.debug.targets import Target, read_target
+
+_SOURCES = (".js", ".mjs", ".cjs", ".ts", ".c", ".cc", ".cpp", ".cxx", ".rs", ".go", ".rb", ".java")
 
 
 class BreakpointArgument(ToolArguments):
@@ -68,7 +71,7 @@ def start_tool(desk: Desk) -> Tool:
     async def session_start(args: SessionStart, context: CallContext) -> Result[Any]:
         """Start a program under the debugger, or attach to one, and run it to its first stop."""
         root = desk.workspace(args.workspace_root)
-        wanted = _configured(args, root)
+        wanted, warnings = _configured(args, root)
         language, spec = _spec(wanted, root)
         roots = (root, *(desk.workspace(folder) for folder in args.source_paths or ()))
         breakpoints = [
@@ -80,7 +83,7 @@ def start_tool(desk: Desk) -> Tool:
         session.allows_side_effects = args.allow_side_effects
         session.root = root
         session.subscribed = ALWAYS | {EventKind(each) for each in args.subscribe_events or ()}
-        return await let_go(desk, session, context, timeout=args.timeout, budget=args.budget)
+        return await let_go(desk, session, context, timeout=args.timeout, budget=args.budget, warnings=warnings)
 
     return tool(
         session_start,
@@ -91,19 +94,27 @@ def start_tool(desk: Desk) -> Tool:
     )
 
 
-async def let_go(desk: Desk, session: Session, context: CallContext, *, timeout: float, budget: int) -> Result[Any]:
+async def let_go(
+    desk: Desk,
+    session: Session,
+    context: CallContext,
+    *,
+    timeout: float,
+    budget: int,
+    warnings: tuple[str, ...] = (),
+) -> Result[Any]:
     """Let a program begin whose breakpoints are set, and answer what came of it."""
     async with desk.session(session.id, context, operation=f"session_start {session.title}"):
         # A program that was running already may well run on for long, and is the caller's again at once.
         waits = not desk.sessions.is_attached(session) or bool(session.breakpoints)
         outcome = await session.go(timeout=timeout if waits else 0.2)
-        return await desk.report(session, outcome, timeout=timeout if waits else 0.2, budget=budget)
+        return await desk.report(session, outcome, budget=budget, warnings=warnings)
 
 
-def _configured(args: SessionStart, root: Path) -> SessionStart:
-    """The arguments with what a launch configuration says; what is given in the call counts more."""
+def _configured(args: SessionStart, root: Path) -> tuple[SessionStart, tuple[str, ...]]:
+    """The arguments with what a launch configuration says, and what of it is not done. The call counts more."""
     if args.launch_config_name is None:
-        return args
+        return args, ()
     found = find_configuration(root, args.launch_config_name, os.environ)
     from_file = {
         "target": found.target or None,
@@ -115,7 +126,8 @@ def _configured(args: SessionStart, root: Path) -> SessionStart:
         "port": found.port if found.request == "attach" else None,
         "just_my_code": found.just_my_code,
     }
-    return args.model_copy(update={name: value for name, value in from_file.items() if not getattr(args, name)})
+    made = args.model_copy(update={name: value for name, value in from_file.items() if not getattr(args, name)})
+    return made, tuple(f"`{name}` of the launch configuration is not done here." for name in found.left_out)
 
 
 def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
@@ -134,6 +146,7 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
         return _language(args.language), spec
     folder = (root / (args.cwd or "")).resolve()
     target = read_target(_target(args), folder, runtime=args.runtime_path).with_words(args.args or ())
+    _require_file(target, folder)
     language = language_of(target, given="python" if args.module else args.language)
     return language, LaunchSpec(
         target=target,
@@ -159,6 +172,21 @@ def _target(args: SessionStart) -> str:
         code=ErrorCode.VALIDATION_MISSING_PARAM,
         instruction="Name a program to start, or a process to attach to.",
     )
+
+
+def _require_file(target: Target, folder: Path) -> None:
+    """Refuse a program or a test file that is not there: its debugger would tell it as a crash of the program's."""
+    name = target.words[0].partition("::")[0] if target.words else ""
+    is_file = target.kind in ("program", "pytest") and name.endswith(".py")
+    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in _SOURCES
+    if (is_file or is_source) and not (folder / name).exists():
+        near = nearest(name, [str(each.relative_to(folder)) for each in folder.glob(f"*{Path(name).suffix}")])
+        raise InvalidArguments(
+            f"There is no file `{name}` in {folder}.",
+            instruction=f"Did you mean {', '.join(f'`{each}`' for each in near)}?"
+            if near
+            else "Write the path from workspace_root, or from cwd where that is given.",
+        )
 
 
 def _folder(path: Path) -> Path:

@@ -136,6 +136,7 @@ def _never_called(run: Run, args: TraceArguments) -> NotFound:
     ended = f"; the run {run.outcome}" + (f": {run.error}" if run.error else "")
     return NotFound(
         what + ended + ".",
+        code=ErrorCode.INTROSPECTION_NOT_FOUND,
         instruction="Check the name, the target and workspace_root; processes that the program starts are not traced.",
         fields={"output": run.output[-500:]},
     )
