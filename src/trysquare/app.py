@@ -13,7 +13,7 @@ from trysquare.catalog.profiles import ProfileChoice, parse_profiles
 from trysquare.catalog.toolset import catalogued
 from trysquare.core.call import direct_calls
 from trysquare.core.errors import ConfigurationError, DeclarationError
-from trysquare.core.handles import MemoryHandles
+from trysquare.core.handles import Handles, KeepLimits, MemoryHandles
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, SettlingToolset, Toolset
@@ -80,6 +80,12 @@ class App:
         for toolset in self.settling:
             await toolset.settled()
 
+    def handles(self, *, shared: bool) -> Handles:
+        """Where pages of long answers are kept; `shared` keeps them where other processes find them too."""
+        own = self.settings.limits
+        limits = KeepLimits(total=own.kept_bytes, per_caller=own.kept_bytes_per_caller)
+        return LazyHandles(self.state.needed_database, limits=limits) if shared else MemoryHandles(limits=limits)
+
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """How the toolset is to be served; `shared` keeps handles where other processes find them too."""
         return ServeOptions(
@@ -90,7 +96,7 @@ class App:
             call_timeout=self.settings.limits.timeout,
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
-            handles=LazyHandles(self.state.needed_database) if shared else MemoryHandles(),
+            handles=self.handles(shared=shared),
             skills=bool(self.settings.guide),
         )
 

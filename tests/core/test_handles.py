@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.core.handles import MemoryHandles
+from trysquare.core.handles import KeepLimits, MemoryHandles, SweepTimer, TooLargeToKeep
 
 
 class Clock:
@@ -37,7 +39,7 @@ def test_a_handle_expires() -> None:
     clock.now += 59.9
     assert handles.get(handle, principal="ada") == "x"
     clock.now += 0.1
-    with pytest.raises(NotFound, match="has expired or never existed"):
+    with pytest.raises(NotFound, match="expired, dropped for newer ones, or unknown"):
         handles.get(handle, principal="ada")
     clock.now -= 1
     with pytest.raises(NotFound):
@@ -66,3 +68,63 @@ def test_a_long_handle_is_not_repeated_at_length() -> None:
     with pytest.raises(NotFound) as refused:
         MemoryHandles().get("x" * 10_000, principal="ada")
     assert len(refused.value.message) < 120
+
+
+def test_the_bytes_of_one_caller_are_bounded_and_the_oldest_go_first() -> None:
+    handles = MemoryHandles(limits=KeepLimits(total=10_000, per_caller=2_500))
+    other = handles.put("x" * 1_000, principal="bob")
+    own = [handles.put("x" * 1_000, principal="ada") for _ in range(4)]
+    assert handles.size <= 3_600
+    assert handles.get(own[-1], principal="ada") == "x" * 1_000
+    assert handles.get(other, principal="bob") == "x" * 1_000, "another caller's flood drops nothing of mine"
+    for dropped in own[:2]:
+        with pytest.raises(NotFound):
+            handles.get(dropped, principal="ada")
+
+
+def test_the_bytes_of_all_callers_are_bounded() -> None:
+    handles = MemoryHandles(limits=KeepLimits(total=5_000, per_caller=2_500))
+    for number in range(50):
+        handles.put(["x" * 1_000], principal=f"caller {number}")
+    assert handles.size <= 5_000
+
+
+def test_what_is_over_the_bound_by_itself_is_refused_and_nothing_is_dropped_for_it() -> None:
+    handles = MemoryHandles(limits=KeepLimits(total=5_000, per_caller=2_500))
+    kept = handles.put("x", principal="ada")
+    with pytest.raises(TooLargeToKeep):
+        handles.put("x" * 3_000, principal="ada")
+    assert handles.get(kept, principal="ada") == "x"
+
+
+def test_expired_ones_are_dropped_without_another_being_put() -> None:
+    clock = Clock()
+    handles = MemoryHandles(clock=clock)
+    handles.put("x" * 1_000, principal="ada", ttl=60)
+    kept = handles.put("y", principal="ada", ttl=600)
+    clock.now += 61
+    assert handles.get(kept, principal="ada") == "y"
+    assert handles.size < 100
+    clock.now += 600
+    assert handles.sweep() is None
+    assert handles.size == 0
+
+
+def test_a_timer_drops_what_expires_while_nobody_asks() -> None:
+    class Swept:
+        def __init__(self) -> None:
+            self.count = 0
+            self.done = threading.Event()
+
+        def sweep(self) -> float | None:
+            self.count += 1
+            if self.count == 2:
+                self.done.set()
+                return None
+            return 0.0
+
+    swept = Swept()
+    timer = SweepTimer(swept)
+    timer.start(0)
+    timer.start(0)
+    assert swept.done.wait(30)

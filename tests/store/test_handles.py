@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trysquare import CallContext, ErrorCode, tool
 from trysquare.core.errors import NotFound
-from trysquare.core.handles import Handles
+from trysquare.core.handles import Handles, KeepLimits, MemoryHandles, TooLargeToKeep
 from trysquare.store.database import Database, open_database
 from trysquare.store.handles import StoredHandles
 from trysquare.testing import call
@@ -88,3 +88,79 @@ async def test_a_page_can_be_read_through_another_process(handles: Handles, data
         context = CallContext(handles=StoredHandles(other))
         second = await call(made, "look", cursor=first.fields["page"]["cursor"], context=context)
     assert second.fields["page"]["number"] == 2
+
+
+def test_the_bytes_on_disk_are_bounded_for_each_caller_and_in_all(database: Database) -> None:
+    handles = StoredHandles(database, limits=KeepLimits(total=1_000_000, per_caller=400_000))
+    other = handles.put("y" * 10_000, principal="bob")
+    own = [handles.put("x" * 100_000, principal="ada") for _ in range(40)]
+    assert handles.get(own[-1], principal="ada") == "x" * 100_000
+    assert handles.get(other, principal="bob") == "y" * 10_000
+    with pytest.raises(NotFound):
+        handles.get(own[0], principal="ada")
+    assert kept_bytes(database) <= 410_100
+    for number in range(40):
+        handles.put("x" * 100_000, principal=f"caller {number}")
+    assert kept_bytes(database) <= 1_000_000
+    with pytest.raises(TooLargeToKeep):
+        handles.put("x" * 500_000, principal="ada")
+
+
+def test_the_file_does_not_grow_with_what_is_dropped_and_shrinks_when_all_has_expired(database: Database) -> None:
+    now = [0.0]
+    limits = KeepLimits(total=2_000_000, per_caller=2_000_000)
+    handles = StoredHandles(database, limits=limits, clock=lambda: now[0])
+    for _ in range(60):
+        handles.put("x" * 200_000, principal="ada", ttl=60)
+    with database.read() as connection:
+        [pages] = connection.execute("PRAGMA page_count").fetchone()
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+    assert pages * size < 4_000_000
+    now[0] += 61
+    assert handles.sweep() is None
+    with database.read() as connection:
+        assert connection.execute("PRAGMA page_count").fetchone()[0] < pages / 4
+
+
+def test_reading_drops_what_has_expired(database: Database) -> None:
+    now = [0.0]
+    handles = StoredHandles(database, clock=lambda: now[0])
+    handles.put("x" * 1_000, principal="ada", ttl=60)
+    now[0] += 61
+    with pytest.raises(NotFound):
+        handles.get("unknown", principal="ada")
+    assert kept_bytes(database) == 0
+
+
+def kept_bytes(database: Database) -> int:
+    with database.read() as connection:
+        return int(connection.execute("SELECT coalesce(sum(length(value)), 0) FROM handles").fetchone()[0])
+
+
+async def test_an_answer_that_is_too_large_to_keep_says_so() -> None:
+    async def much() -> str:
+        return "line\n" * 10_000
+
+    context = CallContext(handles=MemoryHandles(limits=KeepLimits(total=20_000, per_caller=20_000)))
+    made = limited(tool(much, result_limit=1_000))
+    envelope = (await made.call({}, context)).to_json()
+    assert envelope["success"]
+    assert len(envelope["value"]) < 1_000
+    assert envelope["page"]["total"]["characters"] == 50_000
+    assert "cursor" not in envelope["page"]
+    assert "next" not in envelope
+    assert envelope["warnings"]
+
+
+async def test_a_dropped_page_is_an_error_that_says_what_to_do() -> None:
+    def much(text: str) -> str:
+        return text * 10_000
+
+    context = CallContext(handles=MemoryHandles(limits=KeepLimits(total=90_000, per_caller=90_000)))
+    made = limited(tool(much, result_limit=1_000))
+    first = (await made.call({"text": "abcde"}, context)).to_json()
+    await made.call({"text": "fghij"}, context)
+    with pytest.raises(NotFound) as gone:
+        await made.call(first["next"]["arguments"], context)
+    assert gone.value.code is ErrorCode.HANDLE_NOT_FOUND
+    assert gone.value.instruction == "Repeat the call that produced the handle."

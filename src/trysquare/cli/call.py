@@ -18,7 +18,6 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
-from trysquare.store.handles import LazyHandles
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +47,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         context = CallContext(
             caller=TerminalCaller(),
             # Shared, so that the next page of a long answer can be asked for in the next command.
-            handles=LazyHandles(app.state.needed_database),
+            handles=app.handles(shared=True),
             client="trysquare call",
             # A handle would end with this command, and a person takes what there is.
             meta={"trysquare/whole": True},

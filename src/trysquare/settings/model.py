@@ -102,6 +102,12 @@ class LimitSettings(Section):
     page_size: int = Field(
         default=200, description="Tools, prompts and resources in one page of a listing", ge=1, le=10_000
     )
+    kept_bytes: int = Field(
+        default=268_435_456, description="Bytes of long answers that are kept for further pages, in all", ge=1_000
+    )
+    kept_bytes_per_caller: int = Field(
+        default=67_108_864, description="The same for each caller; the oldest answers are dropped first", ge=1_000
+    )
 
 
 class LintSettings(Section):

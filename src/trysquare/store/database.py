@@ -26,6 +26,8 @@ logger = logging.getLogger("trysquare.store")
 BUSY_SECONDS = 10.0
 _TRY_MILLISECONDS = 8
 """How long SQLite itself waits for a lock: it sleeps longer each time, up to 100 ms, and would oversleep its turn."""
+_KEPT_LOG_BYTES = 16 * 1024 * 1024
+"""The size to which the write-ahead log shrinks again after a large write."""
 _CHECKED_BYTES = 16 * 1024 * 1024
 """Files up to this size are checked whole when they are opened; it takes some milliseconds."""
 
@@ -139,7 +141,10 @@ def _quick_check(connection: sqlite3.Connection) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        # Only a file that is made now takes it: what is deleted can be given back to the disk later.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG_BYTES}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:

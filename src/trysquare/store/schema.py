@@ -252,7 +252,18 @@ _GATEWAY = (
     " WHERE request_key IS NOT NULL",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY)
+_BOUNDS_AND_ORIGINS = (
+    # What was kept before has no known size and ends within the hour.
+    "DELETE FROM handles",
+    "ALTER TABLE handles ADD COLUMN size INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX handles_by_owner ON handles (principal, size)",
+    # Who accepted a document, which agents wrote, and the digest of what they saw. Writing it again empties them.
+    "ALTER TABLE documents ADD COLUMN accepted_by TEXT",
+    "ALTER TABLE documents ADD COLUMN accepted_at TEXT",
+    "ALTER TABLE documents ADD COLUMN accepted_digest TEXT",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS)
 """Never change one that was released: add another."""
 
 

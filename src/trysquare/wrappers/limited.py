@@ -14,9 +14,11 @@ from typing import Any
 from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.handles import TooLargeToKeep
 from trysquare.core.resource import ResourceTemplate
 from trysquare.core.result import Result, dump_json
 from trysquare.core.schema import Arguments
+from trysquare.core.secrets import masked
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
@@ -73,7 +75,7 @@ class _Repeated:
 
     def next_call(self, cursor: str) -> JsonObject:
         """The call that returns the page of a cursor."""
-        required = self._kind.required_in(self._arguments)
+        required = masked(self._kind.required_in(self._arguments), self._kind.wire)
         if required and len(dump_json(required)) > _MAX_REPEATED:
             required = {}
         return {"tool": self.tool, "arguments": {**required, self._kind.cursor_name: cursor}}
@@ -87,11 +89,25 @@ async def _first_page(
         handle = await run_in_thread(
             lambda: context.handles.put(pages.to_json(), principal=context.principal.subject, ttl=lifetime)
         )
+    except TooLargeToKeep as error:
+        return _only_page(first, pages, error)
     except ToolError as error:
         # The tool has run and may not be run again: better a long answer than a lost one.
         return replace(result, warnings=(*result.warnings, f"The answer is long and could not be paged: {error}"))
     return _with_way_on(
         replace(first, content=(*first.content, pages.link(ADDRESS, handle))), pages, 1, handle, repeated
+    )
+
+
+def _only_page(first: Result[Any], pages: KeptPages, error: TooLargeToKeep) -> Result[Any]:
+    """The first page of an answer whose other pages are too large to be kept."""
+    warning = f"This is all that can be shown of an answer of {len(pages.pages)} pages. {error.message}"
+    way_out = "Ask for less in one call: the other pages cannot be fetched."
+    return replace(
+        first,
+        warnings=(*first.warnings, warning),
+        fields={**first.fields, "page": pages.told(1)},
+        instruction=f"{first.instruction} {way_out}" if first.instruction else way_out,
     )
 
 
