@@ -51,7 +51,9 @@ async def opened(root: Path, **more: Any) -> AsyncGenerator[App]:
 async def ask(
     tools: App | Toolset, tool: str, /, *, context: CallContext | None = None, **arguments: Any
 ) -> Result[Any]:
-    """Call a tool of the guide by its own name."""
+    """Call a tool of the guide by its own name. Unless a context says otherwise, a human agrees to what is stored."""
+    if context is None and tool in ("set_category", "set_collection", "set_preset", "set_document"):
+        context = agreeing()
     toolset = tools.toolset if isinstance(tools, App) else tools
     found = toolset.find(f"guide_{tool}") or toolset.find(tool)
     assert found is not None

@@ -34,11 +34,11 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def test_all_tools_of_the_room_cost_less_than_2500_tokens(project: Path) -> None:
+async def test_all_tools_of_the_room_cost_less_than_2700_tokens(project: Path) -> None:
     async with opened(project) as app:
         shown = [tool for tool in listed(app.toolset, ProfileChoice()) if tool.metadata.room == "guide"]
         assert len(shown) == 18
-        assert sum(definition_tokens(tool) for tool in shown) < 2500
+        assert sum(definition_tokens(tool) for tool in shown) < 2700
 
 
 @pytest.mark.parametrize(("profile", "count"), [("levels", 9), ("gateway", 3)])

@@ -7,7 +7,7 @@ import sys
 from typing import Any, cast
 
 from trysquare.core.context import Answer, LogLevel, Question
-from trysquare.core.errors import NobodyToAsk
+from trysquare.core.errors import ConfigurationError, NobodyToAsk
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 
@@ -67,6 +67,14 @@ def ask_yes_or_no(question: str) -> bool:
         if line.lower() in YES:
             return True
         say("Please type yes or no.")
+
+
+def require_terminal(where: str, what: str) -> None:
+    """Refuse to go on unless somebody sits at a terminal: a program's output must not answer for a human."""
+    if not sys.stdin.isatty():
+        raise ConfigurationError(
+            f"only a human can {what}, and stdin is not a terminal.", where=where, hint="Run it in a terminal."
+        )
 
 
 def ask_value(name: str, schema: JsonObject, *, needed: bool) -> Any:

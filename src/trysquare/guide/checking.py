@@ -15,7 +15,7 @@ from trysquare.guide.fetch import rendering_faults
 from trysquare.guide.project import Project
 from trysquare.guide.selection import select
 
-Kind: TypeAlias = Literal["unreadable", "reference", "template", "contradiction"]
+Kind: TypeAlias = Literal["unreadable", "reference", "template", "contradiction", "unaccepted"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +29,22 @@ class Finding:
 
 def check_content(project: Project) -> list[Finding]:
     """Everything that is wrong with a project's content."""
-    return [*_unreadable(project), *_references(project), *_templates(project), *_contradictions(project)]
+    return [
+        *_unreadable(project),
+        *_references(project),
+        *_templates(project),
+        *_contradictions(project),
+        *_unaccepted(project),
+    ]
+
+
+def _unaccepted(project: Project) -> Iterator[Finding]:
+    for stored in project.stored.all():
+        if stored.accepted_by is None:
+            name = f"{stored.category}/{stored.name}"
+            written = f"An agent wrote it (for {stored.written_by}, {stored.written_at[:19]}), not accepted yet."
+            way_out = f"Look at it and run `trysquare guide accept {name}`, or have it removed."
+            yield Finding(kind="unaccepted", where=name, message=f"{written} {way_out}")
 
 
 def _unreadable(project: Project) -> Iterator[Finding]:

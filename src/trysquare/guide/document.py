@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -21,6 +22,11 @@ class DocumentId:
 
     def __str__(self) -> str:
         return f"{self.category}/{self.name}"
+
+
+def folded(name: str) -> str:
+    """A name as it is compared: upper and lower case, and the ways to write an accent, are one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,3 +61,5 @@ class Document:
     """Flags that must have a value before the document is shown: `requires-workflow: true`."""
     includes: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    written_by_agent: str | None = None
+    """For whom an agent wrote it, and when, as long as no human has accepted it."""

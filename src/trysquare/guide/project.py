@@ -11,12 +11,13 @@ from typing import Any
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.guide.config import GuideFile, Limits, PresetEntry
 from trysquare.guide.content import Category, Collection
-from trysquare.guide.document import Document, DocumentId
+from trysquare.guide.document import Document, DocumentId, folded
 from trysquare.guide.flags import FlagValue, Resolved, resolve
 from trysquare.guide.library import Library
 from trysquare.guide.reading import read_document
 from trysquare.guide.search import ContentSearch
 from trysquare.guide.shelf import Problem
+from trysquare.guide.suggestions import as_suggestion
 from trysquare.store.documents import StoredDocuments
 from trysquare.store.flags import StoredFlags
 from trysquare.store.projects import RegisteredProject
@@ -79,14 +80,14 @@ class Project:
         if not stored:
             return files
         # A stored document takes the place of a file of the same name: somebody put it there later, and on purpose.
-        taken = {each.id.name.lower() for each in stored}
-        return [*(each for each in files if each.id.name.lower() not in taken), *stored]
+        taken = {folded(each.id.name) for each in stored}
+        return [*(each for each in files if folded(each.id.name) not in taken), *stored]
 
     def tagged(self, tag: str) -> Sequence[Document]:
         files = [each for library in self.libraries for each in library.tagged(tag)]
         stored = [each for each in self._shelf.all() if tag in each.tags]
-        taken = {(each.id.category, each.id.name.lower()) for each in self._shelf.all()}
-        return [*(each for each in files if (each.id.category, each.id.name.lower()) not in taken), *stored]
+        taken = {(each.id.category, folded(each.id.name)) for each in self._shelf.all()}
+        return [*(each for each in files if (each.id.category, folded(each.id.name)) not in taken), *stored]
 
     def is_current(self, documents: Sequence[Document]) -> bool:
         """Whether these documents are as they lie on disk now."""
@@ -185,7 +186,8 @@ class _StoredShelf:
         for each in self._stored.all():
             identity = DocumentId(category=each.category, name=each.name)
             try:
-                documents.append(read_document(identity, each.text, source="stored", extra=each.metadata))
+                read = read_document(identity, each.text, source="stored", extra=each.metadata)
+                documents.append(read if each.accepted_by else as_suggestion(read, each))
             except ToolError as error:
                 problems.append(Problem(path=str(identity), reason=error.message))
         return _Snapshot(changes=changes, documents=tuple(documents), problems=tuple(problems))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -21,6 +22,17 @@ class StoredDocument:
     name: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    written_by: str = ""
+    """Who had an agent write it last, and when (UTC); empty before it is stored."""
+    written_at: str = ""
+    accepted_by: str | None = None
+    """The human who accepted exactly this; None as long as none has."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that a reader is shown of it."""
+        whole = json.dumps([self.category, self.name, self.text, dict(self.metadata)], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()
 
 
 DocumentChange: TypeAlias = Callable[[StoredDocument | None], StoredDocument]
@@ -43,7 +55,7 @@ class StoredDocuments:
 
     def all(self) -> list[StoredDocument]:
         """Every document, in order of category and name."""
-        query = "SELECT category, name, text, metadata FROM documents WHERE project = ? ORDER BY category, name"
+        query = f"SELECT {_COLUMNS} FROM documents WHERE project = ? ORDER BY category, name"
         with self._database.read() as connection:
             return [_document(*row) for row in connection.execute(query, (self._project,))]
 
@@ -73,6 +85,26 @@ class StoredDocuments:
             self._count(connection)
         return after
 
+    def accept(self, category: str, name: str, *, digest: str, by: str) -> StoredDocument:
+        """Note that a human accepted a document as they saw it; one that has changed since is not accepted."""
+        with self._database.write() as connection:
+            found = self._find(connection, category, name)
+            if found is None:
+                raise NotFound(f"There is no stored document `{category}/{name}`.", code=ErrorCode.RESOURCE_NOT_FOUND)
+            if found.digest != digest:
+                raise ToolError(
+                    f"`{category}/{name}` was changed since it was shown; it was not accepted.",
+                    code=ErrorCode.STATE_CONFLICT,
+                    instruction="Look at it again.",
+                )
+            connection.execute(
+                "UPDATE documents SET accepted_by = ?, accepted_at = ?, accepted_digest = ?"
+                " WHERE project = ? AND category = ? AND name = ?",
+                (by, datetime.now(UTC).isoformat(), digest, self._project, category, name),
+            )
+            self._count(connection)
+        return replace(found, accepted_by=by)
+
     def remove(self, category: str, name: str) -> None:
         """Forget a document."""
         with self._database.write() as connection:
@@ -80,7 +112,7 @@ class StoredDocuments:
             self._count(connection)
 
     def _find(self, connection: sqlite3.Connection, category: str, name: str) -> StoredDocument | None:
-        query = "SELECT category, name, text, metadata FROM documents WHERE project = ? AND category = ? AND name = ?"
+        query = f"SELECT {_COLUMNS} FROM documents WHERE project = ? AND category = ? AND name = ?"
         found = connection.execute(query, (self._project, category, name)).fetchone()
         return None if found is None else _document(*found)
 
@@ -114,5 +146,21 @@ class StoredDocuments:
         )
 
 
-def _document(category: str, name: str, text: str, metadata: str) -> StoredDocument:
-    return StoredDocument(category=category, name=name, text=text, metadata=json.loads(metadata))
+_COLUMNS = "category, name, text, metadata, by, updated, accepted_by, accepted_digest"
+
+
+def _document(
+    category: str,
+    name: str,
+    text: str,
+    metadata: str,
+    by: str,
+    updated: str,
+    accepted_by: str | None,
+    accepted_digest: str | None,
+) -> StoredDocument:
+    found = StoredDocument(
+        category=category, name=name, text=text, metadata=json.loads(metadata), written_by=by, written_at=updated
+    )
+    # Whoever accepted something else has not accepted this.
+    return replace(found, accepted_by=accepted_by) if accepted_digest == found.digest else found

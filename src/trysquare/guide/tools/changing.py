@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -113,14 +114,18 @@ def changing_tools(projects: Projects) -> list[Tool]:
 
     return [
         tool(set_category, **CHANGING, category="changes",
+             consent=Consent(question="Set the category {name} of the guide, for everybody who uses it?"),
              profiles=ONLY_FULL, use_when="the person wants a folder described or narrowed",
              examples=(Example(arguments={"name": "lang", "patterns": ["go*"]}, explanation="Only Go."),)),
         tool(set_collection, **CHANGING, category="changes",
+             consent=Consent(question="Set the collection {name} of the guide, for everybody who uses it?"),
              profiles=ONLY_FULL, use_when="several expressions belong under one name"),
         tool(set_preset, **CHANGING, category="changes",
+             consent=Consent(question="Set the preset {name} of the guide, for everybody who uses it?"),
              profiles=ONLY_FULL, use_when="flags and content belong under one name",
              examples=(Example(arguments={"name": "strict", "flags": {"workflow": True}}, explanation="One flag."),)),
         tool(set_document, **CHANGING, category="changes",
+             consent=Consent(question="Store the document {id} in the guide, in place of one of that name?"),
              profiles=ONLY_FULL, use_when="the person wants content kept that is in no file",
              avoid_when="it is a file: change the file",
              examples=(Example(arguments={"id": "lang/go", "text": "Run gofmt."}, explanation="A new one."),)),
@@ -195,7 +200,8 @@ def _changed_document(project: Project, args: SetDocument, *, by: str) -> Stored
 
 
 def _document_id(text: str) -> DocumentId:
-    category, _, name = text.partition("/")
+    # One way to write each letter: two names that look the same must be the same.
+    category, _, name = unicodedata.normalize("NFC", text).partition("/")
     _check_name(category)
     if (
         not name

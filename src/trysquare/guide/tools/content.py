@@ -162,6 +162,8 @@ def _documents(project: Project, pieces: Sequence[Piece]) -> list[JsonObject]:
 
 def _about(piece: Piece) -> JsonObject:
     about: JsonObject = {"id": str(piece.document.id), "type": piece.document.type, "tokens": piece.tokens}
+    if piece.document.written_by_agent:
+        about["written_by_agent"] = piece.document.written_by_agent
     return {**about, "title": piece.document.title} if piece.document.title else about
 
 

@@ -95,4 +95,6 @@ def _about(document: Document) -> JsonObject:
             about[key] = value
     if document.tags:
         about["tags"] = sorted(document.tags)
+    if document.written_by_agent:
+        about["written_by_agent"] = document.written_by_agent
     return about
