@@ -61,7 +61,7 @@ async def test_a_stored_document_is_added_changed_renamed_and_removed(app: App) 
     assert (await told(app, "get_content", expression="lang/go")).endswith("\n\nRun gofmt.")
     await told(app, "set_document", id="lang/go", text="Run gofumpt.")
     tagged = await ask(app, "get_content", expression="#backend & lang/go")
-    assert tagged.value.endswith("\n\nRun gofumpt.")
+    assert str(tagged.value).endswith("\n\nRun gofumpt.")
     assert tagged.fields["documents"][0]["title"] == "Go"
     await told(app, "set_document", id="lang/go", rename="tools/go")
     assert not (await ask(app, "get_content", expression="lang/go")).success
