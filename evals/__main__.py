@@ -46,8 +46,10 @@ class Plan:
 
     def command(self, part: str) -> str:
         """The command that measures a part again."""
-        options = f"calls --model MODEL --questions {self.questions}" if part == "calls" else "builder"
-        return f'make eval EVAL="{options}{f" --builder {self.builder}" if self.builder else ""}"'
+        if part == "calls":
+            return f'make eval EVAL="calls --model MODEL --questions {self.questions}"'
+        seconds = f" --seconds {self.seconds:g}" if self.seconds else ""
+        return f'make eval EVAL="builder --builder {self.builder}{seconds}"'
 
 
 def main(words: list[str] | None = None) -> int:
@@ -55,8 +57,8 @@ def main(words: list[str] | None = None) -> int:
     plan = _plan(words)
     if "calls" in plan.parts:
         _show(plan, "calls", anyio.run(_measure_calls, plan))
-    if "builder" in plan.parts:
-        _show(plan, "builder", anyio.run(_measure_builder, plan))
+    if "builder" in plan.parts and plan.builder is not None:
+        _show(plan, "builder", anyio.run(_measure_builder, plan, plan.builder))
     return 0
 
 
@@ -83,24 +85,30 @@ def _tables(model: str, questions: Sequence[Question], ways: Sequence[Way], kept
     return score_tables(model, score(with_text_read(answered), is_right))
 
 
-async def _measure_builder(plan: Plan) -> list[Table]:
-    return list(project_tables(plan.builder, await build_all(plan.builder, seconds=plan.seconds or 3600)))
+async def _measure_builder(plan: Plan, model: str) -> list[Table]:
+    return list(project_tables(model, await build_all(model, seconds=plan.seconds or 3600)))
 
 
 def _plan(words: list[str] | None) -> Plan:
     model, questions = FULL if os.environ.get("TRYSQUARE_FULL") == "1" else SMALL
     parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{' or '.join(PARTS)} (default: both)")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"{' or '.join(PARTS)} (default: both, where --builder is given)"
+    )
     parser.add_argument("--model", default=model, help=f"an installed model or a GGUF file (default: {model})")
     parser.add_argument("--questions", type=int, default=questions, help=f"of each set (default: {questions})")
     parser.add_argument("--threads", type=int, default=0, help="of the model (default: half of the processors)")
     parser.add_argument("--seconds", type=float, help="ask no further question after so long (default: no end)")
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="where answers are kept, to go on from there")
-    parser.add_argument("--builder", metavar="MODEL", help="let this model build, e.g. local:NAME")
+    parser.add_argument(
+        "--builder", metavar="MODEL", help="let this model build, such as local:NAME; without it nothing is built"
+    )
     parser.add_argument("--page", action="store_true", help=f"write the tables into {PAGE.relative_to(ROOT)}")
     read = parser.parse_args(words)
     if unknown := set(read.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if "builder" in read.parts and read.builder is None:
+        parser.error("the builder needs a model: --builder MODEL")
     return Plan(
         parts=tuple(read.parts) or PARTS,
         model=read.model,

@@ -1,30 +1,24 @@
-"""Projects: whether the builder makes small failing projects pass, with a prepared dialogue or with a real model."""
+"""Projects: whether the builder makes small failing projects pass with a model."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from benchmarks.tables import Table
-from tests.agent.scripted import ScriptedModel
 from trysquare.agent.journal import Unjournalled
 from trysquare.agent.opening import OpenModel, run_request
 from trysquare.agent.request import AgentRequest
 from trysquare.app import agent_surroundings
 from trysquare.core.errors import ToolError
-from trysquare.models.model import Model
 from trysquare.settings.model import Settings
 
 PROJECTS = Path(__file__).parents[1] / "tests" / "agent" / "projects"
-PREPARED = "prepared dialogue"
 _TASK = "Make the failing tests pass."
 
 
@@ -41,45 +35,34 @@ class Built:
     steps: int
 
 
-async def build_all(model: str | None, *, seconds: float) -> list[Built]:
-    """Let the builder work on a copy of each project; without a model the prepared dialogues are played."""
-    return [await _build(name, said, model, seconds) for name, said in dialogues().items()]
+async def build_all(model: str, *, seconds: float, open_model: OpenModel | None = None) -> list[Built]:
+    """Let the builder work on a copy of each project with a model, by its name or as `open_model` opens it."""
+    names = sorted(folder.name for folder in PROJECTS.iterdir() if any(folder.glob("test_*.py")))
+    return [await build(name, model, seconds=seconds, open_model=open_model) for name in names]
 
 
-def dialogues() -> dict[str, Sequence[Any]]:
-    """What a model is to say in each project, one answer after the other."""
-    return json.loads((PROJECTS / "dialogues.json").read_text(encoding="utf-8"))
-
-
-async def _build(name: str, said: Sequence[Any], model: str | None, seconds: float) -> Built:
+async def build(name: str, model: str, *, seconds: float, open_model: OpenModel | None = None) -> Built:
+    """Let the builder work on a copy of one project."""
     print(f"builder: {name}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         project = Path(shutil.copytree(PROJECTS / name, Path(folder) / name))
         passed_before = _passes(project, name)
-        status, steps = await _run(project, said, model, seconds)
+        status, steps = await _run(project, model, seconds, open_model)
         passed = _passes(project, name)
         return Built(project=name, passed_before=passed_before, passed=passed, status=status, steps=steps)
 
 
-async def _run(project: Path, said: Sequence[Any], model: str | None, seconds: float) -> tuple[str, int]:
+async def _run(project: Path, model: str, seconds: float, open_model: OpenModel | None) -> tuple[str, int]:
     settings = Settings(project=project)
     with agent_surroundings(settings, {}) as around:
-        if model is None:
-            around = replace(around, open_model=_prepared(said))
+        if open_model is not None:
+            around = replace(around, open_model=open_model)
         request = AgentRequest(agent="builder", task=_TASK, model=model, seconds=seconds)
         try:
             outcome = await run_request(request, around, Unjournalled())
         except ToolError as error:
             return error.code, 0
         return outcome.status, outcome.spent.steps
-
-
-def _prepared(said: Sequence[Any]) -> OpenModel:
-    @asynccontextmanager
-    async def opened(spec: str | None) -> AsyncGenerator[Model]:
-        yield ScriptedModel(said)
-
-    return opened
 
 
 def _passes(project: Path, name: str) -> bool:
@@ -103,7 +86,7 @@ def _passes(project: Path, name: str) -> bool:
     return subprocess.run(command, cwd=project, capture_output=True, check=False).returncode == 0
 
 
-def project_tables(model: str | None, built: Sequence[Built]) -> Iterator[Table]:
+def project_tables(model: str, built: Sequence[Built]) -> Iterator[Table]:
     """The projects one by one."""
     if built:
         passed = sum(each.passed for each in built)
@@ -111,7 +94,7 @@ def project_tables(model: str | None, built: Sequence[Built]) -> Iterator[Table]
             [each.project, _said(each.passed_before), _said(each.passed), each.status, str(each.steps)]
             for each in built
         ]
-        title = f"The builder with {model or 'a ' + PREPARED}: {passed} of {len(built)} projects pass"
+        title = f"The builder with {model}: {passed} of {len(built)} projects pass"
         yield Table(title=title, head=["project", "tests before", "tests after", "run", "steps"], rows=rows)
 
 

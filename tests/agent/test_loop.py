@@ -427,3 +427,25 @@ async def test_how_long_an_answer_may_be_is_a_setting(
     model = ScriptedModel([GIVE_UP], context_tokens=context)
     await run_script(model, [echo_tool()], agent=definition(answer_tokens=own), answer_tokens=given)
     assert model.requests[0].max_tokens == most
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseExceptionGroup])
+@pytest.mark.parametrize("threaded", [True, False])
+def test_whatever_a_tool_raises_does_not_end_the_run(raised: type[BaseException], threaded: bool) -> None:
+    def error() -> BaseException:
+        return BaseExceptionGroup("both", [KeyboardInterrupt()]) if raised is BaseExceptionGroup else raised()
+
+    async def breaks() -> str:
+        """Break."""
+        raise error()
+
+    def breaks_in_a_thread() -> str:
+        """Break."""
+        raise error()
+
+    broken = tool(breaks_in_a_thread if threaded else breaks, name="breaks")
+    model = ScriptedModel([call("breaks"), GIVE_UP])
+    # As `trysquare run` does it: only a loop that asyncio runs can tell Ctrl-C from an exception of the same name.
+    outcome = asyncio.run(run_script(model, [broken]))
+    assert outcome.status == "gave_up"
+    assert "incident" in model.told()

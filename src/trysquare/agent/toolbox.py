@@ -179,6 +179,7 @@ class Toolbox:
         optional = [tool for tool in self._optional() if tool.name in self._shown]
         open_tools = (*required, *optional, *(tool for tool in own if tool.name not in closed))
         offers = tuple(offer for tool in open_tools if (offer := self._narrowed(tool)) is not None)
+        usable = (*required, *optional, *own)
         told = Told(
             instructions=self._settings.instructions,
             required=(*required, *own),
@@ -186,6 +187,7 @@ class Toolbox:
             hidden=len(self._optional()) - len(optional),
             missing=self.missing(),
             finish=self._settings.finish,
+            schemas={tool.name: offer.schema for tool in usable if (offer := self._offer(tool)) is not None},
         )
         system = system_prompt(told, tokens=self._settings.prompt_tokens, count=self._count)
         make = self._settings.constraint
