@@ -12,6 +12,7 @@ import pytest
 
 from tests.attacks.conftest import Attack
 from tests.debug.calling import Tools, opened
+from tests.support import node_program
 
 PROGRAM = """\
 import enum, functools, json, os, sys
@@ -328,3 +329,44 @@ async def test_a_recorded_run(tmp_path: Path, attack: Attack, door: str) -> None
             await tools.send(door, target="run.py", **arguments)
         result = tmp_path / "result"
         assert not result.exists() or result.read_text(encoding="utf-8") == "[]"
+
+
+SCRIPT = """\
+const RAN = [];
+class A {
+  get p() { RAN.push("p"); return 1; }
+  valueOf() { RAN.push("valueOf"); return 1; }
+  toString() { RAN.push("toString"); return "a"; }
+}
+const a = new A(), items = [1, 2];
+function main() {
+  for (let i = 0; i < 3; i++) {
+    items.length;
+  }
+}
+main();
+"""
+SCRIPTED = [
+    "a.p", "items.push(3)", "`${items.push({})}`", "console.log`pwn`", "a == 1", "a + 1", "`${a}`", "new A().p", "i++",
+    "RAN.length = 3", "delete items[0]", "eval('RAN.push(1)')", "Function('RAN.push(1)')()", "a.q = 1", "(() => a.p)()",
+    "[...(function* () { RAN.push(1); })()]", "import('fs')", "process.exit(3)", "await a.p", "globalThis.x = 1",
+]  # fmt: skip
+
+
+async def test_a_program_of_javascript(tmp_path: Path, attack: Attack) -> None:
+    attack(
+        door="debug inspect, watch, breakpoint of JavaScript", attempt="getters, templates, conversions, assignments"
+    )
+    async with opened(tmp_path) as tools:
+        await tools.start(tools.write("guard.js", SCRIPT), 10, runtime_path=node_program())
+        for expression in SCRIPTED:
+            await tools.send("inspect", target="expression", expression=expression)
+            await tools.send("variable", action="get", expression=expression)
+            await tools.send("watch", action="set", expression=expression)
+            for door in ({"condition": expression}, {"log_message": f"v {{{expression}}}"}):
+                refused = await tools.refused("breakpoint", location="guard.js:10", **door)
+                assert refused["error"]["code"] == "EXECUTION_NOT_ALLOWED", refused
+        await tools.call("context", detail_level="full")
+        for name, value in (("RAN", "[]"), ("items", "[1, 2]"), ("i", "0")):
+            told = await tools.call("inspect", target="expression", expression=name)
+            assert told["data"]["value"] == value, told

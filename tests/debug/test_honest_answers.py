@@ -143,10 +143,22 @@ async def test_output_that_was_not_asked_for_is_not_shown(tools: Tools) -> None:
     assert "output" not in ended["data"]
 
 
+async def test_names_of_python_itself_are_not_among_the_values(tools: Tools) -> None:
+    stop = await tools.start(tools.write("loop.py", LOOP), 10)
+    assert not [name for name in stop["data"]["locals"] if name.startswith("__")]
+
+
 async def test_a_function_that_is_never_called_is_not_a_tool_that_is_missing(tools: Tools) -> None:
     tools.write("loop.py", LOOP)
     refused = await tools.refused("trace", target="loop.py", function="nosuch")
     assert refused["error"]["code"] == "INTROSPECTION_NOT_FOUND"
+
+
+async def test_one_write_of_a_key_is_counted_once(tools: Tools) -> None:
+    tools.write("conf.py", "conf = dict(port=1)\nconf['port'] = 2\nconf['other'] = 3\n")
+    told = await tools.call("who_wrote", target="conf.py", value="conf['port']")
+    assert told["count"] == 2
+    assert "conf.py:3" not in told["value"]
 
 
 EXPRESSIONS = ("conf", "conf['password']", "conf['inner'][0]")

@@ -47,11 +47,16 @@ class Live:
 
     def answer_locals(self, wanted: dict[str, Any], frame: Any) -> list[dict[str, Any]]:
         """The local values of the frame."""
-        return [self._texts.described(name, value) for name, value in stored.names_in(frame.f_locals)]
+        return self._named(frame.f_locals)
 
     def answer_globals(self, wanted: dict[str, Any], frame: Any) -> list[dict[str, Any]]:
         """The global values of the frame."""
-        return [self._texts.described(name, value) for name, value in stored.names_in(frame.f_globals)]
+        return self._named(frame.f_globals)
+
+    def _named(self, scope: Any) -> list[dict[str, Any]]:
+        """The names of a scope but for Python's own, such as `__builtins__`, which are read by an expression."""
+        own = [(name, value) for name, value in stored.names_in(scope) if not (name[:2] == name[-2:] == "__")]
+        return [self._texts.described(name, value) for name, value in own]
 
     def answer_read(self, wanted: dict[str, Any], frame: Any) -> dict[str, Any]:
         """The value of an expression that only reads, and its parts."""

@@ -198,7 +198,9 @@ def _changed(node: ast.stmt, wanted: ast.expr) -> Iterator[Site]:
         is_call = isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGING
         if is_call and _is_same(part.func.value, wanted):  # type: ignore[union-attr]
             yield Site(node, part.func.value, "changed")  # type: ignore[union-attr]
-        is_item = isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
+        # Where a key is asked for, its own writes are told, and no others of the whole.
+        is_whole = not isinstance(wanted, ast.Subscript)
+        is_item = is_whole and isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
         if is_item and _is_same(part.value, wanted):  # type: ignore[union-attr]
             yield Site(node, part.value, "changed")  # type: ignore[union-attr]
 
