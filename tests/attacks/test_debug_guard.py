@@ -161,7 +161,7 @@ kept = main()
 """
 LINES = PROGRAM.splitlines()
 AT = LINES.index("        last = i") + 1
-BEFORE = {"conf": "{'port': 80, 'user': 'ann'}", "xs": "[1, 2, 3]", "last": None}
+UNTOUCHED = "[[], {'port': 80, 'user': 'ann'}, [1, 2, 3], False]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,13 +173,8 @@ class Scene:
 
     async def require_untouched(self) -> None:
         """Nothing ran, nothing was written, no file was made."""
-        ran = await self.tools.call("inspect", target="expression", expression="RAN")
-        assert ran["data"]["value"] == "[]", ran
-        for name in ("conf", "xs"):
-            told = await self.tools.call("inspect", target="expression", expression=name)
-            assert told["data"]["value"] == BEFORE[name], told
-        waiting = await self.tools.call("inspect", target="expression", expression="g.gi_frame is None")
-        assert waiting["data"]["value"] == "False"
+        told = await self.tools.call("inspect", target="expression", expression="[RAN, conf, xs, g.gi_frame is None]")
+        assert told["data"]["value"] == UNTOUCHED, told
         assert not list(self.folder.glob("marker*"))
 
 
