@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trysquare.core.consent import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.store.database import Database, open_database
-from trysquare.store.location import user_state
+from trysquare.store.location import project_state, user_state
 
 if TYPE_CHECKING:
     from trysquare.store.approvals import StoredApprovals
@@ -49,6 +49,11 @@ class LazyState:
             if self._database is not None:
                 self._database.close()
                 self._database = None
+
+
+def project_approvals(project: Path) -> LazyApprovals:
+    """The approvals of a project, for servers that are built in Python: `trysquare approve` finds them there."""
+    return LazyApprovals(LazyState(project_state(project)))
 
 
 class LazyApprovals:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from trysquare.core.consent import arguments_digest
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Result
@@ -92,6 +93,8 @@ async def _agreed(missing: list[Adapter], context: CallContext) -> None:
             instruction="Show the person the commands; this client cannot ask them.",
         )
     schema = {"type": "object", "properties": {"install": {"type": "boolean"}}, "required": ["install"]}
-    said = await context.ask(f"Run these commands on this machine?\n{commands}", schema, key="install")
-    if not said.content.get("install"):
+    # The key stands for these very commands: a yes to others does not count.
+    key = "install-" + arguments_digest({"commands": commands})[:32]
+    said = await context.ask(f"Run these commands on this machine?\n{commands}", schema, key=key)
+    if said.action != "accept" or said.content.get("install") is not True:
         raise ToolError("The person did not agree to the installation.", code=ErrorCode.CONSENT_REFUSED)
