@@ -1,13 +1,16 @@
-"""`trysquare explain TARGET`: why a test or program fails, for a person."""
+"""`trysquare explain TARGET`: why a test or program fails, in a terminal."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
+from typing import Any
 
 from trysquare.cli.output import print_json
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ToolError
+from trysquare.core.result import Result
 from trysquare.debug.elsewhere import explain_target
 from trysquare.debug.recorded import TIMEOUT
 from trysquare.debug.targets import read_target
@@ -34,14 +37,32 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace) -> int:
     if not arguments.project.is_dir():
-        raise ConfigurationError(f"`{arguments.project}` is no folder.", where="--project")
+        raise ConfigurationError(f"`{arguments.project}` is not a folder.", where="--project")
     root = arguments.project.resolve()
-    target = read_target(" ".join(arguments.target), root, runtime=arguments.python)
-    async with open_nursery() as nursery:
-        explained = await explain_target(target, root, nursery, timeout=arguments.timeout)
-    result = told(explained, root, str(target))
+    words: list[str] = arguments.target
+    try:
+        # A single word may be a whole command line; several were split by the shell, and are not split again.
+        target = read_target(words[0] if len(words) == 1 else words, root, runtime=arguments.python)
+        async with open_nursery() as nursery:
+            explained = await explain_target(target, root, nursery, timeout=arguments.timeout)
+        result = told(explained, root, str(target))
+    except ToolError as error:
+        result = Result.from_error(error)
     if arguments.json:
         print_json(result.to_json())
     else:
-        print(result.value)
+        _print(result)
     return 0 if result.success else 1
+
+
+def _print(result: Result[Any]) -> None:
+    for warning in result.warnings:
+        print(f"trysquare: {warning}", file=sys.stderr)
+    if result.success:
+        print(result.value)
+        return
+    print(f"trysquare: {result.error}", file=sys.stderr)
+    if result.instruction:
+        print(f"trysquare: {result.instruction}", file=sys.stderr)
+    if output := str(result.fields.get("output") or ""):
+        print(f"The last that it wrote:\n{output}")

@@ -30,6 +30,10 @@ class Origin:
     """The name that held the value there."""
     record: JsonObject | None = None
     """The frame that returned it, where it was a call's."""
+    ran: frozenset[int] = frozenset()
+    """The lines that ran in its function."""
+    is_test: bool = False
+    """Whether the line is the test's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +46,10 @@ class Spot:
     @property
     def record(self) -> JsonObject:
         return cast(JsonObject, self.frame.get("record") or {})
+
+    @property
+    def is_test(self) -> bool:
+        return bool(self.frame.get("test"))
 
 
 class WayBack:
@@ -66,9 +74,11 @@ class WayBack:
     def of_return(self, callee: JsonObject, depth: int = _DEEPEST) -> list[Origin]:
         """The steps back of what a call returned."""
         value = str(callee.get("returned"))
-        file, line = str(callee["file"]), int(callee["last_line"])
+        file, line = str(callee["file"]), self._return_line(callee)
         statement = self._sources.statement(file, line)
-        here = self._origin(file, line, _told_return(callee, statement), record=callee)
+        here = self._origin(file, line, told_return(callee, statement), record=callee, ran=_ran(callee))
+        if "yields" in callee:
+            return [here]
         spot = Spot(frame={"record": callee}, callers=())
         shared = self._shared_default(callee)
         if shared is not None:
@@ -80,10 +90,20 @@ class WayBack:
             return [here, *self.of_return(inner, depth - 1)]
         return [here, *self._from_names(statement, value, spot, line, depth - 1)]
 
+    def _return_line(self, callee: JsonObject) -> int:
+        """The `return` that ran last; what ran after it, such as the end of a `with`, gave no value."""
+        file = str(callee["file"])
+        if callee.get("yields"):
+            return int(callee["yield_line"])
+        for step in reversed(cast(list[list[Any]], callee.get("steps") or [])):
+            if step[0] and isinstance(self._sources.statement(file, int(step[0])), ast.Return):
+                return int(step[0])
+        return int(callee["last_line"])
+
     def _from_write(self, expression: str, value: str, line: int, spot: Spot, depth: int) -> list[Origin]:
         file = str(spot.record["file"])
         statement = self._sources.statement(file, line)
-        here = self._origin(file, line, f"{expression} = {value}", name=expression)
+        here = self._origin(file, line, f"{expression} = {value}", name=expression, spot=spot)
         callee = _callee_that_gave(value, line, statement, spot.record)
         if callee is None and isinstance(statement, ast.For | ast.AsyncFor):
             callee = _last_callee(line, statement, spot.record)
@@ -124,7 +144,8 @@ class WayBack:
             for callee in reversed(cast(list[JsonObject], record.get("callees") or [])):
                 line = _last_write(expression, callee)
                 if line is not None and _last_text(expression, callee) == value:
-                    return [self._origin(str(callee["file"]), line, f"{expression} = {value}", record=callee)]
+                    what = f"{expression} = {value}"
+                    return [self._origin(str(callee["file"]), line, what, record=callee, ran=_ran(callee))]
         return []
 
     def _from_caller(self, expression: str, value: str, spot: Spot, depth: int) -> list[Origin]:
@@ -132,8 +153,8 @@ class WayBack:
             return []
         *above, caller = spot.callers
         file, line = str(caller["file"]), int(caller["line"])
-        here = self._origin(file, line, f"passed {expression} = {value}", name=expression)
         outer = Spot(frame=caller, callers=above)
+        here = self._origin(file, line, f"called with {expression} = {value}", name=expression, spot=outer)
         statement = self._sources.statement(file, line)
         known = {**_values_before(outer.record, line), **cast(dict[str, str], caller.get("locals") or {})}
         for name in expressions(statement):
@@ -146,7 +167,8 @@ class WayBack:
         """A default value that an earlier call has changed: all calls share it."""
         file = str(callee["file"])
         function = self._sources.function(file, int(callee["first_line"]))
-        if function is None:
+        call = self._call_of(callee)
+        if function is None or call is None:
             return None
         positional = [*function.args.posonlyargs, *function.args.args]
         pairs = [
@@ -155,13 +177,34 @@ class WayBack:
         ]
         for argument, default in pairs:
             text = _arguments(callee).get(argument.arg)
-            if isinstance(default, _MUTABLE) and text is not None and text != ast.unparse(default):
+            is_left_out = _is_left_out(argument.arg, positional, call)
+            if is_left_out and isinstance(default, _MUTABLE) and text is not None and text != ast.unparse(default):
                 what = f"the default value of {argument.arg} is shared by all calls; it held {text} already"
                 return self._origin(file, function.lineno, what, name=argument.arg)
         return None
 
-    def _origin(self, file: str, line: int, what: str, *, name: str = "", record: JsonObject | None = None) -> Origin:
-        return Origin(file=file, line=line, code=self._sources.line(file, line), what=what, name=name, record=record)
+    def _call_of(self, callee: JsonObject) -> ast.Call | None:
+        """The call in the caller's statement that a callee answered, where it is the only one by its name."""
+        statement = self._sources.statement(str(callee.get("at_file") or ""), int(callee.get("at") or 0))
+        name = str(callee["function"]).rpartition(".")[2]
+        calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call)] if statement else []
+        named = [part for part in calls if name_called(part) == name]
+        return named[0] if len(named) == 1 else None
+
+    def _origin(
+        self, file: str, line: int, what: str, *, name: str = "", record: JsonObject | None = None,
+        ran: frozenset[int] = frozenset(), spot: Spot | None = None,
+    ) -> Origin:  # fmt: skip
+        return Origin(
+            file=file,
+            line=line,
+            code=self._sources.line(file, line),
+            what=what,
+            name=name,
+            record=record,
+            ran=_ran(spot.record) if spot is not None else ran,
+            is_test=spot is not None and spot.is_test,
+        )
 
 
 def origins_of(expression: str, value: str, spot: Spot, sources: Sources) -> list[Origin]:
@@ -175,7 +218,7 @@ def returned_by(callee: JsonObject, sources: Sources) -> list[Origin]:
 
 
 def deciding(origin: Origin, sources: Sources) -> Iterator[Origin]:
-    """The loops and conditions that decided whether an origin's line ran, or that look at its name."""
+    """The loops and conditions that decided whether an origin's line ran, and those that ran and look at its name."""
     heads = sources.heads_around(origin.file, origin.line)
     function = sources.function_around(origin.file, origin.line)
     others = (
@@ -184,19 +227,53 @@ def deciding(origin: Origin, sources: Sources) -> Iterator[Origin]:
         else [
             node
             for node in ast.walk(function)
-            if isinstance(node, ast.If | ast.While) and origin.name in expressions(node)
+            if isinstance(node, ast.If | ast.While) and node.lineno in origin.ran and origin.name in expressions(node)
         ]
     )
     for head in dict.fromkeys([*heads, *others]):
         code = sources.line(origin.file, head.lineno)
-        yield Origin(file=origin.file, line=head.lineno, code=code, what="decided whether it ran")
+        what = "decided whether it ran" if head in heads else f"asked for {origin.name}"
+        yield Origin(file=origin.file, line=head.lineno, code=code, what=what, is_test=origin.is_test)
 
 
-def _told_return(callee: JsonObject, statement: ast.AST | None) -> str:
+def told_return(callee: JsonObject, statement: ast.AST | None = None) -> str:
+    """A call with what it was given, and what came back: of a generator, what it yielded."""
     function = str(callee["function"]).rpartition(".")[2]
     given = ", ".join(f"{name}={text}" for name, text in _arguments(callee).items() if name not in ("self", "cls"))
-    fell = "" if isinstance(statement, ast.Return) or function == "<lambda>" else ", for it has no return there"
+    if "yields" in callee:
+        times = int(callee["yields"])
+        last = (
+            "nothing"
+            if not times
+            else f"{callee['yielded']} once"
+            if times == 1
+            else f"{times} values, the last {callee['yielded']}"
+        )
+        return f"{function}({given}) yielded {last}"
+    is_end = statement is not None and not isinstance(statement, ast.Return) and callee.get("returned") == "None"
+    fell = ", for it has no return there" if is_end and function != "<lambda>" else ""
     return f"{function}({given}) returned {callee.get('returned')}{fell}"
+
+
+def name_called(call: ast.AST) -> str:
+    """The last part of the name that a call is made by; nothing for what is not a call."""
+    if not isinstance(call, ast.Call):
+        return ""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+
+
+def _is_left_out(name: str, positional: Sequence[ast.arg], call: ast.Call) -> bool:
+    """Whether a call leaves a parameter to its default value, as far as its words tell."""
+    names = [each.arg for each in positional]
+    is_open = any(isinstance(each, ast.Starred) for each in call.args) or any(not each.arg for each in call.keywords)
+    if is_open or name in {each.arg for each in call.keywords}:
+        return False
+    is_method = names[:1] in (["self"], ["cls"])
+    return name not in names or names.index(name) - is_method >= len(call.args)
+
+
+def _ran(record: JsonObject) -> frozenset[int]:
+    return frozenset(int(step[0]) for step in cast(list[list[Any]], record.get("steps") or []))
 
 
 def _root(expression: str) -> str:
@@ -248,9 +325,15 @@ def _last_callee(line: int, statement: ast.AST | None, record: JsonObject) -> Js
 
 
 def _callee_that_gave(value: str, line: int, statement: ast.AST | None, record: JsonObject) -> JsonObject | None:
-    """The last call from a line that returned this value."""
-    callee = _last_callee(line, statement, record)
-    return callee if callee is not None and callee.get("returned") == value else None
+    """The last call from a line that returned this value: one by a name of the line, or the only one that it made."""
+    callee = _last_callee(line, statement, record) or only_callee(line, statement, record)
+    return callee if callee is not None and "yields" not in callee and callee.get("returned") == value else None
+
+
+def only_callee(line: int, statement: ast.AST | None, record: JsonObject) -> JsonObject | None:
+    """What a line's only call ran, where that goes by another name: a decorated function, or one that was passed."""
+    made = _calls_from(line, record)
+    return made[0] if len(made) == 1 and len(calls_in(statement)) == 1 else None
 
 
 def _arguments(record: JsonObject) -> dict[str, str]:

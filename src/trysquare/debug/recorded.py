@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.debug import recorder
+from trysquare.debug.recorder.report import VANISHED
 from trysquare.debug.targets import Target
 from trysquare.processes.child import Child, Command
 from trysquare.processes.nursery import Nursery
 from trysquare.wire.pipes import Inlet
 
 TIMEOUT = 60.0
-_TAIL = 4000
+_TAIL = 64_000
+"""Bytes of the output that are kept: enough for the words of a crash and the stacks of all threads after them."""
+_SHOWN = 2000
 _LAST_WORDS = 5.0
 """Seconds that a recorder has to write its report after it gave the program up."""
 _LARGEST = 64_000_000
@@ -87,6 +90,10 @@ async def record_run(
     env: Mapping[str, str] | None = None,
 ) -> Run:
     """Run a Python target with the recorder watching for what `watch` says, and wait for its end."""
+    if target.kind == "program" and not (root / target.words[0]).is_file():
+        raise InvalidArguments(
+            f"There is no file `{target.words[0]}` in `{root}`.", instruction="Name a file that exists, or a test."
+        )
     with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
         report = Path(folder) / "report.json"
         options = {"kind": target.kind, "roots": [str(root)], "timeout": timeout, **watch}
@@ -97,14 +104,30 @@ async def record_run(
         await nursery.end(child, grace=0.2 if finished else 1.0)
         if not report.exists() or report.stat().st_size > _LARGEST:
             return _without_report(status, tail.text(), finished=finished, timeout=timeout)
-        return _run_of(cast(JsonObject, json.loads(report.read_text(encoding="utf-8"))), tail.text())
+        found = cast(JsonObject, json.loads(report.read_text(encoding="utf-8")))
+        if found["outcome"] == VANISHED and finished and status is not None and status >= 0:
+            return Run(found={}, outcome="exited", exit_code=status, output=tail.text(), cost=Cost())
+        if found["outcome"] == VANISHED:
+            return _without_report(status, tail.text(), finished=finished, timeout=timeout)
+        if problem := found.get("problem"):
+            raise _cannot_run(str(problem), tail.text())
+        return _run_of(found, tail.text())
+
+
+def _cannot_run(problem: str, output: str) -> ToolError:
+    return ToolError(
+        f"It could not be run: {problem}.",
+        code=ErrorCode.EXECUTION_FAILED,
+        instruction="Install what is missing, or name another Python.",
+        fields={"output": output[-_SHOWN:]},
+    )
 
 
 def require_python(target: Target) -> None:
     """Refuse what the recorder cannot run."""
     if not target.is_python:
         raise ToolError(
-            f"`{target.words[0]}` is no Python program, and only those can be recorded.",
+            f"`{target.words[0]}` is not a Python program, and only those can be recorded.",
             code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             instruction="Start it with session_start and step through it; explain works for it too.",
         )
@@ -123,7 +146,7 @@ def _start(target: Target, root: Path, nursery: Nursery, report: Path, options: 
         raise ToolError(
             f"`{target.python}` cannot be started: {error.strerror}.",
             code=ErrorCode.SESSION_START_FAILED,
-            instruction="Check workspace_root and runtime_path.",
+            instruction="Check the folder and the Python that were named.",
         ) from None
 
 
@@ -170,15 +193,15 @@ def _without_report(status: int | None, output: str, *, finished: bool, timeout:
             f"The program still ran after {timeout:g} s and was stopped.",
             code=ErrorCode.EXECUTION_TIMEOUT,
             instruction="Take a smaller part of it. To see where it hangs, pause it in a session, or dump it.",
-            fields={"output": output[-_TAIL // 2 :]},
+            fields={"output": output[-_SHOWN:]},
         )
     if status is not None and status < 0:
         return Run(found={}, outcome=f"killed by {_signal_name(-status)}", exit_code=status, output=output, cost=Cost())
     raise ToolError(
         f"The program could not be recorded; it ended with exit code {status}.",
         code=ErrorCode.EXECUTION_FAILED,
-        instruction="The output says why. Is this the right Python (runtime_path), and does it have what is needed?",
-        fields={"output": output[-_TAIL // 2 :]},
+        instruction="The output says why. Is this the right Python, and does it have what is needed?",
+        fields={"output": output[-_SHOWN:]},
     )
 
 

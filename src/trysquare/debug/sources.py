@@ -16,6 +16,10 @@ class Sources:
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
 
+    def put(self, file: str, text: str) -> None:
+        """Take a text for a file that there is not, such as a program of `python -c`."""
+        self._lines[file] = text.splitlines()
+
     def line(self, file: str, line: int) -> str:
         """A line without its indentation, or nothing."""
         lines = self._read(file)

@@ -14,6 +14,10 @@ _CHECK = re.compile(r"(?:assert|fail)(?:_?[A-Za-z]\w*)?")
 """The methods of a test case that fail where something is not as it should be: `self.assertEqual`, `self.fail`."""
 
 
+_EVIDENCE = 2
+"""A value that is only empty, or only stands on the line, is not spoken of."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suspect:
     """An expression of the failing line, and the text of its value."""
@@ -32,12 +36,18 @@ class Scene:
     types: Mapping[str, str]
 
 
-def suspects(scene: Scene, error_type: str, message: str) -> list[Suspect]:
-    """The values that may be to blame, the likeliest first."""
+def named_values(scene: Scene) -> list[Suspect]:
+    """The values that a line names, as they were known in its frame."""
     named = list(dict.fromkeys(expressions(scene.statement)))
     known = [Suspect(expression=name, value=scene.values[name]) for name in named if name in scene.values]
-    ranked = sorted(enumerate(known), key=lambda pair: (-_blame(pair[1], scene, error_type, message), pair[0]))
-    return [suspect for _, suspect in ranked]
+    return [each for each in known if not each.value.startswith(("<function", "<class", "<module"))]
+
+
+def suspects(scene: Scene, error_type: str, message: str) -> list[Suspect]:
+    """The values that the exception's own words speak of; several where they speak of them alike."""
+    scored = [(_blame(each, scene, error_type, message), each) for each in named_values(scene)]
+    best = max((score for score, _ in scored), default=0)
+    return [suspect for score, suspect in scored if score == best and score >= _EVIDENCE]
 
 
 def missing_name(error_type: str, message: str) -> str | None:
@@ -96,6 +106,7 @@ def _blame(suspect: Suspect, scene: Scene, error_type: str, message: str) -> int
         8 * _is_none_to_blame(suspect, message),
         6 * _is_divisor(suspect, scene.statement, error_type),
         6 * _is_key(suspect, scene.statement, error_type, message),
+        5 * _lacks_key(suspect, scene.statement, error_type, message),
         4 * _has_named_type(suspect, scene.types, message),
         3 * _is_quoted(suspect, message),
         2 * _is_odd_operand(suspect, scene.types, message),
@@ -128,6 +139,14 @@ def _is_key(suspect: Suspect, statement: ast.AST | None, error_type: str, messag
     return is_in_key and (error_type == "IndexError" or suspect.value == message)
 
 
+def _lacks_key(suspect: Suspect, statement: ast.AST | None, error_type: str, message: str) -> bool:
+    """Whether a key that is written out was asked of this value, and is the one that is missing."""
+    if error_type != "KeyError" or statement is None:
+        return False
+    asked = (part for part in ast.walk(statement) if isinstance(part, ast.Subscript))
+    return any(ast.unparse(part.slice) == message and ast.unparse(part.value) == suspect.expression for part in asked)
+
+
 def _has_named_type(suspect: Suspect, types: Mapping[str, str], message: str) -> bool:
     return types.get(suspect.expression, "\0") in _QUOTED.findall(message)
 
@@ -141,11 +160,26 @@ def _is_quoted(suspect: Suspect, message: str) -> bool:
     return len(suspect.value) > 2 and suspect.value in message
 
 
-def sides_of_comparison(statement: ast.AST | None) -> Sequence[str]:
-    """The two sides of what an `assert` compares, as texts."""
-    if not isinstance(statement, ast.Assert) or not isinstance(statement.test, ast.Compare):
-        return ()
-    return ast.unparse(statement.test.left), ast.unparse(statement.test.comparators[0])
+def sides(statement: ast.AST | None) -> list[ast.expr]:
+    """What an assertion looks at: the sides of its comparison, or the whole of what has to be true."""
+    if isinstance(statement, ast.Assert):
+        looked_at: list[ast.expr] = [statement.test]
+    elif isinstance(statement, ast.Expr) and _is_check(statement.value):
+        looked_at = list(cast(ast.Call, statement.value).args[:2])
+    else:
+        return []
+    found: list[ast.expr] = []
+    while looked_at:
+        part = looked_at.pop(0)
+        if isinstance(part, ast.Compare):
+            looked_at[:0] = [part.left, *part.comparators]
+        elif isinstance(part, ast.BoolOp):
+            looked_at[:0] = part.values
+        elif isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            looked_at.insert(0, part.operand)
+        else:
+            found.append(part)
+    return found
 
 
 def calls_in(statement: ast.AST | None) -> Sequence[str]:

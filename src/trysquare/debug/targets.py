@@ -13,8 +13,11 @@ from typing import Literal, TypeAlias
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 
-Kind: TypeAlias = Literal["pytest", "unittest", "program", "module", "command"]
+Kind: TypeAlias = Literal["pytest", "unittest", "program", "module", "code", "command"]
 _PYTHON = re.compile(r"(?:.*/)?(?:python(?:\d(?:\.\d+)?)?|pypy\d?)(?:\.exe)?")
+_PARAMETERS = re.compile(r"""(?:^|(?<=\s))[^\s'"\[]+\.py(?:::[^\s'"\[]+)+\[""")
+"""The beginning of a node id that goes on with parameters, which may hold blanks and quotes."""
+_END = re.compile(r"\](?=\s+(?:-|\S*\.py)|\s*$)")
 _TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test)\.py")
 
 
@@ -35,13 +38,19 @@ class Target:
         return replace(self, words=(*self.words, *more))
 
     def __str__(self) -> str:
-        head = {"pytest": ["pytest"], "unittest": ["python", "-m", "unittest"], "module": ["python", "-m"]}
+        head = {
+            "pytest": ["pytest"],
+            "unittest": ["python", "-m", "unittest"],
+            "module": ["python", "-m"],
+            "code": ["python", "-c"],
+        }
         return shlex.join([*head.get(self.kind, []), *self.words])
 
 
-def read_target(text: str, root: Path, *, runtime: str | None = None) -> Target:
-    """What a text names: a pytest node id, a test file, a Python file, or a command line."""
-    words = _words(text)
+def read_target(text: str | Sequence[str], root: Path, *, runtime: str | None = None) -> Target:
+    """What a text names: a pytest node id, a test file, a Python file, or a command line; or words, split already."""
+    words = _words(text) if isinstance(text, str) else list(text)
+    text = text if isinstance(text, str) else shlex.join(text)
     python = runtime or python_of(root)
     first, *rest = words
     if _PYTHON.fullmatch(first):
@@ -66,8 +75,14 @@ def python_of(root: Path, environment: Mapping[str, str] | None = None) -> str:
 
 
 def _words(text: str) -> list[str]:
+    """The words of a command line. Parameters in a node id are taken as they are: pytest writes them without quotes."""
+    words: list[str] = []
+    rest = text
     try:
-        words = shlex.split(text)
+        while (begin := _PARAMETERS.search(rest)) is not None and (end := _END.search(rest, begin.end())) is not None:
+            words.extend([*shlex.split(rest[: begin.start()]), rest[begin.start() : end.end()]])
+            rest = rest[end.end() :]
+        words.extend(shlex.split(rest))
     except ValueError as error:
         raise InvalidArguments(f"`target` cannot be read as a command: {error}.") from None
     if not words:
@@ -83,14 +98,16 @@ def _of_python(rest: list[str], *, python: str, text: str) -> Target:
     match rest:
         case ["-m", "pytest", *words]:
             return Target(kind="pytest", words=tuple(words), python=python)
-        case ["-m", "unittest", *words] if words:
+        case ["-m", "unittest", *words]:
             return Target(kind="unittest", words=tuple(words), python=python)
         case ["-m", module, *words]:
             return Target(kind="module", words=(module, *words), python=python)
+        case ["-c", code, *words]:
+            return Target(kind="code", words=(code, *words), python=python)
         case [first, *words] if not first.startswith("-"):
             return Target(kind="program", words=(first, *words), python=python)
         case _:
             raise InvalidArguments(
-                f"`{text}` is no program that can be recorded.",
-                instruction="Name a file, `python -m MODULE`, or a test; options of Python itself are not passed on.",
+                f"`{text}` is not a program that can be run here.",
+                instruction="Name a file, `python -m MODULE`, `python -c TEXT` or a test; no options of Python itself.",
             )

@@ -48,7 +48,7 @@ def write_program(project: Path) -> None:
 
 
 async def explain_failure(talk: Conversation) -> None:
-    """A failing test is explained in one call: the wrong value, the line that made it, what ran."""
+    """A failing test is explained in one call: the error at its line, the value in question, where it came from."""
     result = await talk.call("debug_explain", {"target": "python -m unittest test_shop"})
     told = str(envelope_of(result).get("value", ""))
     talk.transcript.expect(FAULTY in told, "the line at fault is named")

@@ -31,6 +31,11 @@ def _borrow_package() -> Any:
 
 def main() -> None:
     report_file, options_text, *target = sys.argv[1:]
+    if sys.version_info < (3, 11):  # noqa: UP036 - the interpreter is the program's, not ours
+        problem = f"recording needs Python 3.11 or newer, and `{sys.executable}` is {sys.version.split()[0]}"
+        with open(report_file, "w", encoding="utf-8") as out:
+            json.dump({"outcome": "not run", "problem": problem}, out)
+        sys.exit(1)
     running = _borrow_package()
     sys.path.pop(0)
     options = json.loads(options_text)

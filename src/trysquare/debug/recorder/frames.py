@@ -7,7 +7,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from trysquare.debug.recorder.shown import own_attributes, show
-from trysquare.debug.recorder.watcher import name_of
+from trysquare.debug.recorder.watcher import GENERATOR, name_of
 
 FIRST_LINES = 40
 LAST_LINES = 120
@@ -15,6 +15,7 @@ CALLEES = 8
 NOT_RECORDED = 0
 """The line of a step that stands for lines that were not recorded."""
 _ATTRIBUTES = 24
+_SHORT = 20
 _NAMES = 60
 
 
@@ -35,25 +36,41 @@ class FrameRecord:
     """The life of one frame, bounded: its first and its last lines are kept, those between are counted."""
 
     __slots__ = (
-        "arguments", "callees", "code", "dropped", "ended", "first", "last", "line", "returned", "seen"
+        "arguments", "callees", "captured", "code", "count", "dropped", "ended", "first", "is_for_display", "last",
+        "line", "returned", "seen", "told", "yield_line", "yielded", "yields",
     )  # fmt: skip
 
-    def __init__(self, frame: FrameType) -> None:
+    def __init__(self, frame: FrameType, *, is_for_display: bool = False, is_begun: bool = False) -> None:
         self.code: CodeType = frame.f_code
         self.line = frame.f_lineno
         self.first: list[Step] = []
         self.last: deque[Step] = deque(maxlen=LAST_LINES)
         self.dropped = 0
+        self.count = 0
+        """Lines that ran, kept or not."""
         self.callees: deque[dict[str, Any]] = deque(maxlen=CALLEES)
         self.ended = ""
         self.returned: str | None = None
+        self.is_for_display = is_for_display
+        """Whether the call only makes a text of a value for a message."""
+        self.yields = 0
+        self.yield_line = 0
+        self.yielded: str | None = None
+        """What a generator gave last; what it returns at its end is not what its caller gets."""
+        self.told: dict[str, Any] | None = None
+        """What its caller was told of it."""
         self.seen: dict[str, tuple[Any, str]] = {}
-        self.arguments = self.changes_of(frame)
+        known = self.changes_of(frame)
+        names = () if is_begun else _parameters(self.code)
+        self.arguments = {name: text for name, text in known.items() if name.partition(".")[0] in names}
+        self.captured = {name: text for name, text in known.items() if name not in self.arguments}
+        """What the frame knew at first and was not passed: names of the functions around it."""
 
     def step(self, frame: FrameType) -> None:
         """A line is about to run: what the line before changed is known now."""
         self.settle(frame)
         self.line = frame.f_lineno
+        self.count += 1
         new = Step(self.line)
         if len(self.first) < FIRST_LINES:
             self.first.append(new)
@@ -74,9 +91,16 @@ class FrameRecord:
 
     def add_callee(self, record: FrameRecord) -> None:
         """Remember a call that came back: what it got, what it gave, and by which lines."""
-        told = record.to_json(short=True)
-        told["at"] = self.line
-        self.callees.append(told)
+        if record.told is None or not record.yields:
+            told = record.told = record.to_json(short=True)
+            told["at"] = self.line
+            told["at_file"] = self.code.co_filename
+            told["at_count"] = self.count
+            self.callees.append(told)
+        elif record.ended:
+            record.told.update(record.to_json(short=True))
+        else:
+            record.told.update(yields=record.yields, yielded=record.yielded, yield_line=record.yield_line)
 
     def to_json(self, *, short: bool = False) -> dict[str, Any]:
         steps = [*self.first, *self.last]
@@ -85,13 +109,18 @@ class FrameRecord:
             "function": name_of(self.code),
             "first_line": self.code.co_firstlineno,
             "arguments": self.arguments,
-            "steps": [step.to_json() for step in (steps[-20:] if short else steps)],
+            "captured": self.captured,
+            "steps": [step.to_json() for step in (steps[-_SHORT:] if short else steps)],
+            "before": max(0, len(steps) + self.dropped - _SHORT) if short else 0,
             "split": len(self.first) if self.dropped else None,
-            "dropped": self.dropped,
+            "dropped": 0 if short and len(self.last) >= _SHORT else self.dropped,
+            "count": self.count,
             "ended": self.ended,
             "returned": self.returned,
             "last_line": self.line,
         }
+        if self.code.co_flags & GENERATOR:
+            told.update(yields=self.yields, yielded=self.yielded, yield_line=self.yield_line, returned=None)
         if not short or len(self.callees):
             told["callees"] = [_without_callees(callee) if short else callee for callee in self.callees]
         return told
@@ -129,6 +158,11 @@ class FrameRecord:
 
 _UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
 """Values that are the same for as long as they are the same object, so that they need no second look."""
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_varnames[:count]
 
 
 def _without_callees(callee: dict[str, Any]) -> dict[str, Any]:

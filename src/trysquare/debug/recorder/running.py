@@ -1,33 +1,40 @@
-"""Running the program under test: a file, a module, or tests of pytest or unittest."""
+"""Running the program under test: a file, a module, a text, or tests of pytest or unittest."""
 
 from __future__ import annotations
 
-import importlib.util
+import faulthandler
+import io
 import json
+import linecache
 import os
 import sys
 import threading
 import time
+import traceback
+import types
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from trysquare.debug.recorder import hooks
 from trysquare.debug.recorder import report as report_module
 from trysquare.debug.recorder.flow import Flow
 from trysquare.debug.recorder.probing import Probing
 from trysquare.debug.recorder.recording import LINES, Recording
+from trysquare.debug.recorder.suites import note_failure, run_pytest, run_unittest
 from trysquare.debug.recorder.tracing import Tracing
-from trysquare.debug.recorder.watcher import Watcher
+from trysquare.debug.recorder.watcher import COMMAND, Watcher
 from trysquare.debug.recorder.writing import Writing
 
 
 def run(report_file: str, options: dict[str, Any], target: list[str], runpy: Any) -> None:
     """Run what is asked for, record it, write the report, and end as the program would have ended."""
     kept = _watcher(options)
-    found: dict[str, Any] = {"outcome": "unknown", "failures": []}
+    found: dict[str, Any] = {"outcome": "unknown", "failures": [], "failed": [], "failed_count": 0}
     begun = time.perf_counter()
     code = 0
     ending = threading.Lock()
+    process = os.getpid()
+    leave = getattr(os, "_exit")  # noqa: B009 - it is replaced below
 
     def finish() -> None:
         hooks.stop()
@@ -42,17 +49,39 @@ def run(report_file: str, options: dict[str, Any], target: list[str], runpy: Any
             found["outcome"] = "unfinished"
             found["failures"].append({"name": "", **report_module.still_running(options["timeout"], kept)})
             finish()
-            os._exit(124)
+            leave(124)
 
+    def leave_at_once(status: int) -> None:
+        """`os._exit`: the program ends here, and nothing that waits for its end is run."""
+        nonlocal code
+        if os.getpid() == process and ending.acquire(blocking=False):
+            code = status
+            found["outcome"] = "exited"
+            found["failures"].append({"name": "", **report_module.ended_here(status, hooks.current_frame(1), kept)})
+            finish()
+        leave(status)
+
+    _write(report_file, {"outcome": report_module.VANISHED})
+    _show_output_at_once()
+    setattr(os, "_exit", leave_at_once)  # noqa: B010 - the name is public, the module's type is not ours to change
     _call_after(options.get("timeout"), give_up)
     try:
         code = _RUNNERS[options["kind"]](options, target, kept, found, runpy)
     finally:
         hooks.stop()
     ending.acquire()
-    finish()
+    if os.getpid() == process:
+        finish()
     sys.stdout.flush()
     sys.exit(code)
+
+
+def _show_output_at_once() -> None:
+    """What a program has written is there even if it is ended by force; of a crash, its place is written."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+    faulthandler.enable()
 
 
 def _call_after(seconds: float | None, work: Callable[[], None]) -> None:
@@ -86,24 +115,41 @@ def _write(file: str, found: dict[str, Any]) -> None:
 
 
 def _run_program(options: dict[str, Any], target: list[str], kept: Watcher, found: dict[str, Any], runpy: Any) -> int:
-    """A file or a module, as `python FILE …` and `python -m MODULE …` run it."""
-    is_module = options["kind"] == "module"
-    sys.argv = list(target)
-    sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(target[0])))
+    """A file, a module or a text, as `python FILE …`, `python -m MODULE …` and `python -c TEXT …` run it."""
+    kind = options["kind"]
+    sys.argv = ["-c", *target[1:]] if kind == "code" else list(target)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(target[0])) if kind == "program" else os.getcwd())
     hooks.record(kept)
     try:
-        if is_module:
+        if kind == "code":
+            _run_text(target[0])
+        elif kind == "module":
             runpy.run_module(target[0], run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(os.path.abspath(target[0]), run_name="__main__")
     except SystemExit as ended:
-        return _exit_code(ended)
+        hooks.stop()
+        status = _exit_code(ended)
+        if status:
+            note_failure(ended, kept, found, name=target[0])
+            found["outcome"] = "exited"
+        return status
     except BaseException as error:  # noqa: BLE001 - whatever ends the program is what we are here to tell
         hooks.stop()
-        _note_failure(error, kept, found, name=target[0])
-        sys.__excepthook__(type(error), error, _outside_runner(error))
+        note_failure(error, kept, found, name="-c" if kind == "code" else target[0])
+        printed = "".join(traceback.format_exception(type(error), error, _outside_runner(error)))
+        found["failures"][-1]["printed"] = printed
+        sys.stderr.write(printed)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _run_text(text: str) -> None:
+    """Run a program that has no file; its lines are kept where tracebacks look for them."""
+    linecache.cache[COMMAND] = (len(text), None, text.splitlines(keepends=True), COMMAND)
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    exec(compile(text, COMMAND, "exec"), module.__dict__)
 
 
 def _outside_runner(error: BaseException) -> Any:
@@ -124,67 +170,10 @@ def _exit_code(ended: SystemExit) -> int:
     return 1
 
 
-def _note_failure(error: BaseException, kept: Watcher, found: dict[str, Any], *, name: str) -> None:
-    found["outcome"] = "failed"
-    if len(found["failures"]) < 3:
-        found["failures"].append({"name": name, **report_module.failure(error, kept)})
-
-
-def _run_pytest(options: dict[str, Any], target: list[str], kept: Watcher, found: dict[str, Any], runpy: Any) -> int:
-    """Tests of pytest, in this process, so that what fails can be looked at before it is gone."""
-    sys.path.insert(0, os.getcwd())
-    import pytest
-
-    class Catcher:
-        """Takes each failing test's exception while its frames still live."""
-
-        @pytest.hookimpl(hookwrapper=True)
-        def pytest_runtest_protocol(self, item: Any) -> Any:
-            hooks.record(kept)
-            yield
-            hooks.stop()
-
-        def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
-            name = getattr(node, "nodeid", str(node))
-            _note_failure(call.excinfo.value, kept, found, name=name)
-
-    return int(pytest.main([*_PYTEST_OPTIONS, *_without_workers(), *target], plugins=[Catcher()]))
-
-
-_PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--no-header")
-
-
-def _without_workers() -> list[str]:
-    """Tests have to run in this process; options of a plugin that is switched off would be unknown, so it stays."""
-    is_there = importlib.util.find_spec("xdist") is not None and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-    return ["-n", "0"] if is_there else []
-
-
-def _run_unittest(options: dict[str, Any], target: list[str], kept: Watcher, found: dict[str, Any], runpy: Any) -> int:
-    """Tests of unittest, by name."""
-    sys.path.insert(0, os.getcwd())
-    import unittest
-
-    class Catching(unittest.TextTestResult):
-        """Takes each failing test's exception while its frames still live."""
-
-        def addError(self, test: Any, err: Any) -> None:
-            _note_failure(err[1], kept, found, name=str(test))
-            super().addError(test, err)
-
-        def addFailure(self, test: Any, err: Any) -> None:
-            _note_failure(err[1], kept, found, name=str(test))
-            super().addFailure(test, err)
-
-        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
-            if err is not None:
-                _note_failure(err[1], kept, found, name=str(subtest))
-            super().addSubTest(test, subtest, err)
-
-    suite = unittest.defaultTestLoader.loadTestsFromNames(target)
-    hooks.record(kept)
-    result = unittest.TextTestRunner(resultclass=cast(Any, Catching)).run(suite)
-    return 0 if result.wasSuccessful() else 1
-
-
-_RUNNERS = {"program": _run_program, "module": _run_program, "pytest": _run_pytest, "unittest": _run_unittest}
+_RUNNERS = {
+    "program": _run_program,
+    "module": _run_program,
+    "code": _run_program,
+    "pytest": run_pytest,
+    "unittest": run_unittest,
+}

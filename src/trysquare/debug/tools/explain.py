@@ -12,11 +12,16 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
+from trysquare.core.types import JsonObject
 from trysquare.debug.desk import Desk
 from trysquare.debug.elsewhere import explain_elsewhere
 from trysquare.debug.explain import Explained, explain_failure
 from trysquare.debug.languages import language_of
 from trysquare.debug.targets import read_target
+
+_NAMES = 50
+_SHORT = 8
+_OUTPUT = 1500
 
 
 class Explain(ToolArguments):
@@ -61,20 +66,56 @@ def explain_tool(desk: Desk) -> Tool:
 
 def told(explained: Explained, root: Path, target: str) -> Result[Any]:
     """What is answered: each failure's explanation, or that there was none to explain."""
-    data = {"outcome": explained.outcome, "exit_code": explained.exit_code, "recording": explained.cost.to_json()}
+    data: JsonObject = {"outcome": explained.outcome, "exit_code": explained.exit_code}
+    if explained.failed_count > 1:
+        data |= {"failed_count": explained.failed_count, "failed": list(explained.failed[:_NAMES])}
+    data["recording"] = explained.cost.to_json()
     if not explained.failures:
-        return _nothing_failed(explained, target, data)
-    share = 1900 // len(explained.failures)
-    texts = [explanation.to_text(str(root), longest=share) for _, explanation in explained.failures]
-    return Result.ok("\n\n".join(texts), warnings=explained.cost.warnings, fields=data)
-
-
-def _nothing_failed(explained: Explained, target: str, data: dict[str, Any]) -> Result[Any]:
-    if explained.outcome == "passed":
-        return Result.ok(f"`{target}` did not fail: it ended with exit code {explained.exit_code}.", fields=data)
-    raise ToolError(
-        f"`{target}` ended ({explained.outcome}, exit code {explained.exit_code}) without an exception to explain.",
-        code=ErrorCode.EXECUTION_FAILED,
-        instruction="Read the output. Where no test ran, check the name.",
-        fields={**data, "output": explained.output[-1000:]},
+        return _nothing_explained(explained, target, data)
+    many = explained.failed_count > 1
+    heading = _heading(explained) if many else []
+    share = (1900 - sum(len(line.encode()) + 1 for line in heading)) // len(explained.failures)
+    texts = [
+        (f"{name}\n" if many else "") + each.to_text(str(root), longest=share - (len(name.encode()) + 1) * many)
+        for name, each in explained.failures
+    ]
+    return Result.ok(
+        "\n\n".join(["\n".join(heading), *texts] if many else texts), warnings=explained.cost.warnings, fields=data
     )
+
+
+def _heading(explained: Explained) -> list[str]:
+    """How many failed, and the names of those that are not explained below."""
+    shown = {name for name, _ in explained.failures}
+    others = [name for name in explained.failed if name not in shown]
+    lines = [f"{explained.failed_count} failed; explained: {len(shown)}."]
+    if others:
+        named = ", ".join(others[:_SHORT])
+        more = explained.failed_count - len(shown) - len(others[:_SHORT])
+        lines.append(f"Not explained: {named}" + (f", and {more} more" if more > 0 else ""))
+    return lines
+
+
+def _nothing_explained(explained: Explained, target: str, data: JsonObject) -> Result[Any]:
+    if explained.outcome == "passed":
+        return Result.ok(_told_passed(explained, target), fields=data)
+    if explained.reasons:
+        reasons = [f"{name}: {reason.strip()[:300]}" for name, reason in list(explained.reasons.items())[:3]]
+        return Result.ok("It failed without an exception:\n" + "\n".join(reasons), fields=data)
+    said = [line.strip() for line in explained.output.splitlines() if line.startswith("ERROR: ")]
+    near = explained.nearest_tests
+    what = f" {' '.join(said[:3])}" if said else ""
+    raise ToolError(
+        f"`{target}` ended ({explained.outcome}, exit code {explained.exit_code}) without an exception.{what}",
+        code=ErrorCode.EXECUTION_FAILED,
+        instruction=f"Did you mean {' or '.join(near)}?" if near else "The output says what is known.",
+        fields={**data, "output": explained.output[-_OUTPUT:].strip()},
+    )
+
+
+def _told_passed(explained: Explained, target: str) -> str:
+    if explained.ran == 0:
+        return f"`{target}` ran no test, so that none failed. Check the name."
+    lines = [f"`{target}` did not fail: it ended with exit code {explained.exit_code}."]
+    lines.extend(f"skipped: {name}: {reason}" for name, reason in list(explained.skipped.items())[:3])
+    return "\n".join(lines)

@@ -147,6 +147,10 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
     folder = (root / (args.cwd or "")).resolve()
     target = read_target(_target(args), folder, runtime=args.runtime_path).with_words(args.args or ())
     _require_file(target, folder)
+    if target.kind == "code":
+        raise InvalidArguments(
+            "`python -c` has no file to stop in.", instruction="Write the text to a file, and start that."
+        )
     language = language_of(target, given="python" if args.module else args.language)
     return language, LaunchSpec(
         target=target,
