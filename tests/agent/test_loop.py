@@ -66,6 +66,18 @@ async def test_what_came_of_a_call_is_told_in_the_next_request() -> None:
     assert model.told() == "hello there"
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
+async def test_a_tool_that_raises_what_ends_programs_does_not_end_the_run(kind: type[BaseException]) -> None:
+    def interrupted() -> str:
+        """Raise."""
+        raise kind
+
+    model = ScriptedModel([call("interrupted"), call("echo", text="still here"), FINISH])
+    outcome = await run_script(model, [tool(interrupted), echo_tool()])
+    assert outcome.finished
+    assert model.told() == "still here"
+
+
 async def test_calls_in_plain_text_are_run_and_dropped_pieces_are_told() -> None:
     model = ScriptedModel(
         ['I will echo.\n```json\n{"tool": "echo", "args": {"text": "a"}}\n```\n{"name": "nothing", "args": {}}', FINISH]

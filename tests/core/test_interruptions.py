@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.serve.clients import served_http
 from trysquare import Declarations, call_tool
 from trysquare.core.call import contained
 from trysquare.core.errors import ErrorCode, InputRequired, ToolError
@@ -194,6 +195,15 @@ async def test_a_server_over_stdio_lives_on(tmp_path: Any, mode: Any) -> None:
             with pytest.raises(Exception, match="incident"):
                 await client.read_resource("x://one")
             assert not (await client.call_tool("echo", {"text": "a"})).is_error
+
+
+async def test_a_server_over_http_lives_on(raising_tools: Declarations) -> None:
+    async with served_http(raising_tools.toolset()) as url, Client(f"{url}/mcp") as client:
+        for number in range(len(KINDS)):
+            for name in ("from_thread", "on_loop"):
+                answer = await client.call_tool(name, {"number": number})
+                assert answer.structured_content is not None
+                assert answer.structured_content["error"]["code"] == "INTERNAL_ERROR"
 
 
 def test_ctrl_c_ends_a_server_over_stdio_while_a_call_hangs(tmp_path: Any) -> None:
