@@ -310,8 +310,8 @@ class Server:
         return text("changed")
 
 
-def main() -> None:
-    """Serve as the options say."""
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--era", default="legacy", choices=["legacy", "modern", "mute", "old"])
     parser.add_argument("--probe", default="refuse", choices=["refuse", "ignore", "exit"])
@@ -320,7 +320,12 @@ def main() -> None:
     parser.add_argument("--silent-list", action="store_true", help="Never answer a request for the tools.")
     parser.add_argument("--exit", type=int, default=None)
     parser.add_argument("--started", default=None, help="A file that gets a line at each start.")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Serve as the options say."""
+    options = options_of(sys.argv[1:])
     if options.started:
         with open(options.started, "a", encoding="utf-8") as file:
             file.write(f"{os.getpid()}\n")

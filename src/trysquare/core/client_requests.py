@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkabl
 
 from trysquare.core.types import JsonObject
 
-Capability: TypeAlias = Literal["elicitation", "sampling", "roots"]
-"""What a client can be asked for, in the protocol's own words."""
+Capability: TypeAlias = Literal["elicitation", "elicitation.url", "sampling", "roots"]
+"""What a client can be asked for, in the protocol's own words; `elicitation` alone means with a form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +27,18 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """A page for the user to open in a browser, where something is asked that must not pass through the client."""
+
+    needs: ClassVar[Capability] = "elicitation.url"
+    message: str
+    url: str
+    id: str = ""
+    """What the page is called by whoever asks, in versions of the protocol that name it."""
+    key: str = "visit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelRequest:
     """A text for the client's own model to answer. The protocol means to drop it: never depend on it."""
 
@@ -34,6 +46,8 @@ class ModelRequest:
     prompt: str
     max_tokens: int = 1000
     system: str | None = None
+    whole: JsonObject | None = None
+    """The request in the protocol's words, where it says more than the text: roles, pictures, preferences."""
     key: str = "completion"
 
 
@@ -45,14 +59,15 @@ class RootsRequest:
     key: str = "roots"
 
 
-ClientRequest: TypeAlias = Question | ModelRequest | RootsRequest
+ClientRequest: TypeAlias = Question | Visit | ModelRequest | RootsRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """What came back: what the person did with a question, and what they filled in.
 
-    A model's answer has `{"text": …, "model": …}` as its content, the folders have `{"roots": [{"uri": …}, …]}`.
+    A model's answer has `{"text": …, "model": …}` as its content, and for a whole request as `whole` what the client
+    sent; the folders have `{"roots": [{"uri": …}, …]}`.
     """
 
     action: Literal["accept", "decline", "cancel"]

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, final, runtime_checkable
 
 from trysquare.core.client_requests import (
     Answer,
@@ -88,6 +88,19 @@ class Caller(Protocol):
 
     async def ask(self, question: Question) -> Answer:
         """Put a question to the person. May raise `InputRequired` where the caller has to call again."""
+        ...
+
+
+@runtime_checkable
+class LogRelayingCaller(Protocol):
+    """What a caller may offer beyond `Caller`: log messages of others, as they are."""
+
+    def lowest_log_level(self) -> LogLevel | None:
+        """The least severe messages that the client wants; None for none."""
+        ...
+
+    async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
+        """Send a log message of whoever `logger` names to the client, where it wants it."""
         ...
 
 
@@ -191,6 +204,17 @@ class CallContext:
         """Send a log line to the client, where it wants them."""
         await self.caller.log(level, message)
 
+    async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
+        """Send a log message of somebody else to the client, where it wants it."""
+        if _is_relaying(self.caller):
+            await self.caller.relay_log(level, data, logger)
+        else:
+            await self.caller.log(level, f"{logger}: {data}")
+
+    def lowest_log_level(self) -> LogLevel | None:
+        """The least severe log messages that the client wants; None for none."""
+        return self.caller.lowest_log_level() if _is_relaying(self.caller) else None
+
     async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
         """Ask the user, as often as needed.
 
@@ -288,6 +312,15 @@ def _is_requesting(caller: Caller) -> TypeGuard[RequestingCaller]:
 def _is_requesting_kind(kind: type) -> bool:
     # To look at every method of a protocol takes longer than most calls may; a class has them or has not.
     return issubclass(kind, RequestingCaller)
+
+
+def _is_relaying(caller: Caller) -> TypeGuard[LogRelayingCaller]:
+    return _is_relaying_kind(type(caller))
+
+
+@functools.cache
+def _is_relaying_kind(kind: type) -> bool:
+    return issubclass(kind, LogRelayingCaller)
 
 
 async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:

@@ -18,16 +18,20 @@ _DESCRIPTION = 4_000
 Form: TypeAlias = Callable[[Definition], Any]
 
 
-def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Detail) -> Result[Any]:
-    """The answer to `list`. What would be too long is told in fewer words, with the way to the rest."""
+def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Detail, *, says: str = "") -> Result[Any]:
+    """The answer to `list`. What would be too long is told in fewer words, with the way to the rest.
+
+    What the server says of its own use is told as its words.
+    """
+    fields: JsonObject = {"server": server.name, **({"server_says": says} if says else {})}
     if not definitions:
-        return Result.ok([], message=f"The server `{server.name}` offers no tools.", fields={"server": server.name})
+        return Result.ok([], message=f"The server `{server.name}` offers no tools.", fields=fields)
     shown, given = _fitting(definitions, detail)
     asked = "" if given == detail else f" This is too long for {detail}: give `tool_name` to see one tool whole."
     return Result.ok(
         shown,
         instruction=f"Run one with action=execute, tool_name and tool_inputs.{asked}",
-        fields={"server": server.name},
+        fields=fields,
     )
 
 

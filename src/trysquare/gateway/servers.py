@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json
@@ -15,11 +15,12 @@ from trysquare.catalog.schema_parts import as_object
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.nearest import nearest
+from trysquare.core.shortening import short
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.large import LargeResults
 from trysquare.gateway.calls.sending import Sender
-from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind
+from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind, Taken
 from trysquare.gateway.fleet.fleet import Fleet
 from trysquare.gateway.server import BrokenServer, Definition, ServerConfig, ServerEntry
 from trysquare.gateway.upstream import failures
@@ -27,6 +28,8 @@ from trysquare.gateway.upstream.frames import METHOD_NOT_FOUND
 
 logger = logging.getLogger("trysquare.gateway")
 
+MOST_INSTRUCTIONS = 2_000
+"""Characters of what a server says of its own use."""
 ASK_AGAIN_SECONDS = 5.0
 """A name that is not known has the server asked again, but not by every call."""
 OFFERS: tuple[tuple[OfferKind, str, str], ...] = (
@@ -182,7 +185,8 @@ class Servers:
             if not _lacks_method(error):
                 raise
             definitions = list[Definition]()
-        taken = await run_in_thread(lambda: self.catalogue.take(server.name, definitions))
+        said = await self._instructions(server.name)
+        taken = await run_in_thread(lambda: self._put_down(server.name, definitions, said))
         self._asked_at[server.name] = time.monotonic()
         for held in taken.held:
             logger.warning("%s of %s is held: %s", held.tool, server.name, " ".join(held.reasons))
@@ -190,6 +194,19 @@ class Servers:
             self.on_change(server.name, "tools")
         # Whoever asked for the tools need not wait for what stands beside them.
         self._beside(self._quietly(server.name, lambda: self._ask_offers(server.name)))
+
+    async def _instructions(self, name: str) -> list[JsonObject]:
+        text = (await self.fleet.greeting(name)).instructions.strip()
+        return [{"text": short(text, MOST_INSTRUCTIONS)}] if text else []
+
+    def _put_down(self, name: str, definitions: Sequence[Definition], said: list[JsonObject]) -> Taken:
+        taken = self.catalogue.take(name, definitions)
+        self.catalogue.take_offer(name, "instructions", said)
+        return taken
+
+    def instructions(self, server: ServerConfig) -> str:
+        """What a server says of its own use, as far as it is known; the server's words, not ours."""
+        return "".join(str(one.get("text", "")) for one in self.catalogue.offer(server.name, "instructions"))
 
     async def _ask_again(self, server: ServerConfig) -> None:
         """Ask after whoever asks now: what they hear may be from before the change."""

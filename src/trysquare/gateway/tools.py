@@ -152,7 +152,8 @@ async def _shown(
 
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
         return tool_listing(server, found, call.detail or "schemas")
-    return listing(server, await servers.definitions(server), call.detail or "signatures")
+    definitions = await servers.definitions(server)
+    return listing(server, definitions, call.detail or "signatures", says=servers.instructions(server))
 
 
 async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:

@@ -10,7 +10,15 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ValidationError
 
-from trysquare.core.client_requests import Answer, Capability, ClientRequest, ModelRequest, Question, RootsRequest
+from trysquare.core.client_requests import (
+    Answer,
+    Capability,
+    ClientRequest,
+    ModelRequest,
+    Question,
+    RootsRequest,
+    Visit,
+)
 from trysquare.core.context import LogLevel
 from trysquare.core.errors import ErrorCode, NobodyToAsk, ToolError
 from trysquare.serve.answers import Answers
@@ -42,9 +50,12 @@ class McpCaller:
         await self.request_context.session.report_progress(done, total, message)
 
     async def log(self, level: LogLevel, message: str) -> None:
+        await self.relay_log(level, message, "trysquare")
+
+    async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
         if not self._wants(level):
             return
-        params = types.LoggingMessageNotificationParams(level=level, data=replaced(message), logger="trysquare")
+        params = types.LoggingMessageNotificationParams(level=level, data=replaced(data), logger=replaced(logger))
         await self.request_context.session.send_notification(
             types.LoggingMessageNotification(params=params), related_request_id=self.request_context.request_id
         )
@@ -58,6 +69,9 @@ class McpCaller:
             return False
         if capability == "elicitation":
             return _asks_by_form(session.client_capabilities.elicitation)
+        if capability == "elicitation.url":
+            elicitation = session.client_capabilities.elicitation
+            return elicitation is not None and elicitation.url is not None
         return getattr(session.client_capabilities, capability) is not None
 
     async def ask(self, question: Question) -> Answer:
@@ -105,12 +119,16 @@ class McpCaller:
             ) from None
         return answer_from_wire(request, result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    def _wants(self, level: LogLevel) -> bool:
+    def lowest_log_level(self) -> LogLevel | None:
         if is_modern(self.request_context):
             lowest: Any = (self.request_context.meta or {}).get(types.LOG_LEVEL_META_KEY)
         else:
             lowest = connection_of(self.request_context).state.get(LOG_LEVEL, "debug")
-        return lowest in _SEVERITY and _SEVERITY[level] >= _SEVERITY[lowest]
+        return lowest if lowest in _SEVERITY else None
+
+    def _wants(self, level: LogLevel) -> bool:
+        lowest = self.lowest_log_level()
+        return lowest is not None and _SEVERITY[level] >= _SEVERITY[lowest]
 
 
 def _asks_by_form(capability: types.ElicitationCapability | None) -> bool:
@@ -121,7 +139,7 @@ def _asks_by_form(capability: types.ElicitationCapability | None) -> bool:
 def _typed_request(request: ClientRequest) -> tuple[types.ServerRequest, type[BaseModel]]:
     wire = request_to_wire(request)
     match request:
-        case Question():
+        case Question() | Visit():
             return types.ElicitRequest.model_validate(wire), types.ElicitResult
         case ModelRequest():
             return types.CreateMessageRequest.model_validate(wire), types.CreateMessageResult

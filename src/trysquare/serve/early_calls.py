@@ -85,7 +85,9 @@ class EarlyCaller:
         return self.offers("elicitation")
 
     def offers(self, capability: Capability) -> bool:
-        given: Mapping[str, Any] | None = self._offered.get(capability)
+        given: Mapping[str, Any] | None = self._offered.get(capability.partition(".")[0])
+        if capability == "elicitation.url":
+            return given is not None and "url" in given
         if capability == "elicitation" and given is not None:
             return "form" in given or "url" not in given
         return given is not None

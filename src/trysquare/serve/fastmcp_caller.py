@@ -24,6 +24,7 @@ except ImportError as error:
 _REQUEST: TypeAdapter[mcp_types.InputRequest] = TypeAdapter(mcp_types.InputRequest)
 _RESULTS: Mapping[str, type[mcp_types.Result]] = {
     "elicitation": mcp_types.ElicitResult,
+    "elicitation.url": mcp_types.ElicitResult,
     "sampling": mcp_types.CreateMessageResult,
     "roots": mcp_types.ListRootsResult,
 }
@@ -61,6 +62,9 @@ class FastMcpCaller:
         if self._context.request_context is None:
             return False
         capabilities = self._context.session.client_capabilities
+        if capability == "elicitation.url":
+            elicitation = None if capabilities is None else capabilities.elicitation
+            return elicitation is not None and elicitation.url is not None
         return capabilities is not None and getattr(capabilities, capability) is not None
 
     async def ask(self, question: Question) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from trysquare.core.client_requests import Answer, ClientRequest, ModelRequest, Question, RootsRequest
+from trysquare.core.client_requests import Answer, ClientRequest, ModelRequest, Question, RootsRequest, Visit
 from trysquare.core.types import JsonObject
 
 
@@ -14,6 +14,10 @@ def request_to_wire(request: ClientRequest) -> JsonObject:
     match request:
         case Question():
             params: JsonObject = {"mode": "form", "message": request.message, "requestedSchema": request.schema}
+            return {"method": "elicitation/create", "params": params}
+        case Visit():
+            visit: JsonObject = {"mode": "url", "message": request.message, "url": request.url}
+            params = {**visit, "elicitationId": request.id} if request.id else visit
             return {"method": "elicitation/create", "params": params}
         case ModelRequest():
             return {"method": "sampling/createMessage", "params": _sampling_params(request)}
@@ -24,15 +28,19 @@ def request_to_wire(request: ClientRequest) -> JsonObject:
 def answer_from_wire(request: ClientRequest, answer: Mapping[str, Any]) -> Answer:
     """What the client sent back, as our answer. Whatever does not fit counts as not answered."""
     match request:
-        case Question():
+        case Question() | Visit():
             return _elicited(answer)
         case ModelRequest():
-            return Answer(action="accept", content={"text": _sampled_text(answer), "model": answer.get("model")})
+            content = {"text": _sampled_text(answer), "model": answer.get("model")}
+            whole = {} if request.whole is None else {"whole": dict(answer)}
+            return Answer(action="accept", content={**content, **whole})
         case RootsRequest():
             return Answer(action="accept", content={"roots": answer.get("roots") or []})
 
 
 def _sampling_params(request: ModelRequest) -> JsonObject:
+    if request.whole is not None:
+        return request.whole
     message = {"role": "user", "content": {"type": "text", "text": request.prompt}}
     params: JsonObject = {"messages": [message], "maxTokens": request.max_tokens}
     return params if request.system is None else {**params, "systemPrompt": request.system}

@@ -45,7 +45,7 @@ class Recorder:
     async def close(self) -> None:
         return None
 
-    def notice(self, method: str, params: msgspec.Raw) -> None:
+    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
         self.notices.append(method)
 
     def asked(self, request: ServerRequest, about: RequestId | None) -> None:

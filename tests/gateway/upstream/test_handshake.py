@@ -64,7 +64,7 @@ class Script:
 class Nobody:
     """Hears of nothing."""
 
-    def notice(self, method: str, params: msgspec.Raw) -> None:
+    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
         return None
 
     def asked(self, request: ServerRequest, about: RequestId | None) -> None:

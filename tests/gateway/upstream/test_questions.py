@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trysquare.core.client_requests import Answer, ModelRequest, Question, RootsRequest
+from trysquare.core.client_requests import Answer, ModelRequest, Question, RootsRequest, Visit
 from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
 
 
@@ -20,19 +20,42 @@ def test_a_question_names_the_server_that_asks() -> None:
     assert found == Question(message="files asks: Delete it?", schema=schema, key="k")
 
 
-def test_texts_for_a_model_are_joined() -> None:
+def test_a_request_for_a_model_passes_on_whole() -> None:
     messages = [
         {"role": "user", "content": {"type": "text", "text": "One."}},
-        {"role": "user", "content": [{"type": "text", "text": "Two."}, {"type": "text", "text": "Three."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Two."}, {"type": "text", "text": "Three."}]},
+        {"role": "user", "content": {"type": "image", "data": "aGk=", "mimeType": "image/png"}},
     ]
-    found = asked("sampling/createMessage", {"messages": messages, "maxTokens": 7, "systemPrompt": "Be brief."})
-    assert found == ModelRequest(prompt="One.\n\nTwo.\nThree.", max_tokens=7, system="Be brief.", key="k")
+    more = {
+        "systemPrompt": "Be brief.",
+        "temperature": 0.2,
+        "stopSequences": ["."],
+        "modelPreferences": {"hints": [{"name": "small"}], "costPriority": 1.0},
+        "metadata": {"a": 1},
+    }
+    whole = {"messages": messages, "maxTokens": 7, **more}
+    found = asked("sampling/createMessage", {**whole, "includeContext": "allServers", "_meta": {}})
+    assert isinstance(found, ModelRequest)
+    assert found.whole == whole
+    assert (found.prompt, found.max_tokens, found.system) == ("One.\n\nTwo.\nThree.\n\n", 7, "Be brief.")
+    said = {"role": "assistant", "content": {"type": "image", "data": "aGk=", "mimeType": "image/png"}, "model": "m"}
+    assert answer_to_wire(found, Answer(action="accept", content={"text": "", "whole": said})) == said
+
+
+def test_a_page_to_open_names_the_server_that_asks() -> None:
+    params = {"mode": "url", "url": "https://example.com/a", "message": "Sign in", "elicitationId": "e1"}
+    found = asked("elicitation/create", params)
+    assert found == Visit(message="files asks: Sign in", url="https://example.com/a", id="e1", key="k")
+    assert isinstance(found, Visit)
+    assert answer_to_wire(found, Answer(action="accept", content={"a": 1})) == {"action": "accept"}
 
 
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("elicitation/create", {"mode": "url", "url": "https://example.com", "message": "Sign in"}),
+        ("elicitation/create", {"mode": "url", "url": "file:///etc/passwd", "message": "Sign in"}),
+        ("elicitation/create", {"mode": "url", "url": "javascript:alert(1)", "message": "Sign in"}),
+        ("elicitation/create", {"mode": "voice", "message": "Speak"}),
         ("elicitation/create", {"message": "No schema"}),
         ("sampling/createMessage", {"messages": [{"content": {"type": "image", "data": ""}}]}),
         ("sampling/createMessage", {"messages": "hello"}),

@@ -22,7 +22,7 @@ from trysquare.store.lazy import Transactions
 
 logger = logging.getLogger("trysquare.gateway")
 
-OfferKind: TypeAlias = Literal["prompts", "resources", "templates"]
+OfferKind: TypeAlias = Literal["prompts", "resources", "templates", "instructions"]
 
 LOOK_SECONDS = 1.0
 """How often the file is looked at for what another process changed."""

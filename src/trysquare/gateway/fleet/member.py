@@ -394,10 +394,13 @@ class _CannotConnect(Exception):
 def _introduction(config: ServerConfig, context: CallContext) -> Introduction:
     """What we say that we can do. A connection that callers share cannot tell the folders of one of them.
 
-    Questions and texts for a model come only during a call; one whose client cannot answer them is told so then.
+    A server asks during a call; one whose client cannot answer is told so then. Pages to open are said to be possible
+    only where they are, since a server that may choose would do without a form then.
     """
     from trysquare import __version__
 
-    tells_roots = config.sharing == "caller" and context.offers("roots")
-    names = [name for name in CAPABILITIES if name != "roots" or tells_roots]
+    left_out = {"roots"} if config.sharing != "caller" else set[str]()
+    if not context.offers("elicitation.url"):
+        left_out.add("elicitation.url")
+    names = [name for name in CAPABILITIES if name not in left_out]
     return Introduction(name="trysquare", version=__version__, capabilities=capability_object(names))

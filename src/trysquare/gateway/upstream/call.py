@@ -21,7 +21,7 @@ from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.channel import Loss, Unreachable
 from trysquare.gateway.upstream.connection import Exchange, Lost, Malformed, Refused, ServerRequest
 from trysquare.gateway.upstream.frames import NotAFrame, ResultHead, open_result
-from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
+from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, log_from_wire, question_from_wire
 from trysquare.gateway.upstream.session import Session
 
 MAX_ROUNDS = 16
@@ -136,14 +136,20 @@ class Call:
             finally:
                 alarms.clear(exchange)
                 self._time_left -= loop.time() - began
-            if exchange.progress is not None:
-                await self._tell_progress(exchange, context)
+            await self._tell_news(exchange, context)
             if exchange.questions and exchange.outcome is None:
                 await self._pass_on(exchange.questions[0], context)
                 exchange.questions.popleft()
+        # What came with the answer, while the caller was being told what came before.
+        await self._tell_news(exchange, context)
+
+    async def _tell_news(self, exchange: Exchange, context: CallContext) -> None:
         if exchange.progress is not None:
-            # It came with the answer, while the caller was being told what came before.
             await self._tell_progress(exchange, context)
+        while exchange.logs:
+            told = log_from_wire(exchange.logs.popleft(), self.session.config.name)
+            if told is not None:
+                await context.relay_log(*told)
 
     async def _tell_progress(self, exchange: Exchange, context: CallContext) -> None:
         told, exchange.progress = exchange.progress, None

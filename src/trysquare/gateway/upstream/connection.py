@@ -24,6 +24,7 @@ logger = logging.getLogger("trysquare.gateway")
 _LONG_BROKEN = 64 * 1024
 """Bytes above which a message that cannot be read is looked through in a thread."""
 _SHOWN_NOISE = 120
+_MOST_LOGS = 100
 
 
 class Refused(Exception):
@@ -58,7 +59,7 @@ class ServerRequest:
 class Observer(Protocol):
     """Who is told what a server says without having been asked."""
 
-    def notice(self, method: str, params: msgspec.Raw) -> None:
+    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
         """Learn of a notification that belongs to no request of ours."""
         ...
 
@@ -74,11 +75,13 @@ class Observer(Protocol):
 class Exchange:
     """One request of ours under way: its answer, and what the server asks and tells meanwhile."""
 
-    __slots__ = ("_outcome", "_waiter", "flaw", "id", "progress", "questions")
+    __slots__ = ("_outcome", "_waiter", "flaw", "id", "logs", "progress", "questions")
 
     def __init__(self, request_id: RequestId) -> None:
         self.id = request_id
         self.questions: deque[ServerRequest] = deque()
+        self.logs: deque[JsonObject] = deque(maxlen=_MOST_LOGS)
+        """Log messages that have not been passed on; of a flood the latest."""
         self.progress: Progress | None = None
         """The latest that has not been passed on; those before it no longer matter."""
         self.flaw = ""
@@ -105,7 +108,7 @@ class Exchange:
     @property
     def is_stirred(self) -> bool:
         """Whether there is an answer, a question or progress."""
-        return self._outcome is not None or self.progress is not None or bool(self.questions)
+        return self._outcome is not None or self.progress is not None or bool(self.questions) or bool(self.logs)
 
     def stirring(self) -> asyncio.Future[None]:
         """What to wait for until there is, and then to look again."""
@@ -116,6 +119,7 @@ class Exchange:
         """Wait until there is an answer, whatever the server tells meanwhile."""
         while self._outcome is None:
             self.progress = None
+            self.logs.clear()
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 
@@ -337,7 +341,7 @@ class Connection:
         elif frame.method == "notifications/progress":
             self._take_progress(frame.params)
         else:
-            self._observer.notice(frame.method, frame.params)
+            self._observer.notice(frame.method, frame.params, about)
 
     def _take_answer(self, frame: Frame, about: RequestId | None) -> None:
         # A server that could not read a request refuses it without its id.

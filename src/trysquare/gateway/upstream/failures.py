@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, NotFound, ToolError
+from trysquare.gateway.answers.cleaning import cleaned_value
 from trysquare.gateway.upstream.channel import Loss
 from trysquare.gateway.upstream.frames import ErrorBody
+
+URL_REQUIRED: Final = -32042
+"""A server refuses a call with it until the user has opened a page."""
+_MOST_PAGES = 8
 
 Outcome: TypeAlias = Literal["not_sent", "sent_unknown", "done"]
 """What is known of a call: it never left, it left and nobody knows, or the server has answered it."""
@@ -71,8 +77,14 @@ def refused(server: str, tool: str, error: ErrorBody) -> ToolError:
     return ToolError(
         f"`{server}` refused `{tool}`: {error.message or 'no reason given'}",
         code=ErrorCode.UPSTREAM_REFUSED,
-        fields=_fields(server, "done", upstream_code=error.code),
+        fields=_fields(server, "done", upstream_code=error.code, pages=_pages(error)),
     )
+
+
+def _pages(error: ErrorBody) -> list[Any] | None:
+    """The pages that a user has to open before the call can be made, where that is why it was refused."""
+    found = as_list(as_object(error.data).get("elicitations")) if error.code == URL_REQUIRED else []
+    return cleaned_value(found[:_MOST_PAGES]) or None
 
 
 def unreadable(server: str, tool: str, why: str) -> ToolError:

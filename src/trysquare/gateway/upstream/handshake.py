@@ -20,6 +20,7 @@ HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 _PROBE_SECONDS = 2.0
 """How long the probe alone is waited for. Servers that ignore what they do not know get the handshake then."""
 _META: Final = "io.modelcontextprotocol/"
+LOG_LEVEL: Final = f"{_META}logLevel"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,12 +16,13 @@ from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream import frames
 from trysquare.gateway.upstream.channel import Channel, Loss, RequestId, Unreachable
 from trysquare.gateway.upstream.connection import Connection, Exchange, Lost, Refused, ServerRequest
-from trysquare.gateway.upstream.handshake import Greeting, Introduction, shake_hands, stamp
+from trysquare.gateway.upstream.handshake import LOG_LEVEL, Greeting, Introduction, shake_hands, stamp
 
-CAPABILITIES: Final[tuple[Capability, ...]] = ("elicitation", "sampling", "roots")
+CAPABILITIES: Final[tuple[Capability, ...]] = ("elicitation", "elicitation.url", "sampling", "roots")
 _LISTS: Final = ("tools", "prompts", "resources")
 _LIST_CHANGES: Final = {f"notifications/{kind}/list_changed": kind for kind in _LISTS}
 _MAX_EARLY = 16
+_LONGEST_LOG = 64 * 1024
 _ALIVE_SECONDS = 5.0
 """How long a server that let a call run out of time has to show that it is alive."""
 
@@ -80,7 +81,8 @@ class Session:
         self._calls: dict[RequestId, UnderWay] = {}
         self._early: list[ServerRequest] = []
         """What the server asked its only caller before there was a call."""
-        self._stamps: dict[tuple[bool, ...], bytes] = {}
+        self._stamps: dict[tuple[bool | str | None, ...], bytes] = {}
+        self._tells_logs = False
         self._listening: Exchange | None = None
         self._subscribed: set[str] = set()
         self._suspicion: asyncio.Task[None] | None = None
@@ -104,6 +106,7 @@ class Session:
             self.connection, self._own, version=version, seconds=self.config.start_timeout
         )
         self.last_used = self.began = asyncio.get_running_loop().time()
+        self._tells_logs = self.greeting.offers("logging")
         if self.greeting.is_modern:
             self._listen()
 
@@ -121,8 +124,9 @@ class Session:
         """Send a call's request. Raises `Unreachable` where nothing was sent."""
         exchange = self.connection.begin(method, params, name=about)
         self._calls[exchange.id] = call
-        exchange.questions.extend(self._early)
-        self._early.clear()
+        if call.may_ask:
+            exchange.questions.extend(self._early)
+            self._early.clear()
         return exchange
 
     def end(self, call: UnderWay) -> None:
@@ -142,11 +146,14 @@ class Session:
         """What a request has to say of its sender in `_meta`: nothing in the earlier era."""
         if not self.greeting.is_modern:
             return b""
-        offered = tuple(context.offers(capability) for capability in CAPABILITIES)
+        level = context.lowest_log_level() if self._tells_logs else None
+        offered = (*(context.offers(capability) for capability in CAPABILITIES), level)
         found = self._stamps.get(offered)
         if found is None:
-            names = [name for name, is_offered in zip(CAPABILITIES, offered, strict=True) if is_offered]
-            found = self._stamps[offered] = frames.encode(stamp(self._own, capability_object(names)))[1:-1]
+            names = [name for name, is_offered in zip(CAPABILITIES, offered, strict=False) if is_offered]
+            said = stamp(self._own, capability_object(names))
+            told = said if level is None else {**said, LOG_LEVEL: level}
+            found = self._stamps[offered] = frames.encode(told)[1:-1]
         return found
 
     async def subscribe(self, uri: str) -> None:
@@ -166,8 +173,10 @@ class Session:
         else:
             await self.connection.request(method, {"uri": uri}, seconds=self.config.timeout)
 
-    def notice(self, method: str, params: msgspec.Raw) -> None:
-        if method in _LIST_CHANGES:
+    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
+        if method == "notifications/message":
+            self._take_log(params, about)
+        elif method in _LIST_CHANGES:
             self._on_change(_LIST_CHANGES[method])
         elif method == "notifications/resources/updated":
             uri = frames.decode_object(params).get("uri")
@@ -188,6 +197,17 @@ class Session:
         for call in calls:
             call.notes.append(f"A question of the server was declined. {why}")
         self.connection.refuse(request, frames.INTERNAL_ERROR, why)
+
+    def _take_log(self, params: msgspec.Raw, about: RequestId | None) -> None:
+        """Give a log message to the call that it belongs to; one that could be of several callers is nobody's."""
+        possible = [self._calls[about]] if about in self._calls else list(self._calls.values())
+        subjects = {call.context.principal.subject for call in possible if call.context is not None}
+        if len(subjects) != 1:
+            return
+        is_long = len(params) > _LONGEST_LOG
+        told: JsonObject = {"level": "warning", "data": f"A log message of {len(params)} bytes was left out."}
+        possible[-1].exchange.logs.append(told if is_long else frames.decode_object(params))
+        possible[-1].exchange.wake()
 
     def lost(self, loss: Loss) -> None:
         self._on_lost(self, loss)
@@ -224,7 +244,10 @@ class Session:
 
 def capability_object(names: Sequence[str]) -> JsonObject:
     """What we can do for a server, as the protocol has it."""
-    return {name: {} for name in names}
+    found: JsonObject = {name: {} for name in names if "." not in name}
+    if "elicitation.url" in names:
+        found["elicitation"] = {"form": {}, "url": {}} if "elicitation" in names else {"url": {}}
+    return found
 
 
 _AMBIGUOUS = (
