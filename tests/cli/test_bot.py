@@ -131,11 +131,14 @@ def test_nothing_is_sent_back_where_no_run_has_begun(run: Run, project: Path) ->
     assert not (project / "workflow_state.json").exists()
 
 
-@pytest.mark.parametrize(("decision", "closed"), [("approve", ["claimed", "proven"]), ("reject", ["claimed"])])
+@pytest.mark.parametrize(
+    ("decision", "closed"), [("approve", ["claimed", "reopened", "proven"]), ("reject", ["claimed", "reopened"])]
+)
 def test_the_code_of_a_close_that_waits_is_approved_or_refused(
     run: Run, bot: Path, types: Types, decision: str, closed: list[str]
 ) -> None:
-    code = asyncio.run(_ask_to_close(bot.parent))
+    # What was claimed before the run became strict is open again.
+    code = asyncio.run(_ask_to_close(bot.parent, reopens=True))
     types("yes\n")
     decided = run("bot", decision, code, *HERE)
     assert decided.code == 0, decided.err
@@ -143,10 +146,12 @@ def test_the_code_of_a_close_that_waits_is_approved_or_refused(
     assert [line["what"] for line in run("bot", "history", "--json", *HERE).json] == closed
 
 
-async def _ask_to_close(project: Path) -> str:
+async def _ask_to_close(project: Path, *, reopens: bool = False) -> str:
     """Close as an agent that cannot ask anybody; the code that a person is to decide about, if one still is."""
     async with served(project, bot=project / "mine", name="mine", strict=True) as client:
-        waiting = await client.call("close_current_action", expected_action="shape.build_knowledge")
+        if reopens:
+            assert (await client.call("tool"))["action"] == "gather_context"
+        waiting = await client.call("close_current_action", expected_action="shape.gather_context")
         return str(waiting.get("approval", {}).get("code")) if "error" in waiting else ""
 
 

@@ -184,12 +184,24 @@ async def test_the_ends_of_behaviors_and_of_the_bot(project: Path, tmp_path: Pat
         assert end["next_action"] == "initialize_project"
         await bot.call("code_build_knowledge")
         last = await bot.call("close_current_action")
-        assert (last["workflow_complete"], last["next_action"], last["next_behavior"]) == (True, None, None)
-        assert "next" not in last
+        assert (last["workflow_complete"], last["next_action"], last["next_behavior"]) == (False, None, None)
+        left = ["shape.initialize_project", "shape.gather_context", "code.initialize_project", "code.gather_context"]
+        assert (last["open_actions"], last["open_count"]) == (left, 4)
+        assert last["next"]["tool"] == "mini_shape_initialize_project"
         assert bot.state()["current_action"] == "mini.code.build_knowledge"
         over = await bot.call("tool")
-        assert (over["workflow_complete"], over["action"]) == (True, "build_knowledge")
+        assert (over["workflow_complete"], over["open_actions"], over["action"]) == (False, left, "build_knowledge")
         assert len(bot.completed()) == 2
+
+
+async def test_a_workflow_is_complete_when_every_action_is_done(project: Path, tmp_path: Path) -> None:
+    async with served(project, bot=mini(tmp_path), name="mini") as bot:
+        answer = await bot.call("tool", confirm=True)
+        while not answer.get("workflow_complete"):
+            answer = await bot.follow(answer)
+        assert "next" not in answer
+        assert (await bot.call("tool"))["workflow_complete"] is True
+        assert bot.state()["workflow_complete"] is True
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -252,8 +264,9 @@ async def test_one_action_of_a_bot_can_ask_for_proof(project: Path, tmp_path: Pa
     async with served(project, bot=folder, name="mini") as bot:
         await bot.call("shape_gather_context")
         assert (await bot.call("close_current_action"))["error"]["code"] == "CONSENT_REQUIRED"
-        await bot.call("shape_build_knowledge")
-        assert (await bot.call("close_current_action"))["approval"] == "claimed"
+        behind = await bot.call("shape_build_knowledge")
+        assert (behind["error"]["code"], behind["gate"]) == ("STATE_CONFLICT", "mini.shape.gather_context")
+        assert bot.completed() == []
 
 
 async def test_jumps_are_denied_or_confirmed_where_the_bot_says_so(project: Path, tmp_path: Path) -> None:

@@ -82,8 +82,9 @@ def _recorded(
     found = _recorded(closes, origins, before, int(at)) if before and before != run and at.isdigit() else {}
     own = [body for body in closes if body.get("run") == run and "files" in body and _is_until(body, version)]
     for body in sorted(own, key=lambda body: body["version"]):
-        found.update(body.get("files", {}))
-        for path in body.get("absent", ()):
+        # By the paths of the definition, so that the files of two runs can be compared.
+        found.update(body.get("defined", body.get("files", {})))
+        for path in body.get("defined_absent", body.get("absent", ())):
             found.pop(path, None)
     return found
 

@@ -8,12 +8,14 @@ makes no difference by its number. Both run the workflow's own functions, so wha
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.definition import BotDefinition
+from trysquare.bots.graph.schema import problems_of
 from trysquare.bots.plan import Plan, Policy, Position
 from trysquare.bots.rules import Rule
 from trysquare.bots.scanning.findings import ScannerFailed, Selected
@@ -278,6 +280,26 @@ def _trace(explored: _Explored, key: _Key) -> tuple[str, ...]:
         key, told = came
         steps.append(told)
     return tuple(reversed(steps))
+
+
+def other_documents(definition: BotDefinition) -> list[str]:
+    """The documents of a bot that are not story graphs: nothing can be built, rendered or validated of them yet."""
+    configs = [(behavior.name, each) for behavior in definition.behaviors for each in behavior.content.knowledge]
+    # Several templates may describe parts of one document; one that is a whole story graph is enough.
+    graphs = {config.output for _, config in configs if _is_story_graph(config.template_text)}
+    return [
+        f"{config.file}: {config.output} of {behavior} is not a story graph (its template has no valid `epics`), so "
+        "it cannot be built, rendered or validated yet."
+        for behavior, config in configs
+        if config.output not in graphs
+    ]
+
+
+def _is_story_graph(template: str) -> bool:
+    try:
+        return not problems_of(json.loads(template))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _never_clean(definition: BotDefinition) -> frozenset[Position]:

@@ -181,6 +181,8 @@ class BotDefinition:
     """What was read but not understood: keys that nothing uses."""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     """The digest of every file that was read, by its path in the folder."""
+    run: str | None = None
+    """The run whose files the paths name; None for the main one."""
 
     @property
     def digest(self) -> str:

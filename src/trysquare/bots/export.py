@@ -7,7 +7,7 @@ What the file will hold is remembered in that same transaction, so that it is kn
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -48,7 +48,11 @@ class _Lines:
 class Exporter:
     """Writes the window of one bot. It keeps rendered lines, so that a long history costs little."""
 
-    def __init__(self, store: WorkflowStore, window: ProjectWindow) -> None:
+    def __init__(
+        self, store: WorkflowStore, window: ProjectWindow, *, is_complete: Callable[[StoredRun], bool]
+    ) -> None:
+        """`is_complete` says of a run that reached its end whether nothing is left to do in it."""
+        self._is_complete = is_complete
         self._store = store
         self._window = window
         self._lines: dict[str, _Lines] = {}
@@ -142,7 +146,8 @@ class Exporter:
 
     def _part(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> RunPart:
         state = read_head(plan, row.version, row.state)
-        return RunPart(state=state, at=row.updated, body=self._body(plan, rows, row))
+        complete = state.finished and self._is_complete(row)
+        return RunPart(state=state, at=row.updated, body=self._body(plan, rows, row), complete=complete)
 
     def _body(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> bytearray:
         kept = self._lines.get(row.name)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.bots.definition import BotDefinition
-from trysquare.bots.naming import close_tool_name
 from trysquare.bots.plan import Jump, Plan, Policy, Position
 from trysquare.core.consent import Agreement, Approvals, ConsentRequest, arguments_digest
 from trysquare.core.consent_check import agreed
@@ -22,14 +21,18 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gates:
-    """The gates of a bot, with what the person who started the server asks on top."""
+    """The gates of a bot in one run, which may be strict."""
 
     definition: BotDefinition
     strict: bool = False
 
     def needs_proof(self, position: Position) -> bool:
-        """Whether only a person can close this action."""
-        return self.strict or self.definition.gate(position.behavior, position.action).proof
+        """Whether only a human can close this action."""
+        return self.strict or self.is_defined(position)
+
+    def is_defined(self, position: Position) -> bool:
+        """Whether the definition itself says so."""
+        return self.definition.gate(position.behavior, position.action).proof
 
     def policy(self, position: Position) -> Policy:
         """When the action is done. What needs proof or clean rules is never done by itself."""
@@ -56,14 +59,6 @@ def check_jump(plan: Plan, jump: Jump, position: Position) -> bool:
 
 
 _WORDS: dict[Jump, str] = {"in_order": "in order", "ahead": "out of order", "reopened": "done already"}
-
-
-async def ask_to_close(
-    bot: str, position: Position, binding: JsonObject, *, approvals: Approvals | None, context: CallContext
-) -> Agreement:
-    """Have a person agree to a close. The agreement is bound to the run, the action and the files."""
-    question = f"Is {position.behavior}.{position.action} of {bot} done, and may it be closed?"
-    return await ask_person(close_tool_name(bot), question, binding, approvals=approvals, context=context)
 
 
 async def ask_person(

@@ -6,12 +6,13 @@ history is only added to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.run_record import entry_record, head_record, read_entry, read_state, state_record
-from trysquare.bots.workflow import Entry, RunState, begin
+from trysquare.bots.workflow import Entry, NeedsProof, RunState, begin, open_gates
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.workflow import StoredEvent, StoredRun, WorkflowRows
@@ -24,6 +25,18 @@ class Stamp:
     kind: str
     principal: str
     at: str
+
+
+Holds: TypeAlias = Callable[[Entry], bool]
+"""Whether the proof of a completion fits the files as they are now."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proofs:
+    """Which actions need proof, and which of the proofs that there are still hold."""
+
+    needs_proof: NeedsProof
+    holds: Holds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,8 +102,16 @@ class Ledger:
         )
         self._write(row, before, state, history, stamp)
 
-    def fork(self, run: str, to: str, version: int | None, stamp: Stamp) -> RunState:
-        """Begin a run where another one stands or stood."""
+    def fork(
+        self,
+        run: str,
+        to: str,
+        version: int | None,
+        stamp: Stamp,
+        proofs: Proofs,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> RunState:
+        """Begin a run where another one stands or stood; `prepare` gives it its files once nothing is against it."""
         source = self._required(run)
         if self.rows.run(to) is not None:
             raise ToolError(
@@ -111,18 +132,45 @@ class Ledger:
         )
         self._write(row, None, state, (), stamp, {"from": row.origin})
         self.rows.copy_entries(replace(source, generation=generation), row)
-        return state
+        for name, value in self.rows.notes(run).items():
+            self.rows.put_note(to, name, value)
+        prepare()
+        return self._without_loose_proofs(to, state, stamp, proofs)
 
-    def rewind(self, run: str, version: int, stamp: Stamp, reason: str | None) -> RunState:
-        """Set a run back to where it stood, as a new change: its history tells what was taken up again."""
+    def _without_loose_proofs(self, run: str, state: RunState, stamp: Stamp, proofs: Proofs) -> RunState:
+        """The state of a new run without the proofs that do not fit its files."""
+        loose = [entry for entry in state.latest.values() if entry.is_proven and not proofs.holds(entry)]
+        if not loose:
+            return state
+        version = state.version + 1
+        marks = [Entry(position=each.position, at=stamp.at, version=version, kind="reopened") for each in loose]
+        latest = {**state.latest, **{mark.position: mark for mark in marks}}
+        opened = self._at_open_gate(replace(state, version=version, latest=latest), proofs)
+        self.save(run, opened, marks, stamp, audit={"left_open": [_path(each.position) for each in loose]})
+        return opened
+
+    def rewind(self, run: str, version: int, stamp: Stamp, reason: str | None, proofs: Proofs) -> RunState:
+        """Set a run back to where it stood, as a new change: its history tells what was taken up again.
+
+        It goes no further than the first gate that waits for its proof: only a human gets behind that.
+        """
         row = self._required(run)
         now = self.read(row)
         then, _, _ = self._stood(row, version)
-        added = _marks(now, then, stamp, reason)
+        added, loose = _marks(now, then, stamp, reason, proofs)
         latest = {**now.latest, **{entry.position: entry for entry in added}}
-        state = replace(then, version=now.version + 1, latest=latest)
-        self.save(run, state, added, stamp, audit={"to_version": then.version, "reason": reason})
+        state = replace(then, version=now.version + 1, latest=latest, strict=now.strict)
+        state = self._at_open_gate(state, proofs)
+        audit = {"to_version": then.version, "reason": reason, "left_open": [_path(each) for each in loose]}
+        self.save(run, state, added, stamp, audit=audit)
         return state
+
+    def _at_open_gate(self, state: RunState, proofs: Proofs) -> RunState:
+        gate = next(open_gates(self.plan, state, proofs.needs_proof), None)
+        if gate is None or not (state.finished or self.plan.comes_before(gate, state.current)):
+            return state
+        pointers = {**state.pointers, gate.behavior: gate.action}
+        return replace(state, current=gate, pointers=pointers, delivered=False, finished=False, rejections=0)
 
     def state_at(self, run: str, version: int) -> RunState:
         """Where a run stood at a version."""
@@ -200,24 +248,32 @@ def _told(row: StoredRun, state: RunState, added: Iterable[Entry], audit: JsonOb
     }
 
 
-def _marks(now: RunState, then: RunState, stamp: Stamp, reason: str | None) -> list[Entry]:
-    """The lines that make the last words of a state those of an earlier one."""
+def _marks(
+    now: RunState, then: RunState, stamp: Stamp, reason: str | None, proofs: Proofs
+) -> tuple[list[Entry], list[Position]]:
+    """The lines that make the last words of a state those of an earlier one, and the proofs that do not come back.
+
+    What was completed comes back as it was recorded: the same time, the same person, the same files.
+    """
     marks: list[Entry] = []
+    loose: list[Position] = []
+    version = now.version + 1
     for position in sorted({*now.latest, *then.latest}):
         if now.is_completed(position) == then.is_completed(position):
             continue
-        entry = Entry(position=position, at=stamp.at, version=now.version + 1, by=stamp.principal, reason=reason)
         kept = then.latest.get(position)
-        marks.append(_again(entry, kept) if kept is not None and then.is_completed(position) else _open(entry))
-    return marks
+        if kept is None or not then.is_completed(position):
+            mark = Entry(position=position, at=stamp.at, version=version, by=stamp.principal, reason=reason)
+            marks.append(replace(mark, kind="reopened"))
+        elif kept.is_proven and not proofs.holds(kept):
+            loose.append(position)
+        else:
+            marks.append(replace(kept, version=version))
+    return marks, loose
 
 
-def _again(entry: Entry, kept: Entry) -> Entry:
-    return replace(entry, approval=kept.approval, delivered=kept.delivered)
-
-
-def _open(entry: Entry) -> Entry:
-    return replace(entry, kind="reopened")
+def _path(position: Position) -> str:
+    return f"{position.behavior}.{position.action}"
 
 
 def split_path(bot: str, path: str) -> Position | None:

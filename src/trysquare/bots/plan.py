@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+INITIALIZE = "initialize_project"
+"""The action that settles the folder of a run."""
 
 Policy: TypeAlias = Literal["manual", "auto", "skip", "combine_next"]
 """When an action is done: a person says so, it says so itself, it is passed over, or it goes with the next one."""
@@ -61,6 +64,17 @@ class Plan:
     def knows(self, position: Position) -> bool:
         """Whether this is a workflow action of one of the behaviors."""
         return position.behavior in self.behaviors and position.action in self.actions
+
+    def order(self) -> Iterator[Position]:
+        """Every workflow action of every behavior, in the order of the work."""
+        return (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
+
+    def comes_before(self, first: Position, second: Position) -> bool:
+        """Whether one action comes before another in the order of the work."""
+        return self._place(first) < self._place(second)
+
+    def _place(self, position: Position) -> tuple[int, int]:
+        return self.behaviors.index(position.behavior), self.actions.index(position.action)
 
     def after(self, position: Position) -> Position | None:
         """The next action of the same behavior that is not passed over, or None at its end."""

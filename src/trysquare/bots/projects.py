@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 from trysquare.bots.config import BotConfig
 from trysquare.bots.definition import BotDefinition, Changes, changed_parts
-from trysquare.bots.gates import Gates
 from trysquare.bots.loading import load_bot
 from trysquare.bots.plan import Plan, Position
+from trysquare.bots.run_files import definition_of_run
 from trysquare.bots.scanning.self_test import require_sound_rules
 from trysquare.bots.state import BotState, Loaded
-from trysquare.bots.state_file import UnreadableState, parse_state
+from trysquare.bots.state_file import MAIN, UnreadableState, is_run_name, parse_state
+from trysquare.bots.strength import strength_of
 from trysquare.bots.window import NAME, ProjectWindow
 from trysquare.bots.workflow import begin
 from trysquare.core.consent import Approvals
@@ -27,6 +28,7 @@ OpenStore: TypeAlias = Callable[[Path], WorkflowStore]
 """Opens the store that keeps the runs of one project."""
 
 LEGACY = "project_area"
+_MOST_RUNS = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +86,10 @@ class LiveBot:
         self.approvals = approvals
         self.definition: BotDefinition = load_bot(config.folder)
         self.plan: Plan = self.definition.plan()
+        self.strength = strength_of(self.definition)
+        self.proposed: set[tuple[str, str]] = set()
+        """The folders, each with a run, that this process proposed to work in."""
+        self._of_runs: dict[str, BotDefinition] = {}
         self._open_store = open_store
         self._states: dict[Path, BotState] = {}
         self._lock = threading.Lock()
@@ -93,16 +99,33 @@ class LiveBot:
         """What its tools begin with."""
         return self.definition.name
 
-    def reload(self) -> Changes:
-        """Read the folder again; a folder that is wrong raises, and the definition before it stays."""
+    def reload(self, principal: str = "watch") -> Changes:
+        """Read the folder again; a folder that is wrong raises, and the definition before it stays.
+
+        Every reading is audited with the definition's digest, in each project that the bot works in.
+        """
         fresh = load_bot(self.config.folder)
         require_sound_rules(fresh)
         with self._lock:
             changes = changed_parts(self.definition, fresh)
-            self.definition, self.plan = fresh, fresh.plan()
-            for state in self._states.values():
-                state.use(self.plan)
+            self.definition, self.plan, self.strength = fresh, fresh.plan(), strength_of(fresh)
+            self._of_runs = {}
+            states = list(self._states.values())
+        for state in states:
+            state.use(self.plan, self.strength, principal=principal)
         return changes
+
+    def definition_of(self, run: str) -> BotDefinition:
+        """The definition with the paths of a run."""
+        if run == MAIN or not is_run_name(run):
+            return self.definition
+        known, definition = self._of_runs, self.definition
+        found = known.get(run)
+        if found is None:
+            found = definition_of_run(definition, run)
+            if len(known) < _MOST_RUNS:
+                known[run] = found
+        return found
 
     def project(self, given: str | None = None) -> BotProject:
         """The bot in the project that a call names, or in the one that the server was started for."""
@@ -123,10 +146,18 @@ class LiveBot:
 
     def _opened(self, root: Path) -> BotState:
         window = ProjectWindow(root, self.name, legacy=self.config.folder / LEGACY)
-        return BotState(plan=self.plan, store=self._open_store(root), window=window, needs_proof=self._needs_proof)
+        return BotState(
+            plan=self.plan,
+            store=self._open_store(root),
+            window=window,
+            needs_proof=self._needs_proof,
+            strict=self.config.strict,
+            strength=self.strength,
+        )
 
     def _needs_proof(self, position: Position) -> bool:
-        return Gates(definition=self.definition, strict=self.config.strict).needs_proof(position)
+        gate = self.definition.gates.get(position)
+        return gate is not None and gate.proof
 
 
 def _folder(home: Path, given: str) -> Path:

@@ -10,7 +10,8 @@ from trysquare.bots.plan import Plan, Position
 from trysquare.bots.workflow import Entry, RunState, derived
 from trysquare.core.types import JsonObject
 
-_PLAIN: JsonObject = {"kind": "completed", "approval": "claimed", "delivered": True, "reason": None, "by": None}
+_PLAIN: JsonObject = {"kind": "completed", "approval": "claimed", "delivered": True, "reason": None, "by": None,
+                      "how": None, "files": None}  # fmt: skip
 
 
 def entry_record(entry: Entry) -> JsonObject:
@@ -39,6 +40,7 @@ def head_record(state: RunState) -> JsonObject:
         "delivered": state.delivered,
         "finished": state.finished,
         "rejections": state.rejections,
+        **({"strict": True} if state.strict else {}),
     }
 
 
@@ -62,6 +64,7 @@ def read_state(plan: Plan, version: int, record: JsonObject, history: Iterable[E
         delivered=record["delivered"],
         finished=record["finished"],
         rejections=record["rejections"],
+        strict=record.get("strict", False),
     )
     return state if plan.knows(state.current) else _moved_to_known(plan, state)
 

@@ -37,7 +37,7 @@ def documents_folder(definition: BotDefinition) -> str:
     for behavior in definition.behaviors:
         for config in behavior.content.knowledge:
             return str(PurePosixPath(config.output).parent)
-    return f"docs/{definition.name}"
+    return f"docs/{definition.name}" + ("" if definition.run is None else f"/runs/{definition.run}")
 
 
 def clarification_path(definition: BotDefinition) -> str:

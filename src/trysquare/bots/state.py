@@ -15,23 +15,27 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from trysquare.bots.export import Exporter
-from trysquare.bots.ledger import KnownState, Ledger, Stamp, split_path
+from trysquare.bots.ledger import Holds, KnownState, Ledger, Proofs, Stamp, split_path
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.run_record import read_entry
+from trysquare.bots.run_record import read_entry, read_state
 from trysquare.bots.state_file import MAIN, is_run_name
+from trysquare.bots.strength import Strength, weakenings
 from trysquare.bots.window import ProjectWindow
-from trysquare.bots.window_gates import NeedsProof
-from trysquare.bots.window_rules import NOTHING, Notices, judge, settle
-from trysquare.bots.workflow import Closed, Entry, Opened, RunState, begin
+from trysquare.bots.window_rules import NOTHING, OWN, EditGates, Notices, judge, settle
+from trysquare.bots.workflow import Closed, Entry, NeedsProof, Opened, RunState, begin, open_actions
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import AuditReport, utc_now
 from trysquare.store.idempotency import Claim, EarlierAnswer
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state
-from trysquare.store.workflow import SqliteWorkflows, WorkflowRows, WorkflowStore
+from trysquare.store.workflow import SqliteWorkflows, StoredRun, WorkflowRows, WorkflowStore
 
 T = TypeVar("T")
+DEFINITION = "definition"
+"""The note of a run that holds what its definition demanded."""
+_TAKES_BACK = frozenset({"reject", "loosen"})
+"""Moves that pass no gate, whatever the definition demands."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +93,8 @@ class Loaded:
 
     state: RunState
     notices: Notices = NOTHING
+    raised: bool = False
+    """Whether the run is strict only from the next move on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,18 +146,57 @@ class BotState:
         store: WorkflowStore,
         window: ProjectWindow | None,
         needs_proof: NeedsProof = lambda _: False,
+        strict: bool = False,
+        strength: Strength | None = None,
     ) -> None:
-        """`needs_proof` says which actions only a person can close: an edit of the window does not pass them."""
+        """`needs_proof` says which actions only a human can close: an edit of the window does not pass them.
+
+        `strict` makes every run strict that a call works on, for good. `strength` is that of the bot's definition: it
+        is audited, and compared with the one that a run was worked on with.
+        """
         self.plan = plan
+        self.strength = strength
+        self._strict = strict
         self._needs_proof = needs_proof
         self._store = store
         self._window = window
-        self._exporter = None if window is None else Exporter(store, window)
+        self._exporter = None if window is None else Exporter(store, window, is_complete=self._is_complete)
         self._known: dict[str, KnownState] = {}
+        self._audited: str | None = None
 
-    def use(self, plan: Plan) -> None:
-        """Go on with another plan, after the bot's definition was changed."""
-        self.plan = plan
+    def use(self, plan: Plan, strength: Strength | None = None, *, principal: str | None = None) -> None:
+        """Go on with another plan, after the bot's definition was read again; `principal` is who had it read."""
+        self.plan, self.strength = plan, strength
+        if principal is None or strength is None:
+            return
+        with self._store.read(plan.bot) as rows:
+            is_known = rows.bot() is not None
+        if is_known:
+            with self._store.write(plan.bot) as rows:
+                self._audit_definition(rows, principal=principal, again=True)
+
+    def accept_definition(self, run: str, *, digest: str, principal: str, body: JsonObject) -> None:
+        """Have a run go on with a definition that demands less, as a human agreed to that very one."""
+        if self.strength is None or self.strength.digest != digest:
+            return
+        with self._store.write(self.plan.bot) as rows:
+            rows.put_note(run, DEFINITION, self.strength.to_json())
+            told = {"run": run, "digest": self.strength.digest, **body}
+            rows.audit(kind="workflow.definition_accepted", principal=principal, body=told)
+
+    def loosen(self, run: str, *, principal: str, audit: JsonObject) -> Moved:
+        """Take a run out of strict mode. Whoever calls this has made sure that a human agreed."""
+
+        def change(state: RunState) -> Change:
+            return Change(state=replace(state, version=state.version + 1, strict=False), audit=audit)
+
+        require_run_name(run)
+        stamp = Stamp(kind="loosen", principal=principal, at=utc_now())
+        nothing = Expectation()
+        moved, notices = self._changed(
+            lambda ledger: self._moved(ledger, run, change, stamp, nothing, None, raise_=False)
+        )
+        return replace(moved, notices=notices)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -163,9 +208,13 @@ class BotState:
             state = self._ledger(rows).state(run)
             at_rest = self._is_at_rest(rows)
         if at_rest:
-            return Loaded(state=state)
+            return self._loaded(state)
         state, notices = self._changed(lambda ledger: ledger.state(run))
-        return Loaded(state=state, notices=notices)
+        return self._loaded(state, notices)
+
+    def _loaded(self, state: RunState, notices: Notices = NOTHING) -> Loaded:
+        raised = self._strict and not state.strict
+        return Loaded(state=replace(state, strict=True) if raised else state, notices=notices, raised=raised)
 
     def move(
         self,
@@ -179,7 +228,7 @@ class BotState:
         request: Request | None = None,
     ) -> Moved:
         """Apply a change to the state as it is now, once, and write all of it or nothing."""
-        _check_name(run)
+        require_run_name(run)
         expected = Expectation(action=expected_action, version=expected_version)
         stamp = Stamp(kind=kind, principal=principal, at=utc_now())
         moved, notices = self._changed(lambda ledger: self._moved(ledger, run, change, stamp, expected, request))
@@ -215,15 +264,38 @@ class BotState:
         stamp = Stamp(kind="create_run", principal=principal, at=utc_now())
         return self._change_runs(name, lambda ledger: _begun(ledger, name, stamp))
 
-    def fork(self, run: str, to: str, *, principal: str, at_version: int | None = None) -> Moved:
-        """Begin a run where another one stands, or stood at a version."""
-        stamp = Stamp(kind="fork", principal=principal, at=utc_now())
-        return self._change_runs(to, lambda ledger: ledger.fork(run, to, at_version, stamp))
+    def fork(
+        self,
+        run: str,
+        to: str,
+        *,
+        principal: str,
+        at_version: int | None = None,
+        holds: Holds = lambda _: False,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> Moved:
+        """Begin a run where another one stands, or stood at a version.
 
-    def rewind(self, run: str, version: int, *, principal: str, reason: str | None = None) -> Moved:
-        """Set a run back to where it stood at a version. Nothing is deleted by it."""
+        `prepare` gives the new run its files. `holds` says whether a proof fits them; one that does not is open again.
+        """
+        stamp = Stamp(kind="fork", principal=principal, at=utc_now())
+
+        def forked(ledger: Ledger) -> RunState:
+            _require_distinct(ledger, to)
+            return ledger.fork(run, to, at_version, stamp, Proofs(needs_proof=self._needs_proof, holds=holds), prepare)
+
+        return self._change_runs(to, forked)
+
+    def rewind(
+        self, run: str, version: int, *, principal: str, reason: str | None = None, holds: Holds = lambda _: False
+    ) -> Moved:
+        """Set a run back to where it stood at a version. Nothing is deleted by it, and nothing is proven by it.
+
+        A proof comes back with its own time, and only where `holds` says that it fits the files as they are.
+        """
         stamp = Stamp(kind="rewind", principal=principal, at=utc_now())
-        return self._change_runs(run, lambda ledger: ledger.rewind(run, version, stamp, reason))
+        proofs = Proofs(needs_proof=self._needs_proof, holds=holds)
+        return self._change_runs(run, lambda ledger: ledger.rewind(run, version, stamp, reason, proofs))
 
     def history(self, run: str = MAIN, *, after: int = 0, limit: int = 100) -> list[HistoryLine]:
         """Lines of a run's present history, in order, from behind a number on."""
@@ -269,13 +341,21 @@ class BotState:
         stamp: Stamp,
         expected: Expectation,
         request: Request | None,
+        *,
+        raise_: bool = True,
     ) -> Moved:
         before = ledger.state(run)
+        _require_distinct(ledger, run)
         claimed = _claimed(ledger.rows, request, stamp.principal)
         if isinstance(claimed, EarlierAnswer):
             return Moved(state=before, answer=claimed.result, replayed=True)
         _check_expected(self.plan, before, expected)
-        made = change(before)
+        start = replace(before, strict=True) if self._strict and raise_ else before
+        self._remember_definition(ledger.rows, run, start, stamp)
+        made = change(start)
+        if made.state == start != before:
+            # Nothing happened but that the run is strict from now on.
+            made = replace(made, state=replace(start, version=start.version + 1))
         _check_step(before, made)
         if made.state != before:
             ledger.save(run, made.state, made.added, stamp, audit=made.audit)
@@ -288,7 +368,7 @@ class BotState:
         return Moved(state=made.state, answer=made.answer)
 
     def _change_runs(self, run: str, change: Callable[[Ledger], RunState]) -> Moved:
-        _check_name(run)
+        require_run_name(run)
         state, notices = self._changed(change)
         return Moved(state=state, answer={}, notices=notices)
 
@@ -309,15 +389,62 @@ class BotState:
             with self._store.write(plan.bot) as rows:
                 if rows.bot() is None:
                     rows.add_bot("")
+                self._audit_definition(rows)
                 return work(self._ledger(rows)), NOTHING
         with self._exporter.turn() as turn:
             with self._store.write(plan.bot) as rows:
                 ledger = self._ledger(rows)
-                settled = settle(ledger, self._window, two_way=self._store.two_way, needs_proof=self._needs_proof)
+                settled = settle(ledger, self._window, two_way=self._store.two_way, gates=self._gates(rows))
+                self._audit_definition(rows)
                 made = work(ledger)
                 due = turn.prepare(plan, rows, settled)
             warnings = turn.show(plan, due)
         return made, settled.notices + Notices(warnings=warnings)
+
+    def _is_complete(self, row: StoredRun) -> bool:
+        state = read_state(self.plan, row.version, row.state)
+        return next(open_actions(self.plan, state, self._needs_proof), None) is None
+
+    def weakened(self, notes: JsonObject, *, strict: bool) -> tuple[str, ...]:
+        """What the definition no longer demands of a run that was worked on with a stronger one, by its notes."""
+        known = notes.get(DEFINITION)
+        if known is None or self.strength is None or known["digest"] == self.strength.digest:
+            return ()
+        return weakenings(Strength.from_json(known), self.strength, strict=strict)
+
+    def _remember_definition(self, rows: WorkflowRows, run: str, state: RunState, stamp: Stamp) -> None:
+        """Note with the run what its definition demands; one that demands less is taken only with a human's word."""
+        if self.strength is None:
+            return
+        known = rows.notes(run).get(DEFINITION)
+        if known is not None and known["digest"] == self.strength.digest:
+            return
+        if not self.weakened({DEFINITION: known}, strict=state.strict):
+            rows.put_note(run, DEFINITION, self.strength.to_json())
+        elif stamp.kind not in _TAKES_BACK:
+            raise ToolError(
+                "The bot's definition was changed meanwhile and demands less of this run. Nothing was changed.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Send the same call again; the user is asked whether the definition may be used.",
+            )
+
+    def _audit_definition(self, rows: WorkflowRows, *, principal: str = "server", again: bool = False) -> None:
+        """Write down which definition is worked with, whenever it is another one or was read again."""
+        if self.strength is None or (self._audited == self.strength.digest and not again):
+            return
+        before = rows.notes(OWN).get(DEFINITION)
+        if before != self.strength.digest or again:
+            body = {"digest": self.strength.digest, "before": before}
+            rows.audit(kind="workflow.definition", principal=principal, body=body)
+            rows.put_note(OWN, DEFINITION, self.strength.digest)
+        self._audited = self.strength.digest
+
+    def _gates(self, rows: WorkflowRows) -> EditGates:
+        return EditGates(
+            needs_proof=self._needs_proof,
+            strict=self._strict,
+            weakened=lambda run, strict: bool(self.weakened(rows.notes(run), strict=strict)),
+        )
 
     def _ledger(self, rows: WorkflowRows) -> Ledger:
         return Ledger(self.plan, rows, known=self._known)
@@ -345,12 +472,26 @@ def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
     return state
 
 
-def _check_name(run: str) -> None:
+def require_run_name(run: str) -> None:
+    """Refuse a name that no run can have. It is a part of paths, so it holds nothing that leads elsewhere."""
     if not is_run_name(run):
         raise ToolError(
             f"`{run[:80]}` cannot be the name of a run.",
             code=ErrorCode.VALIDATION_INVALID_PARAM,
             instruction="Use 1 to 64 letters, digits, `_`, `-` and `.`, beginning with a letter or digit.",
+        )
+
+
+def _require_distinct(ledger: Ledger, run: str) -> None:
+    """Two runs whose names differ only in case would share their files where a disk does not tell the two apart."""
+    if run == MAIN or ledger.rows.run(run) is not None:
+        return
+    same = [each.name for each in ledger.rows.runs() if each.name.casefold() == run.casefold()]
+    if same or run.casefold() == MAIN:
+        raise ToolError(
+            f"There is a run `{same[0] if same else MAIN}` already, which differs from `{run}` only in case.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Use that run, or choose another name.",
         )
 
 

@@ -44,6 +44,8 @@ class RunPart:
     state: RunState
     at: str
     body: bytes | bytearray
+    complete: bool = False
+    """Whether nothing is left to do in it."""
 
 
 Pieces: TypeAlias = list[bytes | bytearray]
@@ -82,7 +84,10 @@ def _run_fields(plan: Plan, run: str, part: RunPart) -> dict[str, Pieces]:
     if state.delivered:
         fields["delivered"] = _value(True)
     if state.finished:
-        fields["workflow_complete"] = _value(True)
+        # The end of the order can be reached with actions left open, and that is not a complete workflow.
+        fields["workflow_complete" if part.complete else "workflow_ended"] = _value(True)
+    if state.strict:
+        fields["strict"] = _value(True)
     if state.rejections:
         fields["rejections"] = _value(state.rejections)
     return fields
@@ -171,6 +176,15 @@ def is_run_name(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) is not None
 
 
+def is_export(text: str) -> bool:
+    """Whether a text was written by this program, from a database that held more than it shows."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {"schema", "version", "behaviors"} <= cast(JsonObject, document).keys()
+
+
 def is_foreign(text: str, bot: str) -> bool:
     """Whether a text is the state of other bots, and not of this one."""
     try:
@@ -225,8 +239,9 @@ def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run:
         pointers={**pointers, current.behavior: current.action},
         latest=latest,
         delivered=document.get("delivered") is True,
-        finished=document.get("workflow_complete") is True,
+        finished=_is_ended(document),
         rejections=_count(document.get("rejections")),
+        strict=document.get("strict") is True,
     )
 
 
@@ -252,7 +267,7 @@ class _Contradiction:
 
 def _contradiction(document: JsonObject, known: RunState, pointer: Position) -> _Contradiction | None:
     """Whether the pointed action was completed after the pointer was written: a crash between two writes."""
-    if not known.is_completed(pointer) or document.get("workflow_complete") is True:
+    if not known.is_completed(pointer) or _is_ended(document):
         return None
     last = known.latest[pointer]
     if _version(document.get("version")) is not None:
@@ -268,6 +283,10 @@ def _contradiction(document: JsonObject, known: RunState, pointer: Position) -> 
         return None
     note = f"{pointer.action} was completed after the pointer was written; the pointer was moved on."
     return _Contradiction(note=note, moves_on=True)
+
+
+def _is_ended(document: JsonObject) -> bool:
+    return document.get("workflow_complete") is True or document.get("workflow_ended") is True
 
 
 def _by_completions(plan: Plan, document: JsonObject, known: RunState) -> Position:

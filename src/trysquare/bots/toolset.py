@@ -74,9 +74,9 @@ class BotToolset(ChangingToolset):
         self._finder = Finder(lambda: self._found())
         self._tools = {tool.name: tool for tool in self._made()}
 
-    def take_over(self) -> Changes:
-        """Read the folder again, and tell the listeners where the tools are others now."""
-        changes = self.bot.reload()
+    def take_over(self, principal: str = "watch") -> Changes:
+        """Read the folder again for somebody, and tell the listeners where the tools are others now."""
+        changes = self.bot.reload(principal)
         if changes:
             self.replace(tools=self._made())
         return changes
@@ -131,7 +131,10 @@ class BotToolset(ChangingToolset):
 
     def _restart_tool(self) -> Tool:
         async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            result = await run_in_thread(lambda: restart(self.bot, parameters, take_over=self.take_over))
+            principal = context.principal.subject
+            result = await run_in_thread(
+                lambda: restart(self.bot, parameters, take_over=lambda: self.take_over(principal))
+            )
             task = asyncio.current_task()
             if parameters.hard and task is not None:
                 # The task that runs this call also sends its answer: when it is done, the answer is out.
@@ -158,9 +161,9 @@ class BotToolset(ChangingToolset):
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> Call:
         named = _with_project(parameters)
-        return Call(
-            bot=self.bot,
-            project=self.bot.project(named.project),
+        return Call.of(
+            self.bot,
+            self.bot.project(named.project),
             tool=tool,
             parameters=named,
             principal=context.principal.subject,

@@ -134,6 +134,11 @@ class ProjectWindow:
         with self._open_folder(self.project) as folder:
             folder.write_bytes(f"{path}.refused-{_stamp()}", data)
 
+    def damaged_databases(self) -> tuple[str, ...]:
+        """The copies of damaged databases that were set aside in this project, oldest first."""
+        found = (self.project / FOLDER).glob("state.db.corrupt-*")
+        return tuple(sorted(f"{FOLDER}/{each.name}" for each in found if not each.name.endswith(("-wal", "-shm"))))
+
     def sweep(self, path: str) -> None:
         """Remove what a killed process left half-written. Call it inside `locked`: nobody else is writing then."""
         place = self.project / path

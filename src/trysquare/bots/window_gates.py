@@ -6,15 +6,11 @@ was closed, but it closes nothing, and it points at nothing behind an action tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from trysquare.bots.plan import Plan, Position
-from trysquare.bots.workflow import Entry, RunState, current_in
-
-NeedsProof: TypeAlias = Callable[[Position], bool]
-"""Whether only a person can close an action."""
+from trysquare.bots.workflow import Entry, NeedsProof, RunState, current_in
 
 
 def passed_gate(

@@ -8,11 +8,14 @@ its size does not grow with its history; each move tells what it adds to the his
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from trysquare.bots.plan import Jump, Plan, Position
+from trysquare.bots.plan import INITIALIZE, Jump, Plan, Position
+
+NeedsProof: TypeAlias = Callable[[Position], bool]
+"""Whether only a human can close an action."""
 
 Approval: TypeAlias = Literal["claimed", "proven", "auto", "combined", "skipped"]
 """How a completion came about: somebody said so, a person proved it, by itself, with the next action, or skipped."""
@@ -31,6 +34,16 @@ class Entry:
     """Whether the action's instructions were handed out before it was closed."""
     reason: str | None = None
     by: str | None = None
+    # What a proof is bound to is kept in the store alone. A line that comes from the state file is compared without it.
+    how: str | None = field(default=None, compare=False)
+    """How a human agreed to it; None where none did, or where it was not recorded."""
+    files: Mapping[str, str] | None = field(default=None, compare=False)
+    """The digests of the files that a human agreed to, by the paths of the bot's definition."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a human agreed to this completion."""
+        return self.kind == "completed" and (self.approval == "proven" or self.how is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +61,8 @@ class RunState:
     finished: bool = False
     rejections: int = 0
     """How often the current action was sent back to work since it became current."""
+    strict: bool = False
+    """Whether every close of this run needs proof. It stays so whatever the process that works on it was told."""
 
     def is_completed(self, position: Position) -> bool:
         """Whether the last word on an action is that it is done."""
@@ -81,6 +96,40 @@ class Closed:
     completed_behavior: str | None = None
     next_behavior: str | None = None
     added: tuple[Entry, ...] = ()
+
+
+def is_open(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
+    """Whether an action is still to be done; one that needs proof is open until a human proved it."""
+    last = state.latest.get(position)
+    if last is None or last.kind != "completed":
+        return True
+    return is_gate(state, position, needs_proof) and not last.is_proven
+
+
+def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
+    """Whether what follows an action waits for its proof; `needs_proof` is what the bot's definition says.
+
+    In a strict run that is every action but initialize_project, which only settles a folder: a human closes it too, and
+    sees the folder in every later question.
+    """
+    return needs_proof(position) or (state.strict and position.action != INITIALIZE)
+
+
+def open_actions(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
+    """What is left to do, in order."""
+    return (each for each in plan.order() if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
+
+
+def open_gates(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
+    """The actions that wait for a human's proof, in order."""
+    gates = (each for each in plan.order() if is_gate(state, each, needs_proof))
+    return (each for each in gates if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
+
+
+def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: NeedsProof) -> Position | None:
+    """The first gate that stands before an action and waits for its proof: nothing behind it is opened or closed."""
+    gate = next(open_gates(plan, state, needs_proof), None)
+    return gate if gate is not None and plan.comes_before(gate, position) else None
 
 
 def begin(plan: Plan) -> RunState:
@@ -157,6 +206,8 @@ def close(
     approval: Approval = "claimed",
     by: str | None = None,
     reason: str | None = None,
+    how: str | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Closed:
     """Complete the current action and move on: to the next action, the next behavior, or the end."""
     version = state.version + 1
@@ -168,6 +219,8 @@ def close(
         delivered=state.delivered,
         by=by,
         reason=reason,
+        how=how,
+        files=files,
     )
     latest = {**state.latest, entry.position: entry}
     done = replace(state, version=version, latest=latest, delivered=False, rejections=0)

@@ -54,6 +54,8 @@ def _configure_runs(actions: Any) -> None:
     fork = actions.add_parser("fork", help="begin a run where another one stands, or stood")
     fork.add_argument("name", metavar="NEW_RUN")
     fork.add_argument("--at", type=int, metavar="VERSION", help="the version to begin from (default: now)")
+    loosen = actions.add_parser("loosen", help="take a run out of strict mode, as a human in a terminal")
+    loosen.add_argument("--reason", metavar="TEXT", help="why")
     approve = actions.add_parser("approve", help="close the current action as the person in charge, or approve a code")
     approve.add_argument("code", metavar="CODE", nargs="?", help="the code that a close named")
     reject = actions.add_parser("reject", help="send the current action back to work, or refuse a code")
@@ -69,6 +71,7 @@ _MODULES = {
     "diff": "bot_diff",
     "rewind": "bot_runs",
     "fork": "bot_runs",
+    "loosen": "bot_runs",
     "approve": "bot_decisions",
     "reject": "bot_decisions",
 }

@@ -68,9 +68,9 @@ async def _closed(call: Call, context: CallContext, *, proof: bool) -> Result[An
 
 def _call(bot: LiveBot, given: JsonObject) -> Call:
     tool = close_tool_name(bot.name)
-    return Call(
-        bot=bot,
-        project=bot.project(),
+    return Call.of(
+        bot,
+        bot.project(),
         tool=tool,
         parameters=CLOSE.read(tool, given),
         principal=CallContext().principal.subject,

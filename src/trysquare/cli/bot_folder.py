@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from trysquare.bots.checking import check_bot
+from trysquare.bots.checking import check_bot, other_documents
 from trysquare.bots.definition import BotDefinition
 from trysquare.bots.loading import load_bot
 from trysquare.bots.scanning.self_test import self_test
@@ -33,6 +33,7 @@ def check(arguments: argparse.Namespace) -> int:
     problems = [str(problem) for rule in definition.all_rules for problem in self_test(rule)]
     explored = check_bot(definition)
     problems += [str(each) for each in explored.defects]
+    problems += other_documents(definition)
     report = {**_report(definition, problems), "states": explored.states, "exhaustive": explored.exhaustive}
     if arguments.json:
         print_json(report)

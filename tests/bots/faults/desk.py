@@ -10,8 +10,7 @@ from typing import Any
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state import BotState, Change, Loaded, Moved, Request, open_workflows
 from trysquare.bots.window import NAME, ProjectWindow
-from trysquare.bots.window_gates import NeedsProof
-from trysquare.bots.workflow import Approval, close, open_action
+from trysquare.bots.workflow import Approval, NeedsProof, close, open_action
 from trysquare.store.workflow import WorkflowStore
 
 BOT = "story_bot"

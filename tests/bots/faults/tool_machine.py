@@ -8,7 +8,7 @@ without one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.bots.faults.record import (
     BY_HAND,
     EMPTY,
     Event,
+    Line,
     Record,
     check_agreeing,
     check_change,
@@ -29,7 +30,7 @@ from tests.bots.faults.record import (
     is_done,
     read_record,
 )
-from tests.bots.faults.tool_site import LAWS, Site, bot_folder, read_document
+from tests.bots.faults.tool_site import LAWS, Law, Site, bot_folder, read_document
 from trysquare.core.result import Result
 from trysquare.store.audit import verify
 from trysquare.store.location import project_state
@@ -86,6 +87,14 @@ class Came:
     moves: list[Event] = field(default_factory=list[Event])
 
 
+def check_gates(law: Law, history: Sequence[Line], added: Sequence[Line]) -> None:
+    """Nothing is completed behind a gate that waits for its proof. To settle a folder is no gate of a strict bot."""
+    gates = [path for path in law.order if path in law.proof and not path.endswith("initialize_project")]
+    for line in added:
+        ahead = [path for path in gates if law.order.index(path) < law.order.index(line.path)]
+        assert not line.is_done or all(is_done(history, path) for path in ahead), f"{line.path} is behind an open gate"
+
+
 class Tools(RuleBasedStateMachine):
     """Two servers with two bots on one project, a person with an editor and a terminal, and a machine that fails."""
 
@@ -97,7 +106,7 @@ class Tools(RuleBasedStateMachine):
         self.record = EMPTY
         self.kept: list[Sent] = []
         self.asked: dict[str, Sent] = {}
-        self.saved: dict[tuple[str, str], str] = {}
+        self.saved: dict[tuple[str, str, str], str] = {}
         self.keys = 0
         if seed != "none":
             self.hand.lay(SEEDS[seed])
@@ -199,7 +208,13 @@ class Tools(RuleBasedStateMachine):
             query = ("gather context", "close", "xyzzy")[pick % 3]
             assert self.run(server, f"{bot}_find", {"query": query}).success
         elif how in ASIDE:
+            before = self.record
             self.restart(server, bot, how)
+            # A definition that was read is audited, and nothing else is changed by it.
+            self.take()
+            assert (self.record.events, self.record.rows) == (before.events, before.rows)
+            told = [kind for kind, _ in self.record.audit[len(before.audit) :]]
+            assert set(told) <= {"workflow.definition"}
         else:
             self.hand.touch(bot, run, how, pick)
         assert self.read() == self.record
@@ -276,6 +291,7 @@ class Tools(RuleBasedStateMachine):
                 self.hand.check(law, after, event)
             else:
                 self.person.check(law, after, event, added)
+                check_gates(law, after.history(event), added)
                 came.moves.append(event)
         if came.moves and came.moves[0].kind == "reject" and came.sent.kind != "reject":
             assert self.person.was_disturbed(), "only another call sends an action back"
@@ -354,7 +370,7 @@ class Tools(RuleBasedStateMachine):
         if answer is not None and answer.code == "CONSENT_REQUIRED":
             self.asked[answer.fields["approval"]["code"]] = sent
         if "answers" in sent.parameters:
-            where = (sent.bot, sent.target.split("_")[1])
+            where = (sent.bot, sent.run, sent.target.split("_")[1])
             self.saved.pop(where, None)
             if answer is not None and answer.success and "saved" in answer.fields["data"]:
                 self.saved[where] = sent.parameters["answers"]["Who?"]
@@ -375,7 +391,7 @@ class Tools(RuleBasedStateMachine):
 
     @invariant()
     def saved_answers_stay(self) -> None:
-        for (bot, behavior), answer in getattr(self, "saved", {}).items():
-            place = "docs" if bot == "mini" else f"docs/{bot}"
+        for (bot, run, behavior), answer in getattr(self, "saved", {}).items():
+            place = ("docs" if bot == "mini" else f"docs/{bot}") + ("" if run == "main" else f"/runs/{run}")
             saved = json.loads((self.site.project / place / "clarification.json").read_text(encoding="utf-8"))
             assert saved[behavior]["answers"]["Who?"] == answer

@@ -38,6 +38,8 @@ def produced_files(definition: BotDefinition, behavior: BehaviorDefinition, acti
     """The files that an action makes, relative to the project: what a person looks at before it is closed."""
     content = behavior.content
     match action:
+        case "initialize_project":
+            return ()
         case "gather_context":
             return (clarification_path(definition),)
         case "decide_planning_criteria":

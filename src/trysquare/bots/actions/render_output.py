@@ -5,6 +5,7 @@ from __future__ import annotations
 from trysquare.bots.actions.common import FIRST, GIVEN, base_parts, missing_below
 from trysquare.bots.actions.work import Outcome, Work
 from trysquare.bots.definition import RenderConfig
+from trysquare.bots.graph.file import is_other_document
 from trysquare.bots.instructions import Part
 from trysquare.bots.rendering.files import render_to
 from trysquare.core.errors import ToolError
@@ -25,7 +26,15 @@ def execute(work: Work) -> Outcome:
         warnings=failed,
         missing=missing_below(work, "/render", of="content"),
         message=f"{len(results) - len(failed)} of {len(results)} files were rendered." if results else None,
+        failure=_failure(results),
     )
+
+
+def _failure(results: list[JsonObject]) -> str | None:
+    """Why nothing was rendered, where the documents are there and are not story graphs."""
+    if not results or not all(result.get("not_a_graph") for result in results):
+        return None
+    return f"Nothing was rendered: {results[0]['problem']}. Only story graphs can be rendered yet."
 
 
 def _all_rendered(work: Work) -> list[JsonObject]:
@@ -38,5 +47,6 @@ def _rendered(folder: SealedFolder, config: RenderConfig, *, overwrite: bool) ->
     try:
         done = render_to(folder, config, overwrite=overwrite)
     except ToolError as error:
-        return {"path": config.output, "problem": f"{config.output}: {error.message}"}
+        told: JsonObject = {"path": config.output, "problem": f"{config.output}: {error.message}"}
+        return {**told, "not_a_graph": True} if is_other_document(folder, config.input) else told
     return {"path": done.path, "changed": done.changed, "digest": done.digest[:12]}

@@ -8,7 +8,7 @@ from pathlib import Path
 from trysquare.bots.actions.common import FIRST, GIVEN, base_parts, missing_below, rules_parts
 from trysquare.bots.actions.work import Outcome, Work
 from trysquare.bots.definition import BotDefinition
-from trysquare.bots.graph.file import load_graph
+from trysquare.bots.graph.file import is_other_document, load_graph
 from trysquare.bots.graph.nodes import Graph
 from trysquare.bots.instructions import Part
 from trysquare.bots.scanning.findings import Violation
@@ -33,7 +33,20 @@ def execute(work: Work) -> Outcome:
         warnings=(*_unknown(work), *(str(problem) for problem in report.problems)),
         missing=missing_below(work, "/rules"),
         message=f"{len(report.violations)} violations were found." if report.violations else None,
+        failure=_failure(work, report),
     )
+
+
+def _failure(work: Work, report: ScanReport) -> str | None:
+    """Why nothing was validated, where no document is a story graph and nothing else was looked at."""
+    if report.scanned:
+        return None
+    paths = dict.fromkeys(each.output for each in work.behavior.content.knowledge)
+    with SealedFolder(work.project) as folder:
+        others = [path for path in paths if is_other_document(folder, path)]
+    if not others:
+        return None
+    return f"Nothing was validated: {others[0]} is not a story graph. Only story graphs can be validated yet."
 
 
 def scan_rules(definition: BotDefinition, behavior: str, project: Path, scope: Scope | None = None) -> ScanReport:

@@ -42,6 +42,8 @@ class Outcome:
     missing: tuple[str, ...] = ()
     """Optional parts of the bot that would belong here and are not there."""
     message: str | None = None
+    failure: str | None = None
+    """Why nothing came of the action, although its instructions are handed out."""
 
 
 Execute: TypeAlias = Callable[[Work], Outcome]

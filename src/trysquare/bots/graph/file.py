@@ -74,6 +74,14 @@ def load_graph(folder: SealedFolder, path: str) -> GraphFile:
     return file
 
 
+def is_other_document(folder: SealedFolder, path: str) -> bool:
+    """Whether a document is there and is something else than a story graph, not one with a mistake in it."""
+    try:
+        return "epics" not in read_document(folder, path).graph
+    except (NotFound, InvalidArguments):
+        return False
+
+
 def nearest_line(file: GraphFile, pointer: Pointer) -> int:
     """The line of a value, or of the nearest one around it that the text has."""
     while pointer not in file.lines:

@@ -107,7 +107,12 @@ def edited_since(folder: SealedFolder, config: RenderConfig) -> bool:
 
 
 def _copy_of(config: RenderConfig) -> str:
-    return f"{_COPIES}/{config.output}"
+    return copy_path(config.output)
+
+
+def copy_path(output: str) -> str:
+    """Where the copy of a rendered file lies."""
+    return f"{_COPIES}/{output}"
 
 
 def _text_of(folder: SealedFolder, path: str) -> str | None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.actions.validate_rules import scan_rules
 from trysquare.bots.artifacts import keep
-from trysquare.bots.gates import Gates, ask_person, ask_to_close, file_digests
+from trysquare.bots.gates import ask_person, file_digests
 from trysquare.bots.ledger import split_path
-from trysquare.bots.plan import Plan, Position
+from trysquare.bots.plan import INITIALIZE, Plan, Position
+from trysquare.bots.run_files import defined_digests, defined_path
 from trysquare.bots.state import Change, Loaded
+from trysquare.bots.state_file import MAIN
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
-from trysquare.bots.tools.locating import INITIALIZE, Location, locate, require_project
+from trysquare.bots.tools.locating import Location, locate, require_project
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
+from trysquare.bots.tools.passing import ask_for_definition, require_behind_no_gate, weakened
 from trysquare.bots.window_rules import Notices
-from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, open_action, reject
+from trysquare.bots.workflow import Approval, Closed, Entry, RunState, close, reject
 from trysquare.core.consent import Agreement
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
@@ -28,6 +32,7 @@ from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
 
 _MOST_SHOWN = 20
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,15 +58,15 @@ class View:
 async def close_action(call: Call, context: CallContext, *, proof: bool = False) -> Result[Any]:
     """Close the current action, or send it back, or skip it; with `proof` a person is asked whatever the gate says."""
     _check_parameters(call)
-    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
-    view = await run_in_thread(lambda: _decided(call, gates, proof=proof))
+    view = await run_in_thread(lambda: _decided(call, proof=proof))
     if not isinstance(view, View):
         return view
-    agreement = await _agreement(call, gates, view, context, proof=proof)
+    await ask_for_definition(call, view.state, view.notes, context)
+    agreement = await _agreement(call, view, context, proof=proof)
     return await run_in_thread(lambda: _closed(call, view, agreement))
 
 
-def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
+def _decided(call: Call, *, proof: bool) -> Result[Any] | View:
     """The answer where nobody has to be asked, all in one thread; else what was found."""
     view = _look(call)
     if not view.location.settled:
@@ -73,12 +78,14 @@ def _decided(call: Call, gates: Gates, *, proof: bool) -> Result[Any] | View:
     if (known := _known_answer(call, view)) is not None:
         return known
     _check_gate(call, view)
-    _check_clean(call, gates, view)
-    asks = proof or _needs_proof(gates, view) or _asks_for_folder(view)
+    _check_clean(call, view)
+    is_weaker = bool(weakened(call, view.state, view.notes))
+    asks = proof or is_weaker or _needs_proof(call, view) or _asks_for_folder(view)
     return view if asks else _closed(call, view, None)
 
 
-def _needs_proof(gates: Gates, view: View) -> bool:
+def _needs_proof(call: Call, view: View) -> bool:
+    gates = call.gates(view.state)
     return any(gates.needs_proof(each) for each in view.together)
 
 
@@ -115,13 +122,13 @@ def _look(call: Call) -> View:
 
 
 def _files(call: Call, together: tuple[Position, ...]) -> list[str]:
-    definition = call.bot.definition
+    definition = call.definition
     made = (produced_files(definition, definition.behavior(each.behavior), each.action) for each in together)
     return sorted({path for paths in made for path in paths})
 
 
 def _together(call: Call, position: Position) -> tuple[Position, ...]:
-    return (position, *combined_with(call.bot.plan, position))
+    return (position, *combined_with(call.plan, position))
 
 
 def _known_answer(call: Call, view: View) -> Result[Any] | None:
@@ -129,20 +136,21 @@ def _known_answer(call: Call, view: View) -> Result[Any] | None:
     state, expected = view.state, call.parameters.expected_action
     if call.parameters.request_key is not None:
         return None
-    if expected is not None and not _names(call.bot.plan, expected, view.together):
+    if expected is not None and not _names(call.plan, expected, view.together):
         told = already_closed(call, state, expected)
         return None if told is None else answered(call, told, view.loaded.notices)
     if state.finished:
-        return answered(call, nothing_left(state), view.loaded.notices)
+        return answered(call, nothing_left(call, state), view.loaded.notices)
     return None
 
 
 def _check_gate(call: Call, view: View) -> None:
     state = view.state
     expected = call.parameters.expected_action
-    if expected is not None and not _names(call.bot.plan, expected, view.together):
+    if expected is not None and not _names(call.plan, expected, view.together):
         raise _other_action(call, state)
-    if call.bot.config.strict and not _is_delivered(state):
+    require_behind_no_gate(call, state, state.current)
+    if state.strict and not _is_delivered(call, state) and state.current.action != INITIALIZE:
         raise ToolError(
             f"`{state.current.path(call.bot.name)}` was not delivered, so it cannot be closed.",
             code=ErrorCode.STATE_CONFLICT,
@@ -152,28 +160,33 @@ def _check_gate(call: Call, view: View) -> None:
         )
 
 
-def _check_clean(call: Call, gates: Gates, view: View) -> None:
+def _check_clean(call: Call, view: View) -> None:
     """Refuse to close over violations where the gate asks for none. A skip says itself that the work was not done."""
+    gates = call.gates(view.state)
     strictest = next((each for each in view.together if gates.requires_clean(each)), None)
     if call.parameters.skip or strictest is None:
         return
-    report = scan_rules(call.bot.definition, strictest.behavior, call.project.root)
+    report = scan_rules(call.definition, strictest.behavior, call.project.root)
     if report.clean:
         return
     broken = [each.to_json() for each in report.violations if each.severity == "error"]
+    found = _counted(len(broken) + len(report.problems))
     raise ToolError(
-        f"`{strictest.path(call.bot.name)}` needs clean rules, and {len(broken) + len(report.problems)} things stand "
-        "against them.",
+        f"`{strictest.path(call.bot.name)}` needs clean rules, and they find {found}.",
         code=ErrorCode.STATE_CONFLICT,
-        instruction="Mend the violations and close again; `next` runs the rules once more.",
+        instruction="Fix the violations and close again; `next` runs the rules once more.",
         next=call.forward_next(),
         fields={"violations": broken[:_MOST_SHOWN], "problems": [str(each) for each in report.problems[:_MOST_SHOWN]]},
     )
 
 
-def _is_delivered(state: RunState) -> bool:
-    # Whoever is asked to confirm a folder has been told all that initialize_project has to say.
-    return state.delivered or state.current.action == INITIALIZE
+def _counted(problems: int) -> str:
+    return "1 problem" if problems == 1 else f"{problems} problems"
+
+
+def _is_delivered(call: Call, state: RunState) -> bool:
+    # A folder that nobody named is proposed without a trace on the disk; whoever was asked has been told all there is.
+    return state.delivered or (state.current.action == INITIALIZE and call.was_proposed())
 
 
 def _other_action(call: Call, state: RunState) -> ToolError:
@@ -188,8 +201,8 @@ def _other_action(call: Call, state: RunState) -> ToolError:
     )
 
 
-async def _agreement(call: Call, gates: Gates, view: View, context: CallContext, *, proof: bool) -> Agreement | None:
-    """A person's agreement where one is asked for."""
+async def _agreement(call: Call, view: View, context: CallContext, *, proof: bool) -> Agreement | None:
+    """A human's agreement where one is asked for. It is bound to the run, the action, the files and what it means."""
     position, root = view.state.current, str(call.project.root)
     binding: JsonObject = {
         "project": root,
@@ -201,8 +214,10 @@ async def _agreement(call: Call, gates: Gates, view: View, context: CallContext,
     if call.parameters.skip:
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
-    if proof or _needs_proof(gates, view):
-        return await ask_to_close(call.bot.name, position, binding, approvals=approvals, context=context)
+    if proof or _needs_proof(call, view):
+        meaning = _meaning(call, view)
+        binding.update(meaning.binding)
+        return await ask_person(call.tool, meaning.question, binding, approvals=approvals, context=context)
     if _asks_for_folder(view):
         question = f"Let {call.bot.name} work in {root}?"
         return await ask_person(call.tool, question, binding, approvals=approvals, context=context)
@@ -232,14 +247,15 @@ def _closed(call: Call, view: View, agreement: Agreement | None) -> Result[Any]:
 
 def _close(call: Call, view: View, agreement: Agreement | None, state: RunState) -> Change:
     """The pure change. Everything is looked at again, on the state that is about to change."""
-    plan, expected = call.bot.plan, call.parameters.expected_action
+    plan, expected = call.plan, call.parameters.expected_action
     if expected is not None and not _names(plan, expected, _together(call, state.current)):
         return _repeated_change(call, state, expected)
     if state.finished:
-        return Change(state=state, answer=nothing_left(state))
+        return Change(state=state, answer=nothing_left(call, state))
     acknowledged = _acknowledged(call, view, state)
     if acknowledged is not None:
         return acknowledged
+    require_behind_no_gate(call, state, state.current)
     if state.current != view.state.current:
         _require_open_gate(call, state)
     return _completed(call, agreement, state, view)
@@ -247,7 +263,7 @@ def _close(call: Call, view: View, agreement: Agreement | None, state: RunState)
 
 def _require_open_gate(call: Call, state: RunState) -> None:
     """Another close was faster: what stands behind it must not slip through a gate that nobody looked at."""
-    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    gates = call.gates(state)
     if any(gates.needs_proof(each) or gates.requires_clean(each) for each in _together(call, state.current)):
         raise _other_action(call, state)
 
@@ -268,29 +284,87 @@ def _acknowledged(call: Call, view: View, state: RunState) -> Change | None:
     entry = max(state.latest.values(), key=lambda each: each.version, default=None)
     if entry is None:
         return None
-    told = repeated(state, entry.position, entry)
+    told = repeated(call, state, entry.position, entry)
     return Change(state=state, answer=told, notes={"acknowledged": state.version}, audit={"acknowledged": True})
 
 
 def _completed(call: Call, agreement: Agreement | None, state: RunState, view: View) -> Change:
-    plan, at, before = call.bot.plan, utc_now(), state
-    if state.current.action == INITIALIZE and not state.delivered:
-        state = open_action(plan, state, state.current, at=at, by=call.principal).state
-    approval, by = _approval(call, agreement)
-    last, added = _together(call, state.current)[-1], tuple[Entry, ...]()
-    while state.current != last:
-        step = close(plan, state, at=at, approval="combined", by=by)
-        state, added = step.state, (*added, *step.added)
-    closed = close(plan, state, at=at, approval=approval, by=by, reason=call.parameters.reason)
-    told = outcome(closed.completed, closed.next, approval)
+    at, before = utc_now(), state
+    approval, _ = _approval(call, agreement)
+    closed, added = _steps(call, view, agreement, state, at)
+    told = outcome(closed.completed, closed.next, approval, call.open_actions(closed.state))
     told.update(_told_of(call, closed, agreement, added, before))
     notes: JsonObject = {"rejection": None}
     if before.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
     audit: JsonObject = {"approval": approval, "files": view.files, "absent": list(view.absent)}
+    if (run := call.parameters.run) != MAIN:
+        # By the paths of the definition too, so that the files of two runs can be compared.
+        audit["defined"] = defined_digests(view.files, run)
+        audit["defined_absent"] = [defined_path(path, run) for path in view.absent]
     if agreement is not None:
         audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
     return Change(state=closed.state, added=(*added, *closed.added), answer=told, notes=notes, audit=audit)
+
+
+def _steps(
+    call: Call, view: View, agreement: Agreement | None, state: RunState, at: str
+) -> tuple[Closed, tuple[Entry, ...]]:
+    """Close the current action with those that go with it, one after the other; a proof holds for all of them."""
+    plan, (approval, by) = call.plan, _approval(call, agreement)
+    state = replace(state, delivered=_is_delivered(call, state))
+    last, added = _together(call, state.current)[-1], tuple[Entry, ...]()
+    how = None if agreement is None else agreement.how or "asked"
+    while state.current != last:
+        files = None if agreement is None else _digests(call, view, state.current)
+        step = close(plan, state, at=at, approval="combined", by=by, how=how, files=files)
+        state, added = step.state, (*added, *step.added)
+    files = None if agreement is None else _digests(call, view, state.current)
+    reason = call.parameters.reason
+    return close(plan, state, at=at, approval=approval, by=by, reason=reason, how=how, files=files), added
+
+
+def _digests(call: Call, view: View, position: Position) -> dict[str, str]:
+    """What a human agreed to of one action, by the paths of the definition."""
+    own = _files(call, (position,))
+    return defined_digests({path: view.files[path] for path in own if path in view.files}, call.parameters.run)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Meaning:
+    """What it means to close an action, for a human who is asked."""
+
+    question: str
+    binding: JsonObject
+
+
+def _meaning(call: Call, view: View) -> Meaning:
+    """What closing leads to: the next action or the end, what stays open, and which files are not there."""
+    closed, _ = _steps(call, view, Agreement(by=call.principal), view.state, utc_now())
+    left, path = call.open_actions(closed.state), view.state.current.path(call.bot.name)
+    names = [f"{each.behavior}.{each.action}" for each in left]
+    verb = "Skip" if call.parameters.skip else "Close"
+    lines = [f"{verb} {path} in run {call.parameters.run}?"]
+    if call.parameters.skip:
+        lines.append(f"Its work is not done. Reason: {call.parameters.reason}.")
+    if closed.next is not None:
+        lines.append(f"The next action is {closed.next.behavior}.{closed.next.action}.")
+    elif left:
+        lines.append(f"This ends the workflow with {len(left)} open: {_some(names)}.")
+    else:
+        lines.append("This completes the workflow.")
+    earlier = [name for each, name in zip(left, names, strict=True) if call.plan.comes_before(each, view.state.current)]
+    if closed.next is not None and earlier:
+        lines.append(f"Open before it: {_some(earlier)}.")
+    if view.absent:
+        lines.append(f"Missing files: {_some(view.absent)}.")
+    binding: JsonObject = {"ends_workflow": closed.next is None, "open_actions": len(left), "absent": list(view.absent)}
+    return Meaning(question=" ".join(lines), binding=binding)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 
 
 def _approval(call: Call, agreement: Agreement | None) -> tuple[Approval, str]:
@@ -312,7 +386,7 @@ def _told_of(
     if agreement is not None:
         told["approved_by"], told["approved_how"] = agreement.by, agreement.how
         told["approved_at"] = agreement.at or utc_now()
-    if not _is_delivered(before):
+    if not _is_delivered(call, before):
         told["delivered"] = False
         told["warnings"] = [f"{closed.completed.action} was closed before its instructions were delivered."]
     return told
@@ -331,7 +405,7 @@ def _rejected(call: Call, view: View) -> Result[Any]:
 
 def _reject(call: Call, state: RunState) -> Change:
     expected = call.parameters.expected_action
-    if expected is not None and not _names(call.bot.plan, expected, _together(call, state.current)):
+    if expected is not None and not _names(call.plan, expected, _together(call, state.current)):
         raise _other_action(call, state)
     if state.finished:
         raise _other_action(call, state)

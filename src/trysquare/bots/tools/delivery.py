@@ -77,7 +77,7 @@ def deliver(call: Call, position: Position, notes: JsonObject, deliveries: Deliv
     packed = _packed(call, position, outcome, held)
     data: JsonObject = {"instructions": packed.to_json(fetching(call, position)), **outcome.data}
     digests = {*packed.digests(), *held}
-    for following in combined_with(call.bot.plan, position):
+    for following in combined_with(call.plan, position):
         more = _packed(call, following, _executed(call, following, notes), digests)
         data.setdefault("combined", {})[following.action] = more.to_json(fetching(call, following))
         digests.update(more.digests())
@@ -85,6 +85,7 @@ def deliver(call: Call, position: Position, notes: JsonObject, deliveries: Deliv
     return Told(
         data=data,
         message=outcome.message,
+        failure=outcome.failure,
         instruction=_what_to_do(packed),
         warnings=outcome.warnings,
         fields={"missing": list(outcome.missing)} if outcome.missing else {},
@@ -101,7 +102,7 @@ def combined_with(plan: Plan, position: Position) -> list[Position]:
 
 
 def _packed(call: Call, position: Position, outcome: Outcome, held: AbstractSet[str]) -> Pack:
-    budget = call.bot.definition.gate(position.behavior, position.action).budget_tokens
+    budget = call.definition.gate(position.behavior, position.action).budget_tokens
     return pack(outcome.parts, budget=budget, held=held)
 
 
@@ -146,7 +147,7 @@ def _require_alone(call: Call) -> None:
 def _meant(call: Call, position: Position, handle: str) -> tuple[Position, str]:
     where, slash, name = handle.partition(_HANDLE)
     behavior, _, action = where.partition(".")
-    definition = call.bot.definition
+    definition = call.definition
     known = behavior in (each.name for each in definition.behaviors) and action in (
         each.name for each in definition.actions
     )
@@ -154,7 +155,7 @@ def _meant(call: Call, position: Position, handle: str) -> tuple[Position, str]:
 
 
 def _executed(call: Call, position: Position, notes: JsonObject, *, only_reads: bool = False) -> Outcome:
-    definition = call.bot.definition
+    definition = call.definition
     work = Work(
         definition=definition,
         behavior=definition.behavior(position.behavior),
@@ -172,7 +173,7 @@ def _executed(call: Call, position: Position, notes: JsonObject, *, only_reads: 
         sent_back = Part(name="sent_back", content=rejection, priority=200)
         return Outcome(
             parts=(sent_back, *outcome.parts), data=outcome.data, warnings=outcome.warnings,
-            missing=outcome.missing, message=outcome.message,
+            missing=outcome.missing, message=outcome.message, failure=outcome.failure,
         )  # fmt: skip
     return outcome
 

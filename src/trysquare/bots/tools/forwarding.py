@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trysquare.bots.actions.built_in import produced_files
 from trysquare.bots.actions.initialize_project import LOCATION
-from trysquare.bots.gates import Gates, ask_person, check_jump
+from trysquare.bots.gates import ask_person, check_jump, file_digests
 from trysquare.bots.parameters import require_understood
-from trysquare.bots.plan import Plan, Position
+from trysquare.bots.plan import INITIALIZE, Plan, Position
+from trysquare.bots.run_files import defined_digests
 from trysquare.bots.state import Change, Loaded, Moved
 from trysquare.bots.tools.answers import Call, Told, answer
 from trysquare.bots.tools.delivery import Deliveries, combined_with, deliver, deliver_part
 from trysquare.bots.tools.locating import Location, locate, propose_location, require_project
+from trysquare.bots.tools.outcomes import end_fields, ended_text
+from trysquare.bots.tools.passing import ask_for_definition, closed_gate_before, require_behind_no_gate, weakened
 from trysquare.bots.window_rules import Notices
 from trysquare.bots.workflow import Approval, Closed, RunState, close, current_in, jump_of, open_action
 from trysquare.core.consent import Agreement
@@ -22,8 +26,6 @@ from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
-
-INITIALIZE = "initialize_project"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +50,8 @@ class View:
     position: Position
     notes: JsonObject
     location: Location
+    gate: bool = False
+    """Whether the position is a gate that the run stands behind, and goes back to."""
 
 
 async def forward(call: Call, target: Target, deliveries: Deliveries, context: CallContext) -> Result[Any]:
@@ -70,33 +74,47 @@ def _forwarded(call: Call, target: Target, deliveries: Deliveries) -> Result[Any
     if target.behavior is None and view.loaded.state.finished:
         return _finished(call, view)
     _require_understood(call, position)
-    if target.action is not None and target.action in call.bot.plan.independent:
+    if target.action is not None and target.action in call.plan.independent:
         return _independent(call, view, deliveries)
     if not view.location.settled:
         if position.action == INITIALIZE:
             return propose_location(call, position, view.location, view.loaded.notices)
         require_project(call, view.location)
+    require_behind_no_gate(call, view.loaded.state, position)
     return view if _asks(call, view) else _opened(call, target, view, None, deliveries)
 
 
 def _require_understood(call: Call, position: Position) -> None:
     """What a call brings must belong to an action that it opens."""
-    actions = [each.action for each in (position, *combined_with(call.bot.plan, position))]
-    instead = {each.name: f"{call.bot.name}_{position.behavior}_{each.name}" for each in call.bot.definition.actions}
+    actions = [each.action for each in (position, *combined_with(call.plan, position))]
+    instead = {each.name: f"{call.bot.name}_{position.behavior}_{each.name}" for each in call.definition.actions}
     require_understood(call.tool, call.parameters.given, actions, instead=instead)
 
 
 def _look(call: Call, target: Target) -> View:
     loaded = call.project.load(call.parameters.run)
-    position = target.position(call.bot.plan, loaded.state)
+    position, is_gate = _meant(call, target, loaded.state)
     notes = call.project.state.notes(call.parameters.run) if call.project.is_known(loaded) else {}
-    return View(loaded=loaded, position=position, notes=notes, location=locate(call, position, loaded, notes))
+    location = locate(call, position, loaded, notes)
+    return View(loaded=loaded, position=position, notes=notes, location=location, gate=is_gate)
+
+
+def _meant(call: Call, target: Target, state: RunState) -> tuple[Position, bool]:
+    """The action that is meant. The bot's own tool goes back to a gate that the run came to stand behind."""
+    position = target.position(call.plan, state)
+    gate = closed_gate_before(call, state, position) if target.behavior is None else None
+    return (position, False) if gate is None else (gate, True)
 
 
 def _asks(call: Call, view: View) -> bool:
-    """Whether a person has to agree to something before this action is opened."""
-    jump = jump_of(view.loaded.state, view.position)
-    return check_jump(call.bot.plan, jump, view.position) or _asks_for_folder(view)
+    """Whether a human has to agree to something before this action is opened."""
+    is_weaker = bool(weakened(call, view.loaded.state, view.notes))
+    return is_weaker or _asks_to_jump(call, view) or _asks_for_folder(view)
+
+
+def _asks_to_jump(call: Call, view: View) -> bool:
+    # To go back to a gate is always allowed: nothing else is.
+    return not view.gate and check_jump(call.plan, jump_of(view.loaded.state, view.position), view.position)
 
 
 def _asks_for_folder(view: View) -> bool:
@@ -105,8 +123,9 @@ def _asks_for_folder(view: View) -> bool:
 
 async def _ask_first(call: Call, view: View, context: CallContext) -> Agreement | None:
     """What a person has to agree to before this action is opened; returned is the agreement to the folder."""
+    await ask_for_definition(call, view.loaded.state, view.notes, context)
     jump = jump_of(view.loaded.state, view.position)
-    if check_jump(call.bot.plan, jump, view.position):
+    if _asks_to_jump(call, view):
         path = view.position.path(call.bot.name)
         binding: JsonObject = {"run": call.parameters.run, "open": path, "version": view.loaded.state.version}
         question = f"Open {path} although it is {'done already' if jump == 'reopened' else 'not its turn'}?"
@@ -129,7 +148,7 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
     position = Position(behavior=moved.answer["behavior"], action=moved.answer["action"])
     notices = view.loaded.notices + moved.notices
     if moved.answer.get("finished"):
-        return _nothing_left(call, position, notices)
+        return _nothing_left(call, moved.state, position, notices)
     if moved.answer["asks"]:
         return propose_location(call, position, view.location, notices)
     told = deliver(call, position, view.notes, deliveries)
@@ -139,6 +158,8 @@ def _opened(call: Call, target: Target, view: View, agreement: Agreement | None,
 def _already_open(call: Call, view: View) -> Moved | None:
     """The answer without a move, where the action is the current one and was handed out before."""
     state, position = view.loaded.state, view.position
+    if view.loaded.raised:
+        return None
     if position != state.current or not state.delivered or state.finished or call.parameters.request_key is not None:
         return None
     made = _open(call, Target(behavior=position.behavior, action=position.action), view, None, state)
@@ -147,9 +168,11 @@ def _already_open(call: Call, view: View) -> Moved | None:
 
 def _open(call: Call, target: Target, view: View, agreement: Agreement | None, state: RunState) -> Change:
     """The pure change: open the action, and complete it where it is done by itself."""
-    plan, at = call.bot.plan, utc_now()
-    position = target.position(plan, state)
-    _require_same(plan, view, state, position)
+    plan, at = call.plan, utc_now()
+    position, is_gate = _meant(call, target, state)
+    require_behind_no_gate(call, state, position)
+    if not is_gate:
+        _require_same(plan, view, state, position)
     opened = open_action(plan, state, position, at=at, by=call.principal)
     told: JsonObject = {"behavior": position.behavior, "action": position.action, "jump": opened.jump, "asks": False}
     if position.action == INITIALIZE and view.location.asks:
@@ -158,16 +181,23 @@ def _open(call: Call, target: Target, view: View, agreement: Agreement | None, s
     approval = _approval(call, view, agreement, position)
     if approval is not None:
         by = agreement.by if agreement is not None and agreement.by else call.principal
-        closed = close(plan, opened.state, at=at, approval=approval, by=by)
+        how, files = (None, None) if agreement is None else (agreement.how or "asked", _files(call, position))
+        closed = close(plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
         return _completed(call, opened.added, closed, told)
     return Change(state=opened.state, added=opened.added, answer=told, audit={"jump": opened.jump})
+
+
+def _files(call: Call, position: Position) -> dict[str, str]:
+    """What lies there of the files that an action makes."""
+    made = produced_files(call.definition, call.definition.behavior(position.behavior), position.action)
+    return defined_digests(file_digests(call.project.root, made), call.parameters.run)
 
 
 def _approval(call: Call, view: View, agreement: Agreement | None, position: Position) -> Approval | None:
     """How an action that is opened is completed at once, if it is."""
     if position.action == INITIALIZE and view.location.new and view.location.confirmed:
         return "claimed" if agreement is None else "proven"
-    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
+    gates = call.gates(view.loaded.state)
     # A folder that was confirmed before needs no new word, unless a person has to prove every step.
     resumed = position.action == INITIALIZE and not gates.needs_proof(position)
     return "auto" if resumed or gates.policy(position) == "auto" else None
@@ -250,7 +280,7 @@ def _finished(call: Call, view: View) -> Result[Any]:
     """Nothing is open. Under a request key that is remembered too: sent again later, the call must open nothing."""
     position = view.loaded.state.current
     if call.request is None:
-        return _nothing_left(call, position, view.loaded.notices)
+        return _nothing_left(call, view.loaded.state, position, view.loaded.notices)
     moved = call.project.state.move(
         lambda state: _rest(position, state),
         kind="open",
@@ -258,7 +288,7 @@ def _finished(call: Call, view: View) -> Result[Any]:
         run=call.parameters.run,
         request=call.request,
     )
-    return _nothing_left(call, position, view.loaded.notices + moved.notices)
+    return _nothing_left(call, moved.state, position, view.loaded.notices + moved.notices)
 
 
 def _rest(position: Position, state: RunState) -> Change:
@@ -272,13 +302,17 @@ def _rest(position: Position, state: RunState) -> Change:
     return Change(state=state, answer={"behavior": position.behavior, "action": position.action, "finished": True})
 
 
-def _nothing_left(call: Call, position: Position, notices: Notices) -> Result[Any]:
+def _nothing_left(call: Call, state: RunState, position: Position, notices: Notices) -> Result[Any]:
+    """The end of the order is reached. It is not called complete while something is open."""
+    left = call.open_actions(state)
+    complete = "Nothing is left to do. To take something up again, call the tool of that action."
     told = Told(
         action_completed=True,
         action_state="completed",
-        message="The workflow is complete.",
-        instruction="Nothing is left to do. To take something up again, call the tool of that action.",
-        fields={"workflow_complete": True, "next_action": None},
+        next=call.action_next(left[0]) if left else None,
+        message=ended_text(left) if left else "The workflow is complete.",
+        instruction="Tell the user what is open; `next` opens the first of it." if left else complete,
+        fields={**end_fields(left), "next_action": None},
         notices=notices,
     )
     return answer(call, position, told)

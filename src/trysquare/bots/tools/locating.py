@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trysquare.bots.actions.initialize_project import LOCATION
-from trysquare.bots.gates import Gates
 from trysquare.bots.naming import bot_tool_name
-from trysquare.bots.plan import Position
+from trysquare.bots.plan import INITIALIZE, Position
 from trysquare.bots.state import Loaded
 from trysquare.bots.state_file import MAIN
 from trysquare.bots.tools.answers import Call, Told, answer
@@ -17,8 +16,6 @@ from trysquare.bots.workflow import RunState
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
-
-INITIALIZE = "initialize_project"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,8 +47,7 @@ def locate(
     saved = notes.get(LOCATION)
     differs = saved is not None and saved != str(place.root)
     new = differs or not (_was_initialized(call, loaded.state) or _main_works_here(call, known))
-    gates = Gates(definition=call.bot.definition, strict=call.bot.config.strict)
-    proof = position.action == INITIALIZE and gates.needs_proof(position)
+    proof = position.action == INITIALIZE and call.gates(loaded.state).needs_proof(position)
     return Location(
         settled=known or confirms or (place.named and not place.outside),
         new=new,
@@ -63,7 +59,7 @@ def locate(
 
 
 def _was_initialized(call: Call, state: RunState) -> bool:
-    behaviors = call.bot.plan.behaviors
+    behaviors = call.plan.behaviors
     return any(state.is_completed(Position(behavior=each, action=INITIALIZE)) for each in behaviors)
 
 
@@ -77,6 +73,7 @@ def _main_works_here(call: Call, known: bool) -> bool:
 def propose_location(call: Call, position: Position, location: Location, notices: Notices) -> Result[Any]:
     """The answer of an initialize_project that waits for a word about the folder."""
     root = str(call.project.root)
+    call.bot.proposed.add((root, call.parameters.run))
     data: JsonObject = {
         "requires_confirmation": True,
         "proposed_location": root,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trysquare.bots.ledger import split_path
@@ -26,28 +27,45 @@ def already_closed(call: Call, state: RunState, expected: str) -> JsonObject | N
     if not done:
         return None
     last = max(done, key=lambda entry: entry.version)
-    return repeated(state, last.position, last)
+    return repeated(call, state, last.position, last)
 
 
-def repeated(state: RunState, position: Position, entry: Entry) -> JsonObject:
+def repeated(call: Call, state: RunState, position: Position, entry: Entry) -> JsonObject:
     """What is answered where the action was closed before."""
     following = None if state.finished else state.current
     return {
-        **outcome(position, following, entry.approval),
+        **outcome(position, following, entry.approval, call.open_actions(state)),
         "already_closed": True,
         "message": f"{position.action} was closed before; nothing was changed.",
     }
 
 
-def nothing_left(state: RunState) -> JsonObject:
-    """What is answered where the whole workflow is done."""
-    last = state.latest.get(state.current)
-    told = outcome(state.current, None, last.approval if last else "claimed")
-    return {**told, "already_closed": True, "message": "The workflow is complete; nothing was changed."}
+def nothing_left(call: Call, state: RunState) -> JsonObject:
+    """What is answered where the end of the order was reached before."""
+    last, left = state.latest.get(state.current), call.open_actions(state)
+    told = outcome(state.current, None, last.approval if last else "claimed", left)
+    said = ended_text(left) if left else "The workflow is complete."
+    return {**told, "already_closed": True, "message": f"{said} Nothing was changed."}
 
 
-def outcome(completed: Position, following: Position | None, approval: Approval) -> JsonObject:
-    """What every answer to a close says."""
+def ended_text(left: Sequence[Position]) -> str:
+    """That the end was reached with something open."""
+    count = "1 action is" if len(left) == 1 else f"{len(left)} actions are"
+    return f"The last action is closed, but the workflow is not complete: {count} open."
+
+
+def end_fields(left: Sequence[Position]) -> JsonObject:
+    """Whether the workflow is complete at its end, and what is open if it is not."""
+    if not left:
+        return {"workflow_complete": True}
+    shown = [f"{each.behavior}.{each.action}" for each in left[:_MOST_SHOWN]]
+    return {"workflow_complete": False, "open_actions": shown, "open_count": len(left)}
+
+
+def outcome(
+    completed: Position, following: Position | None, approval: Approval, left: Sequence[Position]
+) -> JsonObject:
+    """What every answer to a close says; `left` is what is still to be done."""
     told: JsonObject = {
         "behavior": completed.behavior,
         "action": completed.action,
@@ -56,7 +74,7 @@ def outcome(completed: Position, following: Position | None, approval: Approval)
         "approval": approval,
     }
     if following is None:
-        told["workflow_complete"] = True
+        told.update(end_fields(left))
         told["next_behavior"] = None
     return told
 
@@ -67,16 +85,16 @@ def answered(call: Call, stored: JsonObject, notices: Notices, *, replayed: bool
     position = Position(behavior=fields.pop("behavior"), action=fields.pop("action"))
     message = fields.pop("message", None)
     warnings = tuple(fields.pop("warnings", ()))
-    done = bool(fields.get("workflow_complete"))
+    ends, done = "workflow_complete" in fields, bool(fields.get("workflow_complete"))
     if replayed:
         fields["replayed"] = True
     told = Told(
         status=fields.pop("status", "completed"),
         action_completed=fields.pop("action_completed", True),
         action_state=fields.pop("action_state", "completed"),
-        next=None if done else call.forward_next(),
+        next=None if done else _first_open(call, fields) if ends else call.forward_next(),
         message=message or _said(position, fields),
-        instruction="Tell the person that the workflow is complete." if done else "Send `next` to go on.",
+        instruction=_DONE if done else _ENDED if ends else "Send `next` to go on.",
         warnings=warnings,
         fields=fields,
         notices=notices,
@@ -84,8 +102,22 @@ def answered(call: Call, stored: JsonObject, notices: Notices, *, replayed: bool
     return answer(call, position, told)
 
 
+def _first_open(call: Call, fields: JsonObject) -> JsonObject:
+    behavior, _, action = str(fields["open_actions"][0]).partition(".")
+    return call.action_next(Position(behavior=behavior, action=action))
+
+
+_MOST_SHOWN = 20
+_DONE = "Tell the user that the workflow is complete."
+_ENDED = "Tell the user what is open; `next` opens the first of it."
+
+
 def _said(position: Position, fields: JsonObject) -> str:
     following = fields.get("next_action")
+    if following is None and not fields.get("workflow_complete"):
+        count = fields.get("open_count", 0)
+        what = "1 action is" if count == 1 else f"{count} actions are"
+        return f"{position.behavior}.{position.action} is closed. The workflow is not complete: {what} open."
     if following is None:
         return f"{position.behavior}.{position.action} is closed. The workflow is complete."
     elsewhere = f" of {fields['next_behavior']}" if fields.get("next_behavior") else ""
