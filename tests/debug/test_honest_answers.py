@@ -161,6 +161,15 @@ async def test_one_write_of_a_key_is_counted_once(tools: Tools) -> None:
     assert "conf.py:3" not in told["value"]
 
 
+async def test_a_tool_that_only_reads_keeps_to_it_where_more_is_allowed_and_names_the_call(tools: Tools) -> None:
+    await tools.start(tools.write("loop.py", LOOP), 10, allow_side_effects=True, session_id="mine")
+    refused = await tools.refused("inspect", target="expression", expression="fact(3)")
+    assert refused["error"]["code"] == "EXECUTION_NOT_ALLOWED"
+    assert refused["next"]["tool"] == "debug_variable"
+    told = await tools.call("variable", **refused["next"]["arguments"])
+    assert told["data"]["value"] == "6"
+
+
 EXPRESSIONS = ("conf", "conf['password']", "conf['inner'][0]")
 
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ToolError
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
 from trysquare.debug.desk import Desk
 from trysquare.debug.fitting import fitted
-from trysquare.debug.names import Field
+from trysquare.debug.names import Field, ToolName
 
 BESIDE_VALUES = 1000
 """Tokens for what an answer holds beside values: the place, its code, breakpoints, output."""
@@ -29,7 +30,12 @@ def finished(tool: Tool, desk: Desk) -> Tool:
         chosen = desk.chosen.get(context.principal.subject, {})
         known = tool.input_schema.get("properties", {})
         given = {**{name: value for name, value in chosen.items() if name in known}, **arguments}
-        result = await inner(given, context)
+        try:
+            result = await inner(given, context)
+        except ToolError as error:
+            if error.next is not None and error.next.get("tool") in list(ToolName):
+                error.next = {**error.next, "tool": called(str(error.next["tool"]), desk.config.prefix)}
+            raise
         budget = given.get("budget")
         limit = BESIDE_VALUES + (budget if isinstance(budget, int) else int(settings["budget"]))
         taken = (time.perf_counter() - began) * 1000 if settings["timing"] else None

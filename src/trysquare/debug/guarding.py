@@ -10,6 +10,7 @@ import re
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.debug.log_messages import pieces_of
+from trysquare.debug.names import ToolName
 from trysquare.debug.recorder.expressions import parsed, refusal_of
 
 _HIT = re.compile(r"\s*(>=|<=|==|>|<|%)?\s*\d{1,9}\s*", re.ASCII)
@@ -47,20 +48,23 @@ def require_reading(expression: str, language: str, *, allowed: bool, file: str 
         raise not_only_reading(expression, reason)
 
 
-def not_only_reading(expression: str, reason: str, *, in_open_session: bool = False) -> ToolError:
-    """That an expression would do more than read, and what to send instead."""
+def not_only_reading(expression: str, reason: str, *, open_session: str | None = None) -> ToolError:
+    """That an expression would do more than read, and what to send instead; to a session that allows more, if named."""
     shown = expression if len(expression) <= 80 else expression[:79] + "…"
     return ToolError(
         f"`{shown}` is not evaluated, since that could run code or change something: {reason}.",
         code=ErrorCode.EXECUTION_NOT_ALLOWED,
         instruction=(
             "Send it with `variable`, action=get: this session allows side effects, and this tool only reads."
-            if in_open_session
+            if open_session is not None
             else f"Read names, stored attributes, items and operators instead; or, {HOW_TO_ALLOW}."
         ),
-        next={"tool": "variable", "arguments": {"action": "get", "expression": expression}}
-        if in_open_session
-        else None,
+        next=None
+        if open_session is None
+        else {
+            "tool": str(ToolName.VARIABLE),
+            "arguments": {"action": "get", "expression": expression, "session_id": open_session},
+        },
     )
 
 

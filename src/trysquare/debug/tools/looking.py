@@ -139,11 +139,14 @@ async def read(session: Session, expression: str, frame: Frame, *, may_run: bool
     may_run = may_run and session.allows_side_effects
     try:
         if session.language == "python":
-            require_reading(expression, "python", allowed=may_run)
+            # Only whether it is an expression: whether it reads is told inside the program.
+            require_reading(expression, "python", allowed=True)
         debugger = session.debugger
         found = await (debugger.evaluate if may_run else debugger.read)(expression, frame.id)
     except NotReadable as refused:
-        raise not_only_reading(expression, str(refused), in_open_session=session.allows_side_effects) from None
+        raise not_only_reading(
+            expression, str(refused), open_session=session.id if session.allows_side_effects else None
+        ) from None
     except RequestFailed as error:
         known = [variable.name for variable in await locals_of(session.debugger, frame)]
         raise ToolError(

@@ -68,7 +68,9 @@ async def _set(session: Session, watched: list[str], expression: str) -> str:
         try:
             await session.debugger.read(expression, (await frame_at(session, 0)).id)
         except NotReadable as refused:
-            raise not_only_reading(expression, str(refused), in_open_session=session.allows_side_effects) from None
+            raise not_only_reading(
+                expression, str(refused), open_session=session.id if session.allows_side_effects else None
+            ) from None
         except RequestFailed:
             # It may have a value elsewhere.
             pass
