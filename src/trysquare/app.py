@@ -216,9 +216,8 @@ async def debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[To
     from trysquare.debug.config import DebugConfig
     from trysquare.debug.toolset import debug_toolset
 
-    prefix = "debug" if settings.prefix is None else settings.prefix
-    root, secrets = settings.project.resolve(), settings.debug_secrets
-    async with debug_toolset(DebugConfig(root=root, prefix=prefix, shows_secrets=secrets)) as toolset:
+    root, prefix = settings.project.resolve(), "debug" if settings.prefix is None else settings.prefix
+    async with debug_toolset(DebugConfig(root=root, prefix=prefix, shows_secrets=settings.debug_secrets)) as toolset:
         yield toolset
 
 
