@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
-
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trysquare.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Place: TypeAlias = tuple[str | int, ...]
 """Where in the arguments: `("items", 0, "name")`; empty for the arguments as a whole."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from pydantic_core import from_json
 
 from trysquare.core.shortening import short
 from trysquare.gateway.answers.hidden_text import cleaned_text
@@ -90,6 +89,8 @@ def _is_read(part: bytes, around: int) -> bool:
     """Whether the reader that clients are built on reads it with so many levels around it. Quicker than to count."""
     if len(part) > LONG:
         return False
+    from pydantic_core import from_json
+
     try:
         from_json(b"[" * around + part + b"]" * around)
     except ValueError:

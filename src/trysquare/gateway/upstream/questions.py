@@ -7,7 +7,6 @@ from typing import Any, Final, cast, get_args
 
 from trysquare.core.client_requests import Answer, ClientRequest, ModelRequest, Question, RootsRequest, Visit
 from trysquare.core.context import LogLevel
-from trysquare.core.result import dump_json
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.cleaning import cleaned_value
@@ -67,6 +66,8 @@ def log_from_wire(params: JsonObject, server: str) -> tuple[LogLevel, Any, str] 
     level, given = params.get("level"), params.get("logger")
     if level is None or level not in get_args(LogLevel):
         return None
+    from trysquare.core.result import dump_json
+
     data = cleaned_value(params.get("data"))
     text = data if isinstance(data, str) else dump_json(data)
     logger = f"{server}/{short(cleaned_text(given), _LOGGER)}" if isinstance(given, str) and given else server
