@@ -231,10 +231,8 @@ async def workbench_tools(settings: Settings, origins: Origins) -> AsyncGenerato
     from trysquare.workbench.toolset import workbench_toolsets
 
     with closing(LazyDatabase(state_file(settings, origins))) as state:
-        further = (
-            *content_tools(content_config(settings.content), state=state),
-            logit_tool(logit_config(settings.model, settings.models)),
-        )
+        content = content_tools(content_config(settings.content), state=state)
+        further = (*content, logit_tool(logit_config(settings.model, settings.models)))
         roots, project, hidden = settings.workbench, settings.project, settings.hidden
         async with workbench_toolsets(roots, project=project, further=further, hidden=hidden) as toolset:
             yield toolset
