@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 
 
@@ -179,6 +177,9 @@ class SweepTimer:
 
 
 def _size_of(value: Any) -> int:
+    # Loaded with the first page that is kept: a gateway starts a server before it needs any of this.
+    from pydantic_core import PydanticSerializationError, to_json
+
     try:
         return len(to_json(value, fallback=str, inf_nan_mode="strings"))
     except (PydanticSerializationError, ValueError):

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from trysquare.core.shortening import short
 from trysquare.gateway.answers.hidden_text import cleaned_text
 from trysquare.gateway.answers.json_tokens import MOST_DIGITS, MOST_NESTED, as_utf8, has_long_number, is_deeper
 
@@ -155,11 +154,11 @@ def _check_block(place: str, block: bytes) -> None:
     except _UNREADABLE:
         raise MalformedResult(f"its `{place}` is not an object with a type") from None
     if name not in models:
-        told = short(cleaned_text(str(name)), _SHOWN)
+        told = cleaned_text(str(name)[:_SHOWN])
         raise MalformedResult(f"its `{place}` has the type `{told}`, which a result cannot hold")
     try:
         models[name].model_validate_json(block)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        path = ".".join(short(str(step), _SHOWN) for step in (place, *first["loc"]))
+        path = ".".join(str(step)[:_SHOWN] for step in (place, *first["loc"]))
         raise MalformedResult(f"its `{path}` does not fit the protocol: {first['msg']}") from None

@@ -7,7 +7,6 @@ from typing import Any, Final, cast, get_args
 
 from trysquare.core.client_requests import Answer, ClientRequest, ModelRequest, Question, RootsRequest, Visit
 from trysquare.core.context import LogLevel
-from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.cleaning import cleaned_value
 from trysquare.gateway.answers.hidden_text import cleaned_text
@@ -67,6 +66,7 @@ def log_from_wire(params: JsonObject, server: str) -> tuple[LogLevel, Any, str] 
     if level is None or level not in get_args(LogLevel):
         return None
     from trysquare.core.result import dump_json
+    from trysquare.core.shortening import short
 
     data = cleaned_value(params.get("data"))
     text = data if isinstance(data, str) else dump_json(data)
