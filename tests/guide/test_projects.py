@@ -68,7 +68,7 @@ async def test_flags_and_stored_documents_stay_in_their_project(app: App) -> Non
     await ask(app, "set_document", id="rules/secret", text="Bank only.", project="bank")
     assert (await told(app, "get_project_flag", name="workflow"))["source"] == "unset"
     assert not (await ask(app, "get_content", expression="rules/secret")).success
-    assert (await told(app, "get_content", expression="rules/secret", project="bank")) == "Bank only."
+    assert (await told(app, "get_content", expression="rules/secret", project="bank")).endswith("\n\nBank only.")
 
 
 async def test_a_feature_flag_holds_in_all_projects_until_one_sets_its_own(app: App) -> None:

@@ -22,7 +22,7 @@ from trysquare.guide.toolset import GuideToolset, guide_toolset
 from trysquare.store.documents import StoredDocument, StoredDocuments
 from trysquare.store.flags import StoredFlags
 from trysquare.store.lazy import LazyDatabase
-from trysquare.testing import call
+from trysquare.testing import accept, call
 
 PROJECT = "team"
 
@@ -74,7 +74,7 @@ async def work(folder: Path, name: str, count: int) -> None:
         say("trying")
         for number in range(count):
             for tool, arguments in updates(name, number):
-                result = await call(toolset, tool, **arguments)
+                result = await call(toolset, tool, arguments, human=accept(approve=True))
                 if not result.success:
                     raise SystemExit(f"{tool} failed: {result.error}")
             say(f"{name} {number} {time.monotonic()}")
