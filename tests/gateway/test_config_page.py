@@ -37,6 +37,6 @@ def test_every_kind_of_variable_is_on_the_page(kind: str) -> None:
 
 def test_the_defaults_on_the_page_are_those_of_the_code() -> None:
     server = ServerConfig(name="a", tool_name="mcp_a", transport="stdio", place=Place(file="f"))
-    for key in ("timeout", "start_timeout", "idle", "concurrency", "result_bytes", "max_line"):
+    for key in ("timeout", "start_timeout", "idle", "concurrency", "result_bytes", "max_line", "max_tools"):
         assert f"| `{key}` | {int(getattr(server, key))} |" in PAGE
     assert f'| `sharing` | `"{server.sharing}"` |' in PAGE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -12,15 +11,19 @@ from pathlib import Path
 
 from trysquare.app import state_file
 from trysquare.cli.options import add_place_options, load
-from trysquare.cli.output import print_json, print_table, styled
+from trysquare.cli.output import as_json, print_json, print_table, styled
 from trysquare.cli.terminal import ask_yes_or_no
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.untrusted import one_line
 from trysquare.settings.load import Loaded
 from trysquare.store.approvals import PendingApproval, Receipt, StoredApprovals
 from trysquare.store.codes import normalized
 from trysquare.store.database import open_database
 from trysquare.store.location import project_state, user_state
+
+LONGEST = 4_000
+"""Characters of a question."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -127,10 +130,10 @@ def _refuse(approvals: StoredApprovals, code: str) -> int:
 
 
 def _show(pending: PendingApproval) -> None:
-    print(styled(pending.question, "bold"))
-    print(f"  Tool       {pending.tool}")
-    print(f"  Caller     {pending.principal}")
-    for number, line in enumerate(json.dumps(pending.arguments, ensure_ascii=False, indent=2).splitlines()):
+    print(styled(one_line(pending.question, LONGEST), "bold"))
+    print(f"  Tool       {one_line(pending.tool)}")
+    print(f"  Caller     {one_line(pending.principal)}")
+    for number, line in enumerate(as_json(pending.arguments).split("\n")):
         print(f"  {'Arguments' if number == 0 else '':<9}  {line}")
     print(f"  Digest     {pending.digest}")
     print(f"  Expires    in {_time(pending.expires_in)}", flush=True)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from trysquare.app import open_app
 from trysquare.cli.logs import start_logging
 from trysquare.cli.options import add_shared_options, load
+from trysquare.cli.output import as_json
 from trysquare.cli.terminal import TerminalCaller
 from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import CallContext
@@ -54,7 +55,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)
-    print(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if arguments.json else result.to_text())
+    print(as_json(result.to_json()) if arguments.json else result.to_text())
     return 0 if result.success else 1
 
 

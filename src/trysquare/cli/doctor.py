@@ -11,6 +11,7 @@ from trysquare.cli.doctor_server import check_server
 from trysquare.cli.options import add_shared_options, load
 from trysquare.cli.output import print_json, styled
 from trysquare.core.errors import TrysquareError
+from trysquare.core.untrusted import one_line
 
 _MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "broken": ("NO", "red")}
 
@@ -55,7 +56,7 @@ def _print(findings: Sequence[Finding]) -> None:
             group = finding.group
             print(styled(f"{group}:", "bold"))
         mark, style = _MARKS[finding.state]
-        print(f"  {styled(mark, style)}  {finding.name.ljust(width)}  {finding.detail}")
+        print(f"  {styled(mark, style)}  {finding.name.ljust(width)}  {one_line(finding.detail, 4_000)}")
         if finding.fix is not None:
             print(f"      {' ' * width}  {styled('run: ' + finding.fix, 'cyan')}")
     broken = sum(finding.state == "broken" for finding in findings)

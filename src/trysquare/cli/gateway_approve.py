@@ -8,6 +8,7 @@ from trysquare.cli.gateway_books import open_books, require_person
 from trysquare.cli.gateway_diff import held_of, show_held
 from trysquare.cli.terminal import ask_yes_or_no
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.untrusted import one_line
 from trysquare.gateway.server import BrokenServer
 
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             books.trust.approve(held.server)
         left = books.catalogue.approve(tools) if tools else ()
     if left:
-        print(f"Changed once more meanwhile, and still held: {', '.join(held.tool for held in left)}")
+        print(f"Changed once more meanwhile, and still held: {', '.join(one_line(held.tool) for held in left)}")
         return 1
     print("Approved. A gateway that runs takes it up within a second.")
     return 0

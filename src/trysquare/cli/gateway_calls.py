@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trysquare.cli.output import count, print_json, print_table
-from trysquare.gateway.answers.hidden_text import shown
 from trysquare.store.ledger import CallLedger
 from trysquare.store.ledger_rows import CallRecord
 from trysquare.store.location import user_state
@@ -52,8 +51,8 @@ def _positive(text: str) -> int:
 
 
 def _row(call: CallRecord) -> tuple[str, ...]:
-    told = shown(call.note) if call.note else shown(call.arguments)
-    return (_time(call.started), shown(call.server), shown(call.tool), call.state, _took(call), _result(call), told)
+    told = call.note or call.arguments
+    return (_time(call.started), call.server, call.tool, call.state, _took(call), _result(call), told)
 
 
 def _time(seconds: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from trysquare.cli.gateway_books import Books, open_books
 from trysquare.cli.output import print_json, styled
+from trysquare.core.untrusted import one_line
 from trysquare.gateway.definitions.catalogue import Held
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.trust import HeldServer
@@ -25,7 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
         commands = [held for server in servers if (held := books.trust.held(server)) is not None]
         tools = [held for server in servers for held in books.catalogue.held(server.name)]
     if arguments.json:
-        print_json({"servers": [_as_json(held) for held in commands], "tools": [asdict(held) for held in tools]})
+        print_json(
+            {
+                "servers": [_as_json(held) for held in commands],
+                "tools": [{**asdict(held), "diff": held.diff} for held in tools],
+            }
+        )
     else:
         show_held(commands, tools)
         if not commands and not tools:
@@ -44,8 +50,9 @@ def show_held(commands: list[HeldServer], tools: list[Held]) -> None:
     for command in commands:
         print(f"{styled('held', 'red')}  {command.told()}\n")
     for tool in tools:
-        print(f"{styled('held', 'red')}  {tool.tool} of {tool.server}: {' '.join(tool.reasons)}\n{tool.diff}\n")
+        reasons = one_line(" ".join(tool.reasons), 4_000)
+        print(f"{styled('held', 'red')}  {one_line(tool.tool)} of {tool.server}: {reasons}\n{tool.diff}\n")
 
 
-def _as_json(held: HeldServer) -> dict[str, str]:
+def _as_json(held: HeldServer) -> dict[str, str | None]:
     return {"server": held.server.name, "before": held.before, "after": held.server.shown}

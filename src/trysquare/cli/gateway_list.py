@@ -37,8 +37,10 @@ def _row(books: Books, entry: ServerEntry) -> dict[str, Any]:
     tools = None if definitions is None else [one.name for one in definitions if entry.offers(one.name)]
     held = [one.tool for one in books.catalogue.held(entry.name)]
     is_held = books.trust.held(entry) is not None
-    states = ["how it is reached changed; see `trysquare gateway diff`"] if is_held else []
+    states = ["how it is started or reached waits for approval; see `trysquare gateway diff`"] if is_held else []
     states.append("not asked yet" if tools is None else count(len(tools), "tool"))
+    left_out = list(books.catalogue.left_out(entry.name))
+    states += [f"left out: {reason}" for reason in left_out]
     states += [f"{count(len(held), 'change')} held; see `trysquare gateway diff`"] if held else []
     return {
         **row,
@@ -48,4 +50,5 @@ def _row(books: Books, entry: ServerEntry) -> dict[str, Any]:
         "tools": tools,
         "held": held,
         "is_held": is_held,
+        "left_out": left_out,
     }

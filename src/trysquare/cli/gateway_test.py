@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import time
 from typing import Any
 
@@ -11,9 +12,11 @@ from trysquare.cli.gateway_books import Books, open_books
 from trysquare.cli.output import count, print_json, styled
 from trysquare.cli.terminal import TerminalCaller, ask_yes_or_no
 from trysquare.core.errors import ToolError
+from trysquare.core.untrusted import one_line
 from trysquare.gateway.door import gateway_toolset
 from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Servers
+from trysquare.gateway.upstream.environment import withheld
 from trysquare.store.location import user_state
 
 
@@ -65,7 +68,8 @@ async def outcome_of(servers: Servers, entry: ServerEntry) -> dict[str, Any]:
         await servers.ask(entry)
         greeting = await servers.fleet.greeting(entry.name)
     except ToolError as error:
-        return {"server": entry.name, "works": False, "reason": error.message, "instruction": error.instruction}
+        told = {"server": entry.name, "works": False, "reason": error.message, "instruction": error.instruction}
+        return {**told, "withheld": hint} if (hint := _withheld(entry, error.message)) else told
     return {
         "server": entry.name,
         "works": True,
@@ -74,23 +78,36 @@ async def outcome_of(servers: Servers, entry: ServerEntry) -> dict[str, Any]:
         "protocol": greeting.version,
         "tools": servers.names(entry) or [],
         "held": [held.tool for held in servers.catalogue.held(entry.name)],
-        "left_out": servers.fleet.left_out(entry.name),
+        "left_out": list(servers.catalogue.left_out(entry.name)),
         "noise": servers.fleet.status()[entry.name].noise,
     }
 
 
+def _withheld(server: ServerConfig, reason: str) -> str:
+    """What to do about variables that a server of ours was not given, where it did not start."""
+    if server.transport != "stdio":
+        return ""
+    names = withheld(os.environ, passed=server.pass_env, given=server.env)
+    named = [name for name in names if name in reason]
+    if not named:
+        return f"{len(names)} variables of this environment are not given to it" if names else ""
+    return f"{', '.join(named)} of this environment is not given to it"
+
+
 def _print(outcome: dict[str, Any]) -> None:
     if not outcome["works"]:
-        print(f"{styled('fails', 'red')}  {outcome['server']}: {outcome['reason']}")
+        print(f"{styled('fails', 'red')}  {outcome['server']}: {one_line(outcome['reason'], 4_000)}")
         if outcome.get("instruction"):
             print(f"       {outcome['instruction']}")
+        if outcome.get("withheld"):
+            print(f"       {outcome['withheld']}; one that it needs is named in its `env` or `x-trysquare.pass_env`.")
         return
     tools = count(len(outcome["tools"]), "tool")
-    speaks = f"{outcome['name']} speaks {outcome['protocol']}"
+    speaks = f"{one_line(outcome['name'], 200)} speaks {outcome['protocol']}"
     print(f"{styled('works', 'green')}  {outcome['server']}: {tools} in {outcome['seconds']:.2f} s; {speaks}")
+    for reason in outcome["left_out"]:
+        print(f"       left out: {reason}")
     for tool in outcome["held"]:
-        print(f"       {tool} changed and is held; see `trysquare gateway diff {outcome['server']}`")
-    for told in outcome["left_out"]:
-        print(f"       left out: {told}")
+        print(f"       {one_line(tool)} waits for your approval; see `trysquare gateway diff {outcome['server']}`")
     if outcome["noise"]:
         print(f"       it prints what is not a message of the protocol: {count(outcome['noise'], 'line')}")

@@ -10,8 +10,10 @@ from typing import TextIO
 import anyio
 
 from trysquare.cli.output import styled
+from trysquare.cli.streams import control
 from trysquare.cli.terminal import TerminalCaller, ask_value, say
 from trysquare.core.threads import run_in_thread
+from trysquare.core.untrusted import folded
 from trysquare.jobs.engine import FINAL, JobQuestion, JobReader, JobState, JobStatus
 
 EVERY = 0.3
@@ -76,7 +78,8 @@ class _Line:
         if self._live:
             room = shutil.get_terminal_size((120, 24)).columns - 1
             clock = _clock(time.time() - found.created)
-            self._stream.write(f"\r\x1b[2K{_coloured(f'{clock}  {text}'[:room], found.state, self._stream)}")
+            anew = control("\r\x1b[2K", self._stream)
+            self._stream.write(f"{anew}{_coloured(f'{clock}  {text}'[:room], found.state, self._stream)}")
         elif text != self._last:
             self._stream.write(f"{text}\n")
         self._last = text
@@ -97,7 +100,7 @@ def _coloured(text: str, state: JobState, stream: TextIO) -> str:
 def progress_text(found: JobStatus) -> str:
     """Where a job stands, in one line."""
     part = f"{found.done}/{found.total}" if found.total is not None else str(found.done)
-    told = " ".join(found.message.split())
+    told = folded(found.message)
     return f"{found.job} {found.state} {part} {told}".rstrip()
 
 

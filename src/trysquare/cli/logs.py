@@ -6,18 +6,18 @@ import logging
 import sys
 
 from trysquare.cli.kept_logs import take_records
+from trysquare.cli.log_lines import LineFormatter
 from trysquare.settings.load import Loaded
 from trysquare.wrappers.logged import TRACE
 
 HANDLER = "trysquare"
-FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def start_logging(loaded: Loaded) -> None:
     """Log to stderr at the level that is set, and say there what the configuration's reader had to choose."""
     logging.addLevelName(TRACE, "TRACE")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.setFormatter(LineFormatter())
     root = logging.getLogger()
     for old in [known for known in root.handlers if known.name == HANDLER]:
         root.removeHandler(old)

@@ -14,8 +14,10 @@ from typing import NoReturn, cast
 
 from trysquare import __version__
 from trysquare.cli.actions import Command
+from trysquare.cli.streams import safe_streams
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.nearest import nearest
+from trysquare.core.untrusted import block, one_line
 from trysquare.serve.early import EarlyStart, begin_early
 from trysquare.serve.light_dataclasses import light_dataclasses
 
@@ -66,6 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str], *, early: EarlyStart | None) -> int:
+    with safe_streams():
+        return _run_command(words, early=early)
+
+
+def _run_command(words: Sequence[str], *, early: EarlyStart | None) -> int:
     try:
         arguments = _parse(words)
         arguments.early = early
@@ -152,11 +159,12 @@ def _wants_traceback(words: Sequence[str]) -> bool:
 def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """One line for an error that nobody foresaw, unless its traceback is asked for."""
     if _wants_traceback(sys.argv):
-        sys.__excepthook__(kind, error, trace)
+        from traceback import format_exception
+
+        print(block("".join(format_exception(kind, error, trace))), file=sys.stderr)
         return
-    text = str(error).splitlines()
     print(
-        f"trysquare: unexpected {kind.__name__}: {text[0] if text else ''} "
+        f"trysquare: unexpected {kind.__name__}: {one_line(str(error).strip())} "
         f"(set {TRACEBACK_VARIABLE}=1 to see where it comes from)",
         file=sys.stderr,
     )

@@ -9,12 +9,21 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from trysquare.cli.streams import control
+from trysquare.core.untrusted import escaped_json, one_line
+
+LONGEST_CELL = 20_000
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
 def print_json(value: Any) -> None:
     """A value as readable JSON on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """A value as readable JSON, in which what cannot be seen is written as JSON's own escape."""
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def colours(stream: TextIO) -> bool:
@@ -24,12 +33,16 @@ def colours(stream: TextIO) -> bool:
 
 def styled(text: str, style: str, *, stream: TextIO | None = None) -> str:
     """The text in a style, where the stream shows styles."""
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if colours(stream or sys.stdout) else text
+    shown_on = stream or sys.stdout
+    if not colours(shown_on):
+        return text
+    begin, end = control(f"\x1b[{STYLES[style]}m", shown_on), control("\x1b[0m", shown_on)
+    return f"{begin}{text}{end}"
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows in columns as wide as they need; on a terminal the last column is cut at its edge, elsewhere it is whole."""
-    table = [headings, *rows]
+    table = [headings, *([one_line(cell, LONGEST_CELL) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(headings) - 1)]
     room = max(20, _width() - sum(width + 2 for width in widths)) if sys.stdout.isatty() else None
     for number, row in enumerate(table):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -36,6 +35,7 @@ from trysquare.core.schema import Arguments
 from trysquare.core.secrets import masked
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import one_line
 
 MAX_VALUE = 200
 """Characters of an argument inside the question's own sentence; the whole stands below it."""
@@ -255,10 +255,4 @@ def _told(shown: JsonObject, place: re.Match[str]) -> str:
 
 def visible(text: str) -> str:
     """A value inside the question, unable to look like a part of it: one line, no control or direction marks."""
-    return "".join(map(_visible, text))
-
-
-def _visible(letter: str) -> str:
-    if letter == " " or unicodedata.category(letter)[0] not in "CZ":
-        return letter
-    return letter.encode("unicode_escape").decode("ascii")
+    return one_line(text, len(text))

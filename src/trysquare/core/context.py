@@ -7,7 +7,7 @@ import getpass
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, final, runtime_checkable
 
 from trysquare.core.client_requests import (
@@ -29,11 +29,14 @@ from trysquare.core.errors import (
 )
 from trysquare.core.handles import Handles, MemoryHandles
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import block, cleaned_value, folded
 
 if TYPE_CHECKING:
     from trysquare.core.consent import Approvals, ConsentProof
     from trysquare.core.result import Result
 
+LONGEST_PROGRESS, LONGEST_LOG, LONGEST_QUESTION = 4_000, 32_000, 256 * 1024
+"""Characters of what a tool tells or asks its client on the way."""
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
 
 
@@ -198,18 +201,18 @@ class CallContext:
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is."""
-        await self.caller.progress(done, total, message)
+        await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
 
     async def log(self, message: str, level: LogLevel = "info") -> None:
         """Send a log line to the client, where it wants them."""
-        await self.caller.log(level, message)
+        await self.caller.log(level, block(message, LONGEST_LOG))
 
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
         """Send a log message of somebody else to the client, where it wants it."""
         if _is_relaying(self.caller):
-            await self.caller.relay_log(level, data, logger)
+            await self.caller.relay_log(level, cleaned_value(data), folded(logger))
         else:
-            await self.caller.log(level, f"{logger}: {data}")
+            await self.caller.log(level, block(f"{folded(logger)}: {data}", LONGEST_LOG))
 
     def lowest_log_level(self) -> LogLevel | None:
         """The least severe log messages that the client wants; None for none."""
@@ -224,7 +227,7 @@ class CallContext:
         """
         question = Question(message=message, schema=schema, key=key)
         _check_requests((question,))
-        return await self.caller.ask(question)
+        return await self.caller.ask(_visible(question))
 
     def can_ask(self) -> bool:
         """Whether a person can be reached through this client."""
@@ -242,9 +245,10 @@ class CallContext:
         for wanted in requests:
             if not self.offers(wanted.needs):
                 raise CapabilityMissing(wanted.needs)
+        shown = tuple(_visible(wanted) if isinstance(wanted, Question) else wanted for wanted in requests)
         if _is_requesting(self.caller):
-            return await self.caller.request(requests)
-        return await _one_by_one(self.caller, requests)
+            return await self.caller.request(shown)
+        return await _one_by_one(self.caller, shown)
 
     async def sample(self, prompt: str, *, max_tokens: int = 1000, key: str = "completion") -> str:
         """Have the client's own model answer a text. Few clients can; see `offers`."""
@@ -302,6 +306,11 @@ def _author_error(message: str, advice: str) -> ToolError:
         code=ErrorCode.VALIDATION_INVALID_REQUEST,
         instruction=f"This is a fault of the tool, for its author: {advice}",
     )
+
+
+def _visible(question: Question) -> Question:
+    """The question as it may be shown: whoever wrote a part of it, the person sees all that stands in it."""
+    return replace(question, message=block(question.message, LONGEST_QUESTION), schema=cleaned_value(question.schema))
 
 
 def _is_requesting(caller: Caller) -> TypeGuard[RequestingCaller]:

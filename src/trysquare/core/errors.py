@@ -25,6 +25,7 @@ from enum import StrEnum
 from typing import Any
 
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import block
 
 
 class ErrorCode(StrEnum):
@@ -124,13 +125,17 @@ class ToolError(TrysquareError):
         instruction: str | None = None,
         next: JsonObject | None = None,
         fields: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> None:
+        # Whoever wrote a part of the text, neither a terminal nor a model must read what a person cannot see.
+        self.message = message = block(message)
         super().__init__(message)
-        self.message = message
         self.code = code or self.default_code
         self.instruction = instruction
         self.next = next
         self.fields: Mapping[str, Any] = fields or {}
+        self.meta: Mapping[str, Any] = meta or {}
+        """What stands beside the answer in its `_meta`, such as the label of another server."""
 
 
 class InvalidArguments(ToolError):

@@ -102,8 +102,15 @@ class Result(Generic[T]):
     @staticmethod
     def from_error(error: ToolError) -> Result[Any]:
         """The failure that a raised `ToolError` stands for."""
-        return Result.failure(
-            error.message, code=error.code, instruction=error.instruction, next=error.next, fields=error.fields
+        return Result(
+            success=False,
+            error=error.message,
+            error_type=error.code.value.lower(),
+            code=error.code,
+            instruction=error.instruction,
+            next=error.next,
+            fields=error.fields,
+            meta=error.meta,
         )
 
     def opened(self) -> Result[Any]:

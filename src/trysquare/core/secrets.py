@@ -21,6 +21,15 @@ _COUNT_NAME = re.compile(
 _MAX_DEPTH = 100
 _MAX_WRAPPED = 2
 """Lists and objects around a secret that a caller may have left out."""
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|(?:sk|pk|rk|hf|npm)(?=[-_A-Za-z.]*[0-9]))"
+    r"[-_A-Za-z0-9.]{12,}"
+)
+"""A key as well-known services write theirs."""
+_USER = re.compile(r"(?<=://)[^/\s\"'\\@:]*:[^/\s\"'\\@]+(?=@)")
+_QUERY = re.compile(
+    r"(?<=[?&;])([\w.-]*(?:token|key|secret|passw|sig|auth|credential)[\w.-]*=)[^&#\s\"'\\]+", re.IGNORECASE
+)
 _HEAD = 12
 """So many characters of a long secret are enough to recognise a shortened copy of it."""
 
@@ -56,6 +65,15 @@ class SecretTexts:
         for form in self._forms:
             text = _without(text, form)
         return text
+
+
+def masked_text(text: str) -> str:
+    """A text with what looks like a secret masked: a key of a service, a password in an address or its query."""
+    if "://" in text:
+        text = _USER.sub(MASK, text)
+    if "=" in text:
+        text = _QUERY.sub(rf"\1{MASK}", text)
+    return _TOKEN.sub(MASK, text)
 
 
 def is_secret_name(name: str, value: Any = None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from trysquare.catalog.describe import COMPACT_PURPOSE
 from trysquare.catalog.tokens import count_tokens
 from trysquare.core.shortening import short
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.checking.signatures import one_line
 from trysquare.gateway.server import BrokenServer, ServerConfig, ServerEntry
 

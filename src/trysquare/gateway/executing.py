@@ -45,7 +45,7 @@ async def execute(
     if not tool:
         raise _unnamed(server, [one.name for one in await servers.definitions(server)], front)
     definition = servers.find_known(server, tool) or await servers.find(server, tool)
-    if (held := servers.catalogue.held_tool(server.name, tool)) is not None:
+    if (held := servers.catalogue.held_tool(server.name, tool)) is not None and held.refuses:
         raise held.refusal()
     if definition is None:
         raise unknown_tool(servers, server, tool, inputs, front)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trysquare.core.result import Result, dump_json
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text, cleaned_value
 from trysquare.gateway.arguments import Detail
 from trysquare.gateway.checking.signatures import inputs_text, one_line
 from trysquare.gateway.server import Definition, ServerConfig
@@ -45,12 +45,12 @@ def whole(definition: Definition) -> JsonObject:
     told: JsonObject = {
         "name": definition.name,
         "description": cleaned_text(definition.description)[:_DESCRIPTION],
-        "inputs": definition.input_schema,
+        "inputs": cleaned_value(definition.input_schema),
     }
     if definition.output_schema is not None:
-        told["outputs"] = definition.output_schema
+        told["outputs"] = cleaned_value(definition.output_schema)
     if definition.annotations:
-        told["annotations"] = definition.annotations
+        told["annotations"] = cleaned_value(definition.annotations)
     return told
 
 

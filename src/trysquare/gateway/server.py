@@ -11,6 +11,10 @@ from trysquare.core.types import JsonObject
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Sharing: TypeAlias = Literal["shared", "caller"]
 """One connection for all callers, or one for each principal, so that state never passes between them."""
+ChangePolicy: TypeAlias = Literal["hold", "refuse", "accept"]
+"""A changed definition: the approved one stays in use, or the tool is refused, or what looks harmless is taken."""
+FirstUse: TypeAlias = Literal["trust", "hold"]
+"""A server, or a tool of it, that was never seen: used at once, or after a human has approved it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +55,8 @@ class ServerConfig:
     command: str = ""
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    pass_env: frozenset[str] = frozenset()
+    """Variables of the gateway's own environment that the server gets too; `*` stands for anything."""
     cwd: str | None = None
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -70,6 +76,14 @@ class ServerConfig:
     """Larger results become a handle; 0 passes everything on whole."""
     max_line: int = 256 * 1024 * 1024
     """Longer messages of the server are refused."""
+    max_tools: int = 2_000
+    """Tools that are taken of the server; as many prompts, resources and templates."""
+    max_catalogue_bytes: int = 8 * 1024 * 1024
+    """Bytes of all definitions of a list that are taken."""
+    max_definition_bytes: int = 256 * 1024
+    """Bytes of one definition."""
+    changes: ChangePolicy = "hold"
+    first_use: FirstUse = "trust"
     redact: frozenset[str] = frozenset()
     """Arguments that audit and ledger must not hold."""
 

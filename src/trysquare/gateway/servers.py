@@ -18,6 +18,7 @@ from trysquare.core.nearest import nearest
 from trysquare.core.shortening import short
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import cleaned_value
 from trysquare.gateway.answers.large import LargeResults
 from trysquare.gateway.calls.sending import Sender
 from trysquare.gateway.definitions.catalogue import Catalogue, OfferKind, Taken
@@ -50,6 +51,8 @@ class Servers:
         self.entries: Mapping[str, ServerEntry] = {}
         self.on_change: Callable[[str, Kind], None] = lambda server, kind: None
         """Hears what is shown otherwise than before, and of which server."""
+        self.prepare: Callable[[str], None] = lambda server: None
+        """Makes what is shown of a server, in a thread, before `on_change` hears of it."""
         self._asked_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -186,10 +189,9 @@ class Servers:
                 raise
             definitions = list[Definition]()
         said = await self._instructions(server.name)
-        taken = await run_in_thread(lambda: self._put_down(server.name, definitions, said))
+        left_out = self.fleet.left_out(server.name)
+        taken = await run_in_thread(lambda: self._take(server, definitions, said, left_out))
         self._asked_at[server.name] = time.monotonic()
-        for held in taken.held:
-            logger.warning("%s of %s is held: %s", held.tool, server.name, " ".join(held.reasons))
         if taken:
             self.on_change(server.name, "tools")
         # Whoever asked for the tools need not wait for what stands beside them.
@@ -199,13 +201,28 @@ class Servers:
         text = (await self.fleet.greeting(name)).instructions.strip()
         return [{"text": short(text, MOST_INSTRUCTIONS)}] if text else []
 
-    def _put_down(self, name: str, definitions: Sequence[Definition], said: list[JsonObject]) -> Taken:
-        taken = self.catalogue.take(name, definitions)
-        self.catalogue.take_offer(name, "instructions", said)
+    def _take(
+        self, server: ServerConfig, definitions: Sequence[Definition], said: list[JsonObject], left_out: Sequence[str]
+    ) -> Taken:
+        taken = self.catalogue.take(server.name, definitions)
+        self._take_instructions(server, said)
+        self.catalogue.take_left_out(server.name, left_out)
+        if taken:
+            self.prepare(server.name)
         return taken
+
+    def _take_instructions(self, server: ServerConfig, said: list[JsonObject]) -> None:
+        """Pin what a server says of its own use when it is first seen: a model reads it."""
+        known = self.catalogue.offer(server.name, "instructions")
+        if not known or server.changes == "accept":
+            self.catalogue.take_offer(server.name, "instructions", said)
+        elif list(known) != cleaned_value(said):
+            logger.warning("%s changed its instructions; those of its first use stay in use", server.name)
 
     def instructions(self, server: ServerConfig) -> str:
         """What a server says of its own use, as far as it is known; the server's words, not ours."""
+        if server.first_use == "hold":
+            return ""
         return "".join(str(one.get("text", "")) for one in self.catalogue.offer(server.name, "instructions"))
 
     async def _ask_again(self, server: ServerConfig) -> None:

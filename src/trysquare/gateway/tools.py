@@ -13,9 +13,10 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.result import Result
 from trysquare.core.schema import Arguments, GivenArguments
+from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text, folded
 from trysquare.gateway.answers.large import ReadOn
 from trysquare.gateway.arguments import (
     GATEWAY_ARGUMENTS,
@@ -35,6 +36,7 @@ from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
 from trysquare.gateway.servers import Servers, usable
 
 ROOM = "gateway"
+_MANY = 100
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})
 
 _NAMED = 12
@@ -88,7 +90,7 @@ def upstream_tool(servers: Servers, server: ServerConfig, definition: Definition
         _running(servers, server.name, definition.name, upstream_front(server, name)),
         _FULL,
         category=server.name,
-        title=definition.title,
+        title=None if definition.title is None else folded(definition.title),
         read_only=_hint(hints, "readOnlyHint"),
         destructive=_hint(hints, "destructiveHint"),
         idempotent=_hint(hints, "idempotentHint"),
@@ -152,8 +154,12 @@ async def _shown(
 
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
         return tool_listing(server, found, call.detail or "schemas")
-    definitions = await servers.definitions(server)
-    return listing(server, definitions, call.detail or "signatures", says=servers.instructions(server))
+    definitions, detail = await servers.definitions(server), call.detail or "signatures"
+    says = servers.instructions(server)
+    if len(definitions) > _MANY:
+        # A long list must not keep the calls of others waiting.
+        return await run_in_thread(lambda: listing(server, definitions, detail, says=says))
+    return listing(server, definitions, detail, says=says)
 
 
 async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:

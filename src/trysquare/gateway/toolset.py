@@ -49,11 +49,13 @@ class GatewayToolset(ChangingToolset):
         """The names of tools in each server's description."""
         self._own: Toolset | None = None
         """What we offer beside the servers."""
+        self._made_of: dict[tuple[str, str], tuple[ServerConfig, Definition, Tool]] = {}
         self._announced: set[str] = set()
         """Servers that said themselves that their tools are others now."""
 
     def use(self, entries: Mapping[str, ServerEntry]) -> None:
         """Go on with these servers, and tell the listeners if that makes other tools."""
+        self._made_of = {key: made for key, made in self._made_of.items() if key[0] in entries}
         same = {name for name, entry in entries.items() if self.servers.entries.get(name) == entry}
         self.servers.use(entries)
         self._told = {name: self._told[name] if name in same else self._names(entry) for name, entry in entries.items()}
@@ -90,6 +92,18 @@ class GatewayToolset(ChangingToolset):
         made = [_kept(known.get(tool.name), tool) for tool in self._made()]
         if len(made) != len(known) or any(known.get(tool.name) is not tool for tool in made):
             self.replace(tools=made)
+
+    def prepare(self, server: str) -> None:
+        """Make the tools of a server, in a thread: a long list must not keep the calls of others waiting."""
+        entry = self.servers.entries.get(server)
+        if isinstance(entry, ServerConfig):
+            for definition in self.servers.known(entry) or ():
+                self._built(entry, definition)
+
+    def prepare_all(self) -> None:
+        """Make the tools of every server, in a thread."""
+        for name in list(self.servers.entries):
+            self.prepare(name)
 
     def rebuild_prompts(self) -> None:
         """Make the prompts anew, and tell the listeners if there are any."""
@@ -165,9 +179,17 @@ class GatewayToolset(ChangingToolset):
         if not isinstance(entry, ServerConfig):
             return
         for definition in definitions:
-            tool = upstream_tool(self.servers, entry, definition)
-            kept = _kept(super().find(tool.name), tool)
-            yield Offered(tool=kept, server=entry, definition=definition)
+            yield Offered(tool=self._built(entry, definition), server=entry, definition=definition)
+
+    def _built(self, entry: ServerConfig, definition: Definition) -> Tool:
+        """The tool of a definition, made once."""
+        known = self._made_of.get((entry.name, definition.name))
+        if known is not None and known[0] is entry and known[1] == definition:
+            return known[2]
+        made = upstream_tool(self.servers, entry, definition)
+        tool = _kept(super().find(made.name), made)
+        self._made_of[entry.name, definition.name] = (entry, definition, tool)
+        return tool
 
     def _late(self, name: str) -> Tool | None:
         """A tool of a server that was not asked yet. A name that could be of several servers runs none of them."""
@@ -218,6 +240,7 @@ async def opened_toolset(
         stack.push_async_callback(servers.close)
         toolset = GatewayToolset(servers)
         servers.on_change = toolset.take_over
+        servers.prepare = toolset.prepare
         toolset.use(config.servers)
         if watch:
             stack.push_async_callback(_ended, asyncio.create_task(_follow(toolset, config)))
@@ -245,6 +268,7 @@ async def _look_around(toolset: GatewayToolset) -> None:
             continue
         if now != known:
             known = now
+            await run_in_thread(toolset.prepare_all)
             toolset.rebuild_tools()
 
 

@@ -1,6 +1,7 @@
 """Trust: a server is pinned as it is when it is first used; one that is started otherwise later waits for a person.
 
-The first use is a person's own doing: they wrote the file and serve it. What changes afterwards may be anybody's.
+The first use is a person's own doing: they wrote the file and serve it. What changes afterwards may be anybody's. Where
+`first_use` is "hold", a server that was never used waits for a human too.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ class HeldServer:
     """A server that is not used until a person has agreed to how it is started or reached now."""
 
     server: ServerConfig
-    before: str
+    before: str | None
+    """How it was used before; None for one that never was."""
 
     def told(self) -> str:
         """What changed, for a person or a model."""
+        if self.before is None:
+            return f"The server `{self.server.name}` was never used before:\n  {self.server.shown}"
         if self.before == self.server.shown:
             return f"Values that are not shown have changed for the server `{self.server.name}`:\n  {self.server.shown}"
         return (
@@ -42,7 +46,7 @@ class Trust:
 
     def check(self, server: ServerConfig) -> None:
         """Let a server be used, and pin it at its first use. Raises ConsentNeeded for one that changed since."""
-        if self._pins.find(server.place.file, server.name) is None:
+        if server.first_use != "hold" and self._pins.find(server.place.file, server.name) is None:
             self._pin_first(server)
         held = self.held(server)
         if held is not None:
@@ -56,9 +60,9 @@ class Trust:
     def held(self, server: ServerConfig) -> HeldServer | None:
         """What a person has to agree to before this server is used, or None."""
         pin = self._pins.find(server.place.file, server.name)
-        if pin is None or pin.digest == server.launch_digest:
-            return None
-        return HeldServer(server=server, before=pin.shown)
+        if pin is None:
+            return HeldServer(server=server, before=None) if server.first_use == "hold" else None
+        return None if pin.digest == server.launch_digest else HeldServer(server=server, before=pin.shown)
 
     def all_held(self, config: GatewayConfig) -> list[HeldServer]:
         """Every server of a configuration that is held."""

@@ -9,17 +9,17 @@ from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.prompt import PromptMessage
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_value
 
 
 def contents_of(answer: JsonObject) -> Sequence[ResourceContents]:
     """What a server answered to `resources/read`."""
-    return tuple(_contents(as_object(part)) for part in as_list(answer.get("contents")))
+    return tuple(_contents(as_object(part)) for part in as_list(cleaned_value(answer.get("contents"))))
 
 
 def messages_of(answer: JsonObject) -> Sequence[PromptMessage]:
     """What a server answered to `prompts/get`."""
-    return tuple(_messages(as_list(answer.get("messages"))))
+    return tuple(_messages(as_list(cleaned_value(answer.get("messages")))))
 
 
 def _messages(parts: list[Any]) -> Iterator[PromptMessage]:
@@ -31,7 +31,7 @@ def _messages(parts: list[Any]) -> Iterator[PromptMessage]:
 def _block(block: JsonObject) -> Content | None:
     match block.get("type"):
         case "text":
-            return Text(text=cleaned_text(_text(block, "text")))
+            return Text(text=_text(block, "text"))
         case "image":
             return Image(data=_text(block, "data"), mime_type=_text(block, "mimeType"))
         case "audio":
@@ -53,7 +53,7 @@ def _contents(part: JsonObject) -> ResourceContents:
     uri, mime_type, blob = _text(part, "uri"), optional_text(part, "mimeType"), part.get("blob")
     if isinstance(blob, str):
         return ResourceContents(uri=uri, mime_type=mime_type, blob=blob)
-    return ResourceContents(uri=uri, mime_type=mime_type, text=cleaned_text(_text(part, "text")))
+    return ResourceContents(uri=uri, mime_type=mime_type, text=_text(part, "text"))
 
 
 def optional_text(part: JsonObject, name: str) -> str | None:

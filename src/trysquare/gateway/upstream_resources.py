@@ -16,6 +16,7 @@ from trysquare.core.resource import Read, Resource, ResourceTemplate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.addresses import Addresses, address_at, beginning_of, claims_of, may_claim
 from trysquare.gateway.answers.setting_aside import RESOURCE, resource_contents
 from trysquare.gateway.definitions.catalogue import OfferKind
@@ -183,7 +184,7 @@ class UpstreamOffers:
                 params["context"] = {"arguments": others}
             answer = await self._servers.request(server, "completion/complete", params)
             values = as_list(as_object(answer.get("completion")).get("values"))
-            return [value for value in values if isinstance(value, str)]
+            return [cleaned_text(value) for value in values if isinstance(value, str)]
 
         return complete
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from trysquare.core.types import JsonObject
-from trysquare.store.audit import utc_now
+from trysquare.store.audit import append, utc_now
 from trysquare.store.lazy import Transactions
 
 
@@ -27,10 +27,25 @@ class ServerRecord:
     gone: Sequence[JsonObject] = ()
     """Tools that the server has no more. One that comes back is compared with what it was."""
     offers: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict[str, Sequence[JsonObject]])
+    size: int = field(default=0, compare=False)
+    """Characters that it took when it was read."""
 
 
 RecordChange: TypeAlias = Callable[[ServerRecord], ServerRecord]
 """From a server's record as it is now to what it shall be."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditEvent:
+    """What the audit keeps of a change of a record, beside the file and the server."""
+
+    kind: str
+    principal: str
+    body: JsonObject
+
+
+RecordAudit: TypeAlias = Callable[[ServerRecord, ServerRecord], AuditEvent | None]
+"""From a record before and after a change to its row of the audit, if it has one."""
 
 
 class StoredDefinitions:
@@ -50,13 +65,16 @@ class StoredDefinitions:
         with self._database.read() as connection:
             return _find(connection, file, server)
 
-    def change(self, file: str, server: str, change: RecordChange) -> ServerRecord:
-        """Change a record as it is now. One that stays the same is not written."""
+    def change(self, file: str, server: str, change: RecordChange, *, audit: RecordAudit | None = None) -> ServerRecord:
+        """Change a record as it is now, with its row of the audit. One that stays the same is not written."""
         with self._database.write() as connection:
             before = _find(connection, file, server)
             after = change(before)
             if after != before:
                 _write(connection, file, server, after)
+                if audit is not None and (event := audit(before, after)) is not None:
+                    body = {"file": file, "server": server, **event.body}
+                    append(connection, kind=event.kind, principal=event.principal, body=body)
                 _count(connection)
         return after
 
@@ -78,6 +96,7 @@ def _find(connection: sqlite3.Connection, file: str, server: str) -> ServerRecor
         held=json.loads(held),
         gone=json.loads(gone),
         offers=json.loads(offers),
+        size=sum(len(part or "") for part in row),
     )
 
 

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trysquare.core.untrusted import escaped, hidden_kinds
 from trysquare.workbench.workspace import PROTECTED, Workspace
 
 SKIPPED = PROTECTED | {
@@ -98,4 +99,4 @@ def changed_between(before: dict[str, tuple[int, ...]], after: dict[str, tuple[i
 def shown(path: str) -> str:
     """A path on one line: letters that would break it are written out."""
     plain = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return plain if plain.isprintable() else plain.encode("unicode_escape").decode("ascii")
+    return plain if plain.isprintable() and not hidden_kinds(plain) else escaped(plain)

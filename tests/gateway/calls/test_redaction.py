@@ -30,3 +30,23 @@ def test_long_inputs_are_shortened_and_say_how_long_they_were() -> None:
     text = redacted({"text": "x" * 10_000}, json.dumps({"text": "x" * 10_000}), OPEN, frozenset())
     assert len(text) <= MAX_CHARACTERS
     assert json.loads(text)["characters"] == 10_012
+
+
+def test_secrets_are_masked_by_their_looks_wherever_they_stand() -> None:
+    inputs = {
+        "text": "use sk-proj-abcdef123456789 please",
+        "url": "postgres://ada:s3cret@db/x?sslmode=on",
+        "list": ["https://h/p?a=1&access_token=abc&b=2", "curl -H 'X: ghp_abcdefghij1234567890'"],
+        "plain": "see task-list-of-things-2, a@b.c, http://h:80/x?page=2 and sk-learn-tutorial-page",
+    }
+    assert kept(inputs) == {
+        "text": "use *** please",
+        "url": "postgres://***@db/x?sslmode=on",
+        "list": ["https://h/p?a=1&access_token=***&b=2", "curl -H 'X: ***'"],
+        "plain": inputs["plain"],
+    }
+
+
+def test_a_key_is_masked_also_where_the_text_is_cut() -> None:
+    inputs = {"text": "x " * 1_010 + "sk-proj-" + "abcdef123456789" * 200}
+    assert "abcdef123456789" not in redacted(inputs, json.dumps(inputs), OPEN, frozenset())

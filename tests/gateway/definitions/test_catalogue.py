@@ -59,7 +59,7 @@ def test_a_server_that_moves_to_another_file_is_looked_up_anew(path: Path) -> No
     assert known.definitions("files") == (ECHO,)
 
 
-def test_a_held_tool_is_refused_with_the_difference_and_the_way_out(path: Path) -> None:
+def test_a_held_tool_is_refused_with_the_way_out_and_without_what_the_server_wrote(path: Path) -> None:
     known = catalogue(path)
     known.take("files", [ECHO, COUNT])
     taken = known.take("files", [POISONED, COUNT])
@@ -71,7 +71,9 @@ def test_a_held_tool_is_refused_with_the_difference_and_the_way_out(path: Path) 
     refusal = held.refusal()
     assert refusal.code == ErrorCode.STATE_CONFLICT
     assert refusal.fields["outcome"] == "not_sent"
-    assert "+" in str(refusal.fields["diff"])
+    assert POISONED.description not in str(refusal)
+    assert "diff" not in refusal.fields
+    assert "+description" in held.diff
     assert "trysquare gateway approve files" in str(refusal.instruction)
 
 

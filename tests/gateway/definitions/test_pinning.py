@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.definitions.pinning import approved, described
-from trysquare.gateway.server import Definition
+from trysquare.gateway.definitions.pinning import approved, described, is_over, trimmed
+from trysquare.gateway.server import ChangePolicy, Definition, FirstUse, Place, ServerConfig
 from trysquare.store.definitions import ServerRecord
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -29,10 +29,14 @@ def held(record: ServerRecord) -> list[str]:
     return [one["tool"] for one in record.held]
 
 
-def after(*lists: list[Definition]) -> ServerRecord:
+def refused(record: ServerRecord) -> list[str]:
+    return [one["tool"] for one in record.held if one["refuses"]]
+
+
+def after(*lists: list[Definition], changes: ChangePolicy = "hold", first_use: FirstUse = "trust") -> ServerRecord:
     record = ServerRecord()
     for definitions in lists:
-        record, _ = described(record, definitions)
+        record, _ = described(record, definitions, changes=changes, first_use=first_use)
     return record
 
 
@@ -52,6 +56,51 @@ def test_a_dangerous_change_is_held_and_the_old_definition_stays() -> None:
     record = after([ECHO, COUNT], [POISONED, COUNT])
     assert shown(record) == ["echo: Say a text.", "count: Count something."]
     assert held(record) == ["echo"]
+
+
+REWORDED = Definition(name="echo", description="Sagt einen Text.", input_schema=TEXT)
+
+
+def test_a_changed_text_is_held_and_the_tool_is_used_as_it_was_approved() -> None:
+    record = after([ECHO, COUNT], [REWORDED, COUNT])
+    assert shown(record) == ["echo: Say a text.", "count: Count something."]
+    assert (held(record), refused(record)) == (["echo"], [])
+    assert shown(approved(record, record.held)) == ["echo: Sagt einen Text.", "count: Count something."]
+
+
+def test_a_strict_server_has_every_change_and_every_new_tool_refused() -> None:
+    record = after([ECHO], [REWORDED, COUNT], changes="refuse")
+    assert shown(record) == ["echo: Say a text."]
+    assert sorted(refused(record)) == ["count", "echo"]
+
+
+def test_whoever_accepts_changes_has_dangerous_ones_held_still() -> None:
+    assert shown(after([ECHO], [REWORDED], changes="accept")) == ["echo: Sagt einen Text."]
+    assert refused(after([ECHO], [POISONED], changes="accept")) == ["echo"]
+
+
+def test_at_a_held_first_use_no_tool_is_shown_before_it_is_approved() -> None:
+    record = after([ECHO, COUNT], first_use="hold")
+    assert shown(record) == []
+    assert refused(record) == ["echo", "count"]
+    agreed = approved(record, [one for one in record.held if one["tool"] == "echo"])
+    assert shown(agreed) == ["echo: Say a text."]
+    assert refused(described(agreed, [ECHO, COUNT], first_use="hold")[0]) == ["count"]
+
+
+def test_a_tool_that_comes_back_with_another_text_is_used_as_it_was_approved() -> None:
+    record = after([ECHO, COUNT], [COUNT], [COUNT, REWORDED])
+    assert sorted(shown(record)) == ["count: Count something.", "echo: Say a text."]
+    assert (held(record), refused(record)) == (["echo"], [])
+
+
+def test_a_record_that_is_over_the_limits_is_cut_once() -> None:
+    server = ServerConfig(name="x", tool_name="mcp_x", transport="stdio", place=Place(file="f"), max_tools=3)
+    record = after([Definition(name=f"tool{number}") for number in range(10)])
+    assert is_over(record, server)
+    cut = trimmed(record, server)
+    assert [tool["name"] for tool in cut.tools or ()] == ["tool0", "tool1", "tool2"]
+    assert not is_over(cut, server)
 
 
 def test_a_change_that_is_taken_back_is_held_no_more() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from trysquare.agent.writing.analysis import Analysis
 from trysquare.agent.writing.draft import Note, Outline, Section
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.untrusted import quoted
 from trysquare.models.messages import Message
 from trysquare.models.model import Model, ModelAnswer, ModelRequest
-from trysquare.workbench.content.outside import quoted
 
 _SYSTEM = """\
 You write one section of a longer text. Write only the text of this section, in Markdown, without its heading.

@@ -18,9 +18,9 @@ from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool, tool
+from trysquare.core.untrusted import quoted
 from trysquare.models.model import Model
 from trysquare.workbench.answers import answered
-from trysquare.workbench.content.outside import quoted
 
 ROOM = "writing"
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from trysquare.catalog.rules.rule import LintOptions, Problem
 from trysquare.catalog.rules.schema_nodes import nodes
 from trysquare.core.tool import Tool
+from trysquare.core.untrusted import hidden_characters
 
-_ALLOWED_CONTROLS = "\n\t"
-_JOINERS = "\u200c\u200d"
+_BLANK_PICTURE = "\u2800"
 _COMMANDS = (
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|other|all|system)\b.{0,20}"
     r"\b(?:instructions?|prompts?|rules|messages?|tools?|context)\b",
@@ -44,7 +44,7 @@ def texts_of(tool: Tool) -> Iterator[tuple[str | None, str]]:
 def no_hidden_characters(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """A person who reads a text sees all that a model reads."""
     for place, text in texts_of(tool):
-        hidden = sorted({f"U+{ord(char):04X}" for at, char in enumerate(text) if _is_hidden(text, at)})
+        hidden = sorted(f"U+{ord(char):04X}" for char in _hidden_in(text))
         if hidden:
             yield Problem(
                 field=place,
@@ -53,14 +53,10 @@ def no_hidden_characters(tool: Tool, options: LintOptions) -> Iterator[Problem]:
             )
 
 
-def _is_hidden(text: str, at: int) -> bool:
-    """Controls, direction marks, zero-width and tag characters. Joiners belong to some scripts and to emoji."""
-    char = text[at]
-    if char in _ALLOWED_CONTROLS or char.isprintable():
-        return char in "\u2800\u3164\u115f\u1160\uffa0"
-    if char in _JOINERS:
-        return not (0 < at < len(text) - 1 and ord(text[at - 1]) > 0x2FF and ord(text[at + 1]) > 0x2FF)
-    return unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+def _hidden_in(text: str) -> set[str]:
+    """What cannot be seen, and what a description of one's own has no use for: private and unassigned characters."""
+    odd = {char for char in set(text) if unicodedata.category(char) in ("Co", "Cn", "Cs", "Zl", "Zp")}
+    return hidden_characters(text) | odd | ({_BLANK_PICTURE, "\r"} & set(text))
 
 
 def no_commands(tool: Tool, options: LintOptions) -> Iterator[Problem]:

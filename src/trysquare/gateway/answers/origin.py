@@ -22,6 +22,8 @@ class Origin(NamedTuple):
     def label(self, *, cleaned: int = 0, handle: str | None = None) -> JsonObject:
         """The label for `_meta`."""
         about: JsonObject = {"server": self.server, "tool": self.tool, "outcome": self.outcome}
+        if not self.tool:
+            del about["tool"]
         if self.notes:
             about["notes"] = list(self.notes)
         if self.replayed:

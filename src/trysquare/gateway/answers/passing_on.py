@@ -8,8 +8,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from trysquare.core.result import Result
+from trysquare.core.untrusted import cleaned_json
 from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.answers.hidden_text import cleaned_json
 from trysquare.gateway.answers.json_tokens import as_utf8
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.parts import split, with_content

@@ -9,8 +9,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.cleaning import cleaned_value
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text, cleaned_value
 from trysquare.gateway.answers.isolated import run_isolated
 from trysquare.gateway.answers.large import KeptResult, LargeResults, ReadOn
 from trysquare.gateway.answers.origin import Origin

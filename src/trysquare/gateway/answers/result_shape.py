@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.answers.json_tokens import MOST_DIGITS, MOST_NESTED, as_utf8, has_long_number, is_deeper
 
 LONG: Final = 1024 * 1024

@@ -18,8 +18,8 @@ from trysquare.core.content import Audio, Content, Image, ResourceContents, Reso
 from trysquare.core.errors import ErrorCode
 from trysquare.core.result import Result
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.answers.hidden_text import cleaned_text
 from trysquare.gateway.answers.large import KeptResult, LargeResults, ReadOn
 from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.answers.outline import outline

@@ -7,22 +7,24 @@ import json
 from collections.abc import Set
 from typing import Any, cast
 
-from trysquare.core.secrets import MASK, is_secret_name, masked
+from trysquare.core.secrets import MASK, is_secret_name, masked, masked_text
 from trysquare.core.types import JsonObject
 
 MAX_CHARACTERS = 4096
 
 
 def redacted(inputs: JsonObject, text: str, schema: JsonObject, names: Set[str]) -> str:
-    """The inputs as JSON without the values of secret arguments, and without what is too long to keep.
+    """The inputs as JSON without secret values, by their names or their looks, and without what is too long to keep.
 
     `text` is the inputs as JSON. Most calls hold no secret, and keep it as it is.
     """
     if _may_hold_secret(inputs, schema, names):
         text = json.dumps(_without(masked(inputs, schema), names), sort_keys=True, separators=(",", ":"))
     if len(text) <= MAX_CHARACTERS:
-        return text
-    return json.dumps({"(shortened)": text[: MAX_CHARACTERS // 2], "characters": len(text)})
+        return masked_text(text)
+    # Masked before it is cut, so that no half of a key is left at the end.
+    beginning = masked_text(text[:MAX_CHARACTERS])[: MAX_CHARACTERS // 2]
+    return json.dumps({"(shortened)": beginning, "characters": len(text)})
 
 
 def _may_hold_secret(inputs: JsonObject, schema: JsonObject, names: Set[str]) -> bool:

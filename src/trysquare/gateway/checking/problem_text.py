@@ -10,7 +10,7 @@ from trysquare.core.mending import Place
 from trysquare.core.nearest import nearest
 from trysquare.core.shortening import short, short_repr
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.checking.checking import Problem
 from trysquare.gateway.checking.local_refs import resolved
 from trysquare.gateway.checking.signatures import one_line, schema_text

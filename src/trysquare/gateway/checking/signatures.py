@@ -12,7 +12,7 @@ from typing import Any
 from trysquare.catalog.schema_parts import as_list, as_object, one_line_json, properties_of, required_of
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.checking.local_refs import resolved
 from trysquare.gateway.server import Definition
 

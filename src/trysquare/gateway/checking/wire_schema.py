@@ -7,7 +7,7 @@ from typing import Any, cast
 from trysquare.catalog.schema_parts import as_list, as_object, properties_of
 from trysquare.core.result import dump_json
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_json
+from trysquare.core.untrusted import cleaned_json
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 

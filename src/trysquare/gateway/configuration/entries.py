@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from trysquare.core.untrusted import hidden_kinds, one_line
 from trysquare.gateway.configuration.fields import Fields, WrongEntry
+from trysquare.gateway.configuration.launch import launch_digest
 from trysquare.gateway.configuration.own_settings import read_settings
 from trysquare.gateway.configuration.process import COMMAND_KEYS, read_process
 from trysquare.gateway.configuration.remote import URL_KEYS, looks_like_sse, read_remote
@@ -54,7 +56,7 @@ def _check_shape(raw: RawEntry, fields: Fields) -> None:
         raise fields.wrong(None, "An entry of a list needs a `name`.")
     if not re.search("[A-Za-z0-9]", raw.name):
         raise fields.wrong(None, "The name needs a letter from A to Z or a digit, because its tool is named after it.")
-    if not raw.name.isprintable():
+    if not raw.name.isprintable() or hidden_kinds(raw.name):
         raise fields.wrong(None, "The name has characters in it that do not show.")
     if len(tool_name(raw.name)) > _LONGEST_NAME:
         raise fields.wrong(None, f"The name is longer than {_LONGEST_NAME - len(tool_name(''))} characters.")
@@ -69,7 +71,20 @@ def _server(raw: RawEntry, fields: Fields, variables: Variables) -> ServerConfig
         server = read_process(raw.label, tool, fields, variables.workspace)
     else:
         server = read_remote(raw.label, tool, fields, transport)
-    return replace(server, **read_settings(fields, _common(raw, variables)))
+    return _sealed(replace(server, **read_settings(fields, _common(raw, variables))))
+
+
+def _sealed(server: ServerConfig) -> ServerConfig:
+    """The server, pinned also by what it is let see and change: a wider setting is for a person to agree to."""
+    wider = [*sorted(server.pass_env), *(["changes=accept"] if server.changes == "accept" else [])]
+    if not wider or (server.transport != "stdio" and server.changes != "accept"):
+        return server
+    passed = f" (given {', '.join(sorted(server.pass_env))} of our environment)" if server.pass_env else ""
+    return replace(
+        server,
+        shown=one_line(server.shown + passed, 20_000),
+        launch_digest=launch_digest(server.launch_digest, wider),
+    )
 
 
 def _common(raw: RawEntry, variables: Variables) -> Fields | None:

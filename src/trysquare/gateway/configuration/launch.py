@@ -12,12 +12,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from trysquare.core.secrets import MASK, is_secret_name
+from trysquare.core.secrets import MASK, is_secret_name, masked_text
+from trysquare.core.untrusted import one_line
 
-_TOKEN = re.compile(r"(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9.]{12,}")
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}")
 """A part of a path that is as long and mixed as only keys are."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
+_LONGEST = 20_000
 _OPTION = re.compile(r"--?([A-Za-z0-9_-]+)")
 _PAIR = re.compile(r"([^:=\s]+)([:=]\s*)(.*)", re.DOTALL)
 
@@ -27,7 +28,7 @@ def shown_command(command: str, args: Sequence[str], env: Mapping[str, str], cwd
     line = shlex.join([command, *_masked_args(args)])
     folder = f" (in {cwd})" if cwd else ""
     names = f" (with {', '.join(sorted(env))})" if env else ""
-    return visible(f"{line}{folder}{names}")
+    return one_line(f"{line}{folder}{names}", _LONGEST)
 
 
 def shown_url(url: str) -> str:
@@ -41,22 +42,12 @@ def shown_url(url: str) -> str:
     query = "?" + "&".join(f"{name}={MASK}" for name in names) if names else ""
     base = f"{parts.scheme}://{host}" if parts.scheme else host
     path = "/".join(MASK if _RANDOM.fullmatch(part) else masked_text(part) for part in parts.path.split("/"))
-    return visible(f"{base}{path}{query}")
+    return one_line(f"{base}{path}{query}", _LONGEST)
 
 
 def launch_digest(*written: object) -> str:
     """The fingerprint of whatever decides what is started or reached."""
     return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
-
-
-def masked_text(text: str) -> str:
-    """A text with what looks like a token masked; variables stay."""
-    return _TOKEN.sub(MASK, text)
-
-
-def visible(text: str) -> str:
-    """A text in which nothing can hide: what does not show by itself is written as its code."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _masked_args(args: Sequence[str]) -> Iterator[str]:

@@ -9,21 +9,34 @@ from trysquare.gateway.configuration.fields import Fields
 from trysquare.gateway.configuration.shapes import SETTINGS_KEY
 
 _SECONDS = ("timeout", "start_timeout", "idle")
-_COUNTS = ("concurrency", "result_bytes", "max_line")
-OWN_KEYS = (*_SECONDS, *_COUNTS, "sharing", "redact", "description")
+_COUNTS = (
+    "concurrency",
+    "result_bytes",
+    "max_line",
+    "max_tools",
+    "max_catalogue_bytes",
+    "max_definition_bytes",
+)
+_CHOICES = {
+    "sharing": ("shared", "caller"),
+    "changes": ("hold", "refuse", "accept"),
+    "first_use": ("trust", "hold"),
+}
+OWN_KEYS = (*_SECONDS, *_COUNTS, *_CHOICES, "redact", "pass_env", "description")
 """What may stand under `x-trysquare`."""
 _MILLISECONDS_FROM = 1000.0
-_AT_LEAST_ONE = ("timeout", "start_timeout", "concurrency", "max_line")
+_AT_LEAST_ONE = ("timeout", "start_timeout", *(name for name in _COUNTS if name != "result_bytes"))
 
 
 def read_settings(fields: Fields, common: Fields | None) -> dict[str, Any]:
     """The settings of one server, by the names that `ServerConfig` has for them; its own before the common ones."""
     own = fields.inner(SETTINGS_KEY)
-    return {
-        **(_own(common) if common is not None else {}),
-        **_of_clients(fields),
-        **(_own(own) if own is not None else {}),
-    }
+    shared = _own(common) if common is not None else {}
+    single = _own(own) if own is not None else {}
+    found = {**shared, **_of_clients(fields), **single}
+    if passed := shared.get("pass_env", frozenset()) | single.get("pass_env", frozenset()):
+        found["pass_env"] = passed
+    return found
 
 
 def _of_clients(fields: Fields) -> dict[str, Any]:
@@ -62,7 +75,9 @@ def _own(fields: Fields) -> dict[str, Any]:
     _refuse_unknown(fields)
     found: dict[str, Any] = {key: fields.number(key) for key in _SECONDS}
     found |= {key: fields.count(key) for key in _COUNTS}
-    found |= {"description": fields.text("description"), "sharing": _sharing(fields), "redact": _redacted(fields)}
+    found |= {key: _choice(fields, key) for key in _CHOICES}
+    found |= {key: _names(fields, key) for key in ("redact", "pass_env")}
+    found["description"] = fields.text("description")
     for key in _AT_LEAST_ONE:
         if found[key] == 0:
             raise fields.wrong(fields.member(key), "must be more than zero.")
@@ -77,13 +92,14 @@ def _refuse_unknown(fields: Fields) -> None:
             raise fields.wrong(member, f"is no setting. {known}")
 
 
-def _sharing(fields: Fields) -> str | None:
-    sharing = fields.text("sharing")
-    if sharing not in (None, "shared", "caller"):
-        raise fields.wrong(fields.member("sharing"), 'must be "shared" or "caller".')
-    return sharing
+def _choice(fields: Fields, key: str) -> str | None:
+    chosen, known = fields.text(key), _CHOICES[key]
+    if chosen is not None and chosen not in known:
+        *others, last = (f'"{one}"' for one in known)
+        raise fields.wrong(fields.member(key), f"must be {', '.join(others)} or {last}.")
+    return chosen
 
 
-def _redacted(fields: Fields) -> frozenset[str] | None:
-    names = fields.texts("redact")
+def _names(fields: Fields, key: str) -> frozenset[str] | None:
+    names = fields.texts(key)
     return None if names is None else frozenset(names)

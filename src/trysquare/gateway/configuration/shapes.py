@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.types import JsonObject
-from trysquare.gateway.configuration.launch import visible
+from trysquare.core.untrusted import one_line
 from trysquare.gateway.server import Place
 from trysquare.settings.jsonc_tree import Member, Node, find, read_tree
 from trysquare.settings.text_edits import TextError
@@ -35,7 +35,7 @@ class RawEntry:
     @property
     def label(self) -> str:
         """How the entry is called in errors and lists. Nothing hides in it."""
-        return visible(self.name) if self.name is not None else f"(line {self.file.line(self.node)})"
+        return one_line(self.name) if self.name is not None else f"(line {self.file.line(self.node)})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

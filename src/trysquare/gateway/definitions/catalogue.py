@@ -1,53 +1,68 @@
 """The catalogue: what servers say of their tools, as it was agreed to; complete while no server runs.
 
-Each definition is pinned when it is first seen. A harmless change takes its place; a dangerous one is held, and the
-tool is refused, until a person approves it. What is shown keeps its order and its bytes until something changes.
+Each definition is pinned when it is first seen. A change is held until a human approves it: meanwhile the tool is used
+as it was approved, or refused where the change is dangerous. What is shown keeps its order and its bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias
 
+from trysquare.core.context import local_principal
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.cleaning import cleaned_value
-from trysquare.gateway.definitions.pinning import approved, described
-from trysquare.gateway.server import Definition, ServerEntry
-from trysquare.store.definitions import ServerRecord, StoredDefinitions
+from trysquare.core.untrusted import cleaned_value, one_line
+from trysquare.gateway.definitions.pinning import approved, described, is_over, trimmed
+from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
+from trysquare.store.definitions import AuditEvent, RecordAudit, ServerRecord, StoredDefinitions
 from trysquare.store.lazy import Transactions
 
 logger = logging.getLogger("trysquare.gateway")
 
 OfferKind: TypeAlias = Literal["prompts", "resources", "templates", "instructions"]
+_LEFT_OUT = "left_out"
+"""Where a record keeps what was left out of a server's lists."""
 
+_MOST_AUDITED, _MOST_LOGGED = 50, 20
 LOOK_SECONDS = 1.0
 """How often the file is looked at for what another process changed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Held:
-    """A change of a tool's definition that waits for a person."""
+    """A definition of a tool that waits for a human's approval."""
 
     server: str
     tool: str
     reasons: tuple[str, ...]
-    diff: str
     after: Definition
     before: Definition | None = None
+    refuses: bool = True
+    """Whether the tool is refused meanwhile; else it is used as it was approved."""
+
+    @property
+    def diff(self) -> str:
+        """What changed, line by line."""
+        from trysquare.gateway.definitions.drift import readable_diff
+
+        return readable_diff(self.before, self.after)
 
     def refusal(self) -> ToolError:
-        """What a call of the tool is answered with."""
+        """What a call of the tool is answered with. Nothing of what the server wrote stands in it: a model reads it."""
+        did = "offers the new tool" if self.before is None else "changed its tool"
         return ToolError(
-            f"The server `{self.server}` changed its tool `{self.tool}` in a way that a person has to see first:"
-            f" {' '.join(self.reasons)} Nothing was sent.",
+            f"The server `{self.server}` {did} `{self.tool}`, and a human has to approve that first. Nothing was sent.",
             code=ErrorCode.STATE_CONFLICT,
-            instruction=f"Do without this tool, or ask the person to run `trysquare gateway diff {self.server}` and"
+            instruction=f"Do without this tool, or ask the user to run `trysquare gateway diff {self.server}` and"
             f" `trysquare gateway approve {self.server}` in their terminal.",
-            fields={"outcome": "not_sent", "diff": self.diff},
+            fields={"outcome": "not_sent"},
         )
 
     def plain(self) -> JsonObject:
@@ -86,6 +101,7 @@ class Catalogue:
         self._stored = StoredDefinitions(database)
         self._clock = clock
         self._files: dict[str, str] = {}
+        self._limits: dict[str, ServerConfig] = {}
         self._known: dict[str, _Known] = {}
         self._changes = -1
         self._look_at = float("-inf")
@@ -96,6 +112,7 @@ class Catalogue:
         for name in [name for name in self._known if files.get(name) != self._files.get(name)]:
             del self._known[name]
         self._files = files
+        self._limits = {name: entry for name, entry in servers.items() if isinstance(entry, ServerConfig)}
 
     def definitions(self, server: str) -> tuple[Definition, ...] | None:
         """The tools of a server as they are shown, always in the same order; None for one that was never asked."""
@@ -117,21 +134,40 @@ class Catalogue:
         """The prompts, resources or templates of a server."""
         return self._record(server).offers.get(kind, ())
 
+    def left_out(self, server: str) -> tuple[str, ...]:
+        """What was left out of a server's lists because it was too much, in sentences."""
+        return tuple(str(note["reason"]) for note in self._record(server).offers.get(_LEFT_OUT, ()))
+
+    def take_left_out(self, server: str, reasons: Sequence[str]) -> None:
+        """Take in what was left out of a server's lists, and log it where it is new."""
+        if tuple(reasons) == self.left_out(server):
+            return
+        for reason in reasons:
+            logger.warning("%s: left out: %s", server, reason)
+        notes: list[JsonObject] = [{"reason": reason} for reason in reasons]
+        self._change(server, lambda record: replace(record, offers={**record.offers, _LEFT_OUT: notes}))
+
     def take(self, server: str, definitions: Sequence[Definition]) -> Taken:
         """Take in what a server says of its tools now: pin what is new, let pass what is harmless, hold the rest."""
         notes: tuple[str, ...] = ()
 
         def change(record: ServerRecord) -> ServerRecord:
             nonlocal notes
-            after, notes = described(record, definitions)
+            entry = self._limits.get(server)
+            if entry is None:
+                after, notes = described(record, definitions)
+            else:
+                after, notes = described(record, definitions, changes=entry.changes, first_use=entry.first_use)
             return after
 
         before = self._record(server)
-        known = self._change(server, change)
+        known = self._change(server, change, audit=_newly_held)
         _log(server, notes, is_new=before.definitions is None)
-        for held in known.held.values():
+        for held in itertools.islice(known.held.values(), _MOST_LOGGED):
             if held != before.held.get(held.tool):
-                logger.warning("%s", held.refusal())
+                use = "is refused" if held.refuses else "is used as it was approved"
+                told = "%s: %s %s until you approve its new definition: %s See `trysquare gateway diff %s`."
+                logger.warning(told, server, held.tool, use, " ".join(held.reasons), server)
         changed = known.definitions != before.definitions
         return Taken(changed=changed, notes=notes, held=tuple(known.held.values()))
 
@@ -152,7 +188,7 @@ class Catalogue:
             return ()
         server = seen[0].server
         agreed = [one.plain() for one in seen]
-        known = self._change(server, lambda record: approved(record, agreed))
+        known = self._change(server, lambda record: approved(record, agreed), audit=_approved)
         return tuple(known.held.values())
 
     def forget(self, server: str) -> None:
@@ -160,8 +196,10 @@ class Catalogue:
         self._stored.forget(self._files.get(server, ""), server)
         self._known.pop(server, None)
 
-    def _change(self, server: str, change: Callable[[ServerRecord], ServerRecord]) -> _Known:
-        record = self._stored.change(self._files.get(server, ""), server, change)
+    def _change(
+        self, server: str, change: Callable[[ServerRecord], ServerRecord], *, audit: RecordAudit | None = None
+    ) -> _Known:
+        record = self._stored.change(self._files.get(server, ""), server, change, audit=audit)
         self._known[server] = known = _known(server, record)
         return known
 
@@ -170,7 +208,12 @@ class Catalogue:
             self._look()
         known = self._known.get(server)
         if known is None:
-            known = _known(server, self._stored.find(self._files.get(server, ""), server))
+            record = self._stored.find(self._files.get(server, ""), server)
+            limits = self._limits.get(server)
+            if limits is not None and is_over(record, limits):
+                # Stored under other limits: cut once, so that no later start has to read all of it.
+                return self._change(server, lambda record: trimmed(record, limits))
+            known = _known(server, record)
             self._known[server] = known
         return known
 
@@ -183,10 +226,38 @@ class Catalogue:
             self._known.clear()
 
 
+def _newly_held(before: ServerRecord, after: ServerRecord) -> AuditEvent | None:
+    known = [(one["tool"], one["after"]) for one in before.held]
+    return _event("definition.held", [one for one in after.held if (one["tool"], one["after"]) not in known])
+
+
+def _approved(before: ServerRecord, after: ServerRecord) -> AuditEvent | None:
+    left = [(one["tool"], one["after"]) for one in after.held]
+    return _event("definition.approved", [one for one in before.held if (one["tool"], one["after"]) not in left])
+
+
+def _event(kind: str, held: Sequence[JsonObject]) -> AuditEvent | None:
+    """What the audit keeps of definitions: how many, and of the first some the name, the digest and the reasons."""
+    if not held:
+        return None
+    tools = [
+        {"tool": one_line(str(one["tool"])), "digest": _digest(one["after"]), "reasons": one["reasons"]}
+        for one in held[:_MOST_AUDITED]
+    ]
+    return AuditEvent(kind=kind, principal=local_principal().subject, body={"count": len(held), "tools": tools})
+
+
+def _digest(definition: JsonObject) -> str:
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
+
+
 def _log(server: str, notes: Sequence[str], *, is_new: bool) -> None:
     """Tell the person at the log. What is odd about a server on first sight is worth more than a change of words."""
-    for note in notes:
-        logger.log(logging.WARNING if is_new else logging.INFO, "%s: %s", server, note)
+    level = logging.WARNING if is_new else logging.INFO
+    for note in notes[:_MOST_LOGGED]:
+        logger.log(level, "%s: %s", server, note)
+    if len(notes) > _MOST_LOGGED:
+        logger.log(level, "%s: and %s more; see `trysquare gateway diff`", server, len(notes) - _MOST_LOGGED)
 
 
 def _known(server: str, record: ServerRecord) -> _Known:
@@ -205,7 +276,8 @@ def _held(server: str, held: JsonObject) -> Held:
         server=server,
         tool=held["tool"],
         reasons=tuple(held["reasons"]),
-        diff=held["diff"],
+        # One that an earlier version kept was refused.
+        refuses=held.get("refuses", True),
         after=Definition(**held["after"]),
         before=None if before is None else Definition(**before),
     )

@@ -1,7 +1,9 @@
-"""Drift: what changed between two definitions of a tool, and whether a person has to see it before it counts.
+"""Drift: what changed between two definitions of a tool, and whether a human has to see it before it counts.
 
-Wording, titles and optional inputs may change. Held is what could turn a trusted tool against its user: orders to the
-model, hidden characters, a wider schema, a way out for data, a lost promise to only read, a tool under a new name.
+Only a change of white space counts by itself: whether a sentence is harmless cannot be told in every language, so
+whatever a model would read otherwise than before waits for a human. Dangerous is what can be told without reading:
+hidden characters, a wider schema, a way out for data, a lost promise to only read, a tool under a new name; and also
+what reads like an order to the model in the one language that is looked through.
 """
 
 from __future__ import annotations
@@ -9,19 +11,21 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.catalog.schema_parts import as_object, properties_of
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import hidden_kinds, shown
+from trysquare.core.untrusted import hidden_kinds, one_line
 from trysquare.gateway.definitions.widening import widenings
 from trysquare.gateway.definitions.wording import orders_in, sentences, texts_in
 from trysquare.gateway.server import Definition
 
-Grade: TypeAlias = Literal["harmless", "dangerous"]
+Grade: TypeAlias = Literal["trivial", "new", "gone", "changed", "dangerous"]
+"""Of these only `trivial` and `gone` never wait for a human."""
 
 _LONGEST_LINE, _MOST_LINES, _MOST_SHOWN, _MOST_REASONS = 300, 400, 80, 12
 _GROWTH = 2_000
@@ -33,6 +37,8 @@ _PROMISES = (
     ("openWorldHint", False, "It no longer says that it stays within the server."),
 )
 """What a server can promise of a tool. A promise that is dropped is broken, whether it is denied or not repeated."""
+_BLANKS = " \t\r\n"
+_SPACE = re.compile(f"[{_BLANKS}]+")
 _TOO_DEEP = "It is nested too deeply to be compared."
 
 
@@ -44,9 +50,13 @@ class Change:
     """Its name now, or the one it had, where it is gone."""
     grade: Grade
     reasons: tuple[str, ...]
-    diff: str
     before: Definition | None
     after: Definition | None
+
+    @property
+    def diff(self) -> str:
+        """What changed, line by line."""
+        return readable_diff(self.before, self.after)
 
 
 def compare(before: Sequence[Definition], after: Sequence[Definition]) -> list[Change]:
@@ -78,7 +88,10 @@ def texts_of(definition: Definition) -> list[str]:
 
 def readable_diff(before: Definition | None, after: Definition | None) -> str:
     """What changed, line by line, with hidden characters written out."""
-    old, new = _lines(before), _lines(after)
+    try:
+        old, new = _lines(before), _lines(after)
+    except RecursionError:
+        return ""
     lines = list(difflib.unified_diff(old[:_MOST_LINES], new[:_MOST_LINES], lineterm="", n=1))[2:]
     more = len(lines) - _MOST_SHOWN
     cut = [f"… {more} lines more"] if more > 0 else []
@@ -91,34 +104,44 @@ def _change(old: Definition | None, new: Definition, gone: dict[str, Definition]
         return None if old == new else _changed(old, new, gone)
     except RecursionError:
         # A schema without a bottom cannot be looked through, so it cannot be let through.
-        return Change(tool=new.name, grade="dangerous", reasons=(_TOO_DEEP,), diff="", before=old, after=new)
+        return Change(tool=new.name, grade="dangerous", reasons=(_TOO_DEEP,), before=old, after=new)
 
 
 def _changed(old: Definition | None, new: Definition, gone: dict[str, Definition]) -> Change:
     if old is not None:
-        return _graded(old, new, list(_reasons(old, new)), "Its wording or optional parts changed.")
+        if _folded(asdict(old)) == _folded(asdict(new)):
+            return _graded(old, new, [], "Only white space changed.", otherwise_graded="trivial")
+        return _graded(old, new, list(_reasons(old, new)), "What a model reads of it changed.")
     renamed = next((one for one in gone.values() if _is_clone(one, new)), None)
     if renamed is not None:
         said = f"It is the tool `{short(renamed.name)}` under a new name."
         return _graded(renamed, new, [said, *_reasons(renamed, new)], "")
-    return _graded(None, new, list(suspicions(new)), "The tool is new.")
+    return _graded(None, new, list(suspicions(new)), "The tool is new.", otherwise_graded="new")
 
 
-def _graded(old: Definition | None, new: Definition, reasons: list[str], otherwise: str) -> Change:
+def _folded(value: Any) -> Any:
+    """A definition with every run of white space in its texts as one blank."""
+    if isinstance(value, str):
+        return _SPACE.sub(" ", value.strip(_BLANKS))
+    if isinstance(value, dict):
+        return {key: _folded(part) for key, part in cast(JsonObject, value).items()}
+    return [_folded(part) for part in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def _graded(
+    old: Definition | None, new: Definition, reasons: list[str], otherwise: str, *, otherwise_graded: Grade = "changed"
+) -> Change:
     return Change(
         tool=new.name,
-        grade="dangerous" if reasons else "harmless",
+        grade="dangerous" if reasons else otherwise_graded,
         reasons=tuple(reasons[:_MOST_REASONS]) or (otherwise,),
-        diff=readable_diff(old, new),
         before=old,
         after=new,
     )
 
 
 def _gone(definition: Definition) -> Change:
-    diff = f"-name: {_on_one_line(definition.name)}"
-    reasons = ("The tool is gone.",)
-    return Change(tool=definition.name, grade="harmless", reasons=reasons, diff=diff, before=definition, after=None)
+    return Change(tool=definition.name, grade="gone", reasons=("The tool is gone.",), before=definition, after=None)
 
 
 def _is_clone(one: Definition, other: Definition) -> bool:
@@ -129,7 +152,7 @@ def _is_clone(one: Definition, other: Definition) -> bool:
 
 
 def _reasons(old: Definition, new: Definition) -> Iterator[str]:
-    """Why a person should see a change; nothing where it is harmless."""
+    """Why a change is dangerous; nothing where only a human can tell."""
     known = {sentence for text in texts_of(old) for sentence in sentences(text)}
     added = [sentence for text in texts_of(new) for sentence in sentences(text) if sentence not in known]
     yield from _hidden(added)
@@ -179,7 +202,7 @@ def _lines(definition: Definition | None) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
-    return short(shown(" ".join(text.split())), _LONGEST_LINE)
+    return one_line(" ".join(text.split()), _LONGEST_LINE)
 
 
 def _described(definition: Definition) -> Iterator[tuple[str, Any]]:

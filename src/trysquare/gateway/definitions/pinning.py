@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from trysquare.core.types import JsonObject
-from trysquare.gateway.server import Definition
+from trysquare.gateway.server import ChangePolicy, Definition, FirstUse, ServerConfig
 from trysquare.store.definitions import ServerRecord
 
 if TYPE_CHECKING:
@@ -16,19 +17,27 @@ if TYPE_CHECKING:
 MAX_GONE = 200
 
 
-def described(record: ServerRecord, definitions: Sequence[Definition]) -> tuple[ServerRecord, tuple[str, ...]]:
+def described(
+    record: ServerRecord,
+    definitions: Sequence[Definition],
+    *,
+    changes: ChangePolicy = "hold",
+    first_use: FirstUse = "trust",
+) -> tuple[ServerRecord, tuple[str, ...]]:
     """The record after a server described its tools, and what there is to say about it.
 
-    Tools keep their places, and new ones come last, so that what is shown changes only where it has to.
+    Tools keep their places, and new ones come last, so that what is shown changes only where it has to. What a human
+    has not approved is held: the approved definition stays in use, or the tool is refused.
     """
     # Only a server that is asked needs it.
     from trysquare.gateway.definitions.drift import compare, suspicions
 
     told = _unique(definitions)
-    if record.tools is None:
+    if record.tools is None and first_use == "trust":
         odd = tuple(f"{one.name}: {reason}" for one in told for reason in suspicions(one))
         return replace(record, tools=[asdict(one) for one in told], held=[], gone=[]), odd
-    shown = {one.name: one for one in (Definition(**tool) for tool in record.tools)}
+    are_new_held = first_use == "hold" or changes == "refuse"
+    shown = {one.name: one for one in (Definition(**tool) for tool in record.tools or ())}
     gone = {one.name: one for one in (Definition(**tool) for tool in record.gone)}
     held: list[JsonObject] = []
     notes: list[str] = []
@@ -39,8 +48,10 @@ def described(record: ServerRecord, definitions: Sequence[Definition]) -> tuple[
         notes.extend(f"{change.tool}: {reason}" for reason in change.reasons)
         if change.after is None:
             gone[change.tool] = shown.pop(change.tool)
-        elif change.grade == "dangerous":
-            held.append(_to_hold(change, change.after))
+        elif change.grade == "dangerous" or (change.grade == "new" and are_new_held):
+            held.append(_to_hold(change, change.after, refuses=True))
+        elif change.grade == "changed" and changes != "accept":
+            held.append(_to_hold(change, change.after, refuses=changes == "refuse"))
         else:
             shown[change.tool] = change.after
     _bring_back(shown, gone, told, held)
@@ -50,7 +61,7 @@ def described(record: ServerRecord, definitions: Sequence[Definition]) -> tuple[
 
 def approved(record: ServerRecord, seen: Sequence[JsonObject]) -> ServerRecord:
     """The record after a person agreed with held changes as they saw them. What changed since is still held."""
-    agreed = [one for one in record.held if one in seen]
+    agreed = [one for one in record.held if any(_is_same(one, other) for other in seen)]
     names = {str(one["tool"]) for one in agreed}
     shown = {str(tool["name"]): tool for tool in record.tools or ()}
     shown.update({str(one["tool"]): one["after"] for one in agreed})
@@ -62,22 +73,53 @@ def approved(record: ServerRecord, seen: Sequence[JsonObject]) -> ServerRecord:
     )
 
 
+def is_over(record: ServerRecord, limits: ServerConfig) -> bool:
+    """Whether a record holds more than is taken of a server."""
+    lists = (record.tools or (), record.held, *record.offers.values())
+    return record.size > 8 * limits.max_catalogue_bytes or any(len(each) > limits.max_tools for each in lists)
+
+
+def trimmed(record: ServerRecord, limits: ServerConfig) -> ServerRecord:
+    """The record with as much of each list as is taken of a server, from its beginning."""
+
+    def cut(entries: Sequence[JsonObject]) -> list[JsonObject]:
+        room, kept = limits.max_catalogue_bytes, list[JsonObject]()
+        for entry in entries[: limits.max_tools]:
+            room -= len(json.dumps(entry))
+            if room < 0:
+                break
+            kept.append(entry)
+        return kept
+
+    return replace(
+        record,
+        tools=None if record.tools is None else cut(record.tools),
+        held=cut(record.held),
+        gone=cut(record.gone),
+        offers={kind: cut(entries) for kind, entries in record.offers.items()},
+    )
+
+
 def _bring_back(
     shown: dict[str, Definition], gone: dict[str, Definition], told: Sequence[Definition], held: Sequence[JsonObject]
 ) -> None:
-    """Show a tool again that was gone and is there now, the same or harmlessly changed."""
-    waiting = {one["tool"] for one in held}
+    """Show a tool again that was gone and is there now: as it was approved, if it changed and is not refused."""
+    waiting = {one["tool"]: one["refuses"] for one in held}
     for one in told:
-        if one.name in gone and one.name not in waiting:
-            del gone[one.name]
-            shown.setdefault(one.name, one)
+        if one.name in gone and not waiting.get(one.name, False):
+            before = gone.pop(one.name)
+            shown.setdefault(one.name, before if one.name in waiting else one)
 
 
-def _to_hold(change: Change, after: Definition) -> JsonObject:
+def _is_same(held: JsonObject, seen: JsonObject) -> bool:
+    return held["tool"] == seen["tool"] and held["after"] == seen["after"]
+
+
+def _to_hold(change: Change, after: Definition, *, refuses: bool) -> JsonObject:
     return {
         "tool": change.tool,
         "reasons": list(change.reasons),
-        "diff": change.diff,
+        "refuses": refuses,
         "before": None if change.before is None else asdict(change.before),
         "after": asdict(after),
     }

@@ -9,7 +9,7 @@ from trysquare.catalog.schema_parts import as_list, as_object, required_of
 from trysquare.catalog.words import split_words
 from trysquare.core.shortening import short
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.checking.assertions import key_of
 from trysquare.gateway.checking.local_refs import resolved
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text
 
 _LONGEST_READ = 100_000
 _DEEDS = r"(?:call|use|run|invoke|execute|read|include|send|append|pass|open|fetch|copy|put|ignore|act|attach|forward)"

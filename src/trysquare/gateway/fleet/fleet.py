@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import anyio
-import msgspec
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.answers.hidden_text import shown
-from trysquare.gateway.answers.json_tokens import is_deeper
 from trysquare.gateway.fleet.member import Admit, Member, OpenChannel, ServerStatus
 from trysquare.gateway.fleet.parking import PARKED_SECONDS, ParkingLot
 from trysquare.gateway.server import Definition, ServerConfig
 from trysquare.gateway.upstream import failures, frames
-from trysquare.gateway.upstream.broken_frames import MARK
 from trysquare.gateway.upstream.call import Request
 from trysquare.gateway.upstream.channels import open_channel
 from trysquare.gateway.upstream.handshake import Greeting
+from trysquare.gateway.upstream.lists import read_list
 from trysquare.processes.nursery import Nursery, open_nursery
 
-logger = logging.getLogger("trysquare.gateway")
-
-MAX_PAGES = 1000
 _CHANGE_SECONDS = 0.05
 """Changes that a server tells within this time are told as one."""
-_EMPTY = msgspec.Raw(b"")
-_NAME = re.compile(rb'"(?:name|uri|uriTemplate)"\s*:\s*"([^"\\]{1,80})"')
-_MOST_NESTED = 100
-"""Levels of one definition: it is compared, shown and checked by functions that call themselves."""
 _BEGIN_SECONDS = 0.2
 """How long a start of ours waits for that of a server, which is over sooner unless the state's disk is slow."""
 
@@ -91,27 +79,18 @@ class Fleet:
         return [definition for definition in found if config.offers(definition.name)]
 
     async def listed(self, server: str, kind: str, context: CallContext | None = None) -> list[JsonObject]:
-        """All pages of a list: `tools`, `prompts`, `resources` or `resources/templates`."""
-        key = "resourceTemplates" if kind == "resources/templates" else kind
-        entries: list[JsonObject] = []
-        left_out: list[str] = []
-        cursors: set[str] = set()
-        params: JsonObject = {}
-        while len(cursors) < MAX_PAGES:
-            body = await self.request(server, f"{kind}/list", params, context)
-            page, cursor, flaws = _page(body, key)
-            entries += page
-            left_out += flaws
-            if not cursor or cursor in cursors:
-                self._leave_out(server, kind, left_out)
-                return entries
-            cursors.add(cursor)
-            params = {"cursor": cursor}
-        raise failures.unreadable(server, f"{kind}/list", f"it has more than {MAX_PAGES} pages")
+        """All pages of a list, as far as it is taken: `tools`, `prompts`, `resources` or `resources/templates`."""
 
-    def left_out(self, server: str) -> list[str]:
-        """What a server lists and nobody can read, as it was said last; everything else of it is used."""
-        return [told for (name, _), flaws in self._left_out.items() if name == server for told in flaws]
+        def ask(params: JsonObject) -> Coroutine[Any, Any, bytes]:
+            return self.request(server, f"{kind}/list", params, context)
+
+        found = await read_list(kind, self._found(server).config, ask)
+        self._left_out[server, kind] = found.left_out()
+        return found.entries
+
+    def left_out(self, server: str) -> tuple[str, ...]:
+        """What of a server's lists was too much, or could not be read, when they were last read; the rest is used."""
+        return tuple(note for (name, _), notes in self._left_out.items() if name == server for note in notes)
 
     async def greeting(self, server: str, context: CallContext | None = None) -> Greeting:
         """What the server says of itself and what it offers; starts it, if it never was."""
@@ -155,13 +134,6 @@ class Fleet:
         await asyncio.gather(*(member.close() for member in members))
         while self._tasks:
             await asyncio.wait(self._tasks)
-
-    def _leave_out(self, server: str, kind: str, flaws: list[str]) -> None:
-        """Tell once what of a list cannot be used."""
-        if self._left_out.get((server, kind), ()) != (told := tuple(flaws)):
-            self._left_out[server, kind] = told
-            for flaw in told:
-                logger.warning("%s: in its %s, %s is left out", server, kind, flaw)
 
     def _found(self, server: str) -> Member:
         member = self._members.get(server)
@@ -231,25 +203,6 @@ async def open_fleet(
         finally:
             with anyio.CancelScope(shield=True):
                 await fleet.close()
-
-
-def _page(body: bytes, key: str) -> tuple[list[JsonObject], str, list[str]]:
-    """One page of a list: what can be read of it, the cursor of the next, and what cannot be read, by its name."""
-    fields = frames.decode_fields(body)
-    found, flaws = list[JsonObject](), list[str]()
-    for number, raw in enumerate(frames.decode_parts(fields.get(key, _EMPTY))):
-        entry = bytes(raw)
-        try:
-            if MARK in entry or is_deeper(entry, _MOST_NESTED):
-                raise frames.NotAFrame("it holds what JSON does not have, or is nested too deep")
-            found.append(frames.decode_object(raw))
-        except frames.NotAFrame as error:
-            if entry.startswith(b"{"):
-                name = _NAME.search(entry)
-                called = f"`{shown(name[1].decode(errors='replace'))}`" if name else f"entry {number + 1}"
-                flaws.append(f"{called} ({error})")
-    cursor = frames.decode_text(fields.get("nextCursor", _EMPTY))
-    return found, cursor, flaws
 
 
 def _definition(entry: JsonObject) -> Definition | None:

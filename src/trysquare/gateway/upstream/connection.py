@@ -13,7 +13,6 @@ import msgspec
 
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.hidden_text import shown
 from trysquare.gateway.upstream import frames
 from trysquare.gateway.upstream.broken_frames import Salvaged, Trace, salvage
 from trysquare.gateway.upstream.channel import Channel, Loss, Outgoing, RequestId, Unreachable
@@ -292,7 +291,7 @@ class Connection:
     def _hear_noise(self, message: bytes | bytearray) -> None:
         self.noise += 1
         if self.noise == 1:
-            text = shown(bytes(message[:_SHOWN_NOISE]).decode(errors="replace"))
+            text = bytes(message[:_SHOWN_NOISE]).decode(errors="replace")
             logger.warning("%s prints what is not a message of the protocol; it is passed over: %s", self._server, text)
 
     def _opened(self, task: asyncio.Task[None]) -> None:

@@ -6,7 +6,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from trysquare.catalog.schema_parts import as_list, as_object
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, NotFound, ToolError
-from trysquare.gateway.answers.cleaning import cleaned_value
+from trysquare.core.untrusted import cleaned, cleaned_value
+from trysquare.gateway.answers.origin import Origin
 from trysquare.gateway.upstream.channel import Loss
 from trysquare.gateway.upstream.frames import ErrorBody
 
@@ -16,12 +17,16 @@ _MOST_PAGES = 8
 
 Outcome: TypeAlias = Literal["not_sent", "sent_unknown", "done"]
 """What is known of a call: it never left, it left and nobody knows, or the server has answered it."""
+_LONGEST = 4_000
+"""Characters of an error text that are passed on."""
 
 
 def not_sent(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
     """The server cannot be started or reached, so nothing has happened."""
+    told, removed = _foreign(f"{loss.reason}{_quoted(last_words)}")
     return ToolError(
-        f"`{server}` is not available, and nothing was sent. {loss.reason}{_quoted(last_words)}",
+        f"`{server}` is not available, and nothing was sent. {told}",
+        meta=Origin(server, "", "not_sent").label(cleaned=removed),
         code=ErrorCode.UPSTREAM_UNAVAILABLE,
         instruction=loss.instruction or _come_again(loss) or "Try again later; other servers are not affected.",
         fields=_fields(server, "not_sent", status=loss.status, retry_after_seconds=loss.retry_after),
@@ -52,9 +57,10 @@ def lost(server: str, loss: Loss, *, last_words: str = "") -> ToolError:
     """The server went away during the call."""
     if not loss.was_sent:
         return not_sent(server, loss, last_words=last_words)
+    told, removed = _foreign(f"{loss.reason}{_quoted(last_words)}")
     return ToolError(
-        f"`{server}` went away during the call, which may or may not have taken effect. "
-        f"{loss.reason}{_quoted(last_words)}",
+        f"`{server}` went away during the call, which may or may not have taken effect. {told}",
+        meta=Origin(server, "", "sent_unknown").label(cleaned=removed),
         code=ErrorCode.UPSTREAM_LOST,
         instruction=loss.instruction
         or "Find out whether it took effect before you call again; a new call starts the server anew.",
@@ -74,8 +80,10 @@ def timed_out(server: str, tool: str, seconds: float) -> ToolError:
 
 def refused(server: str, tool: str, error: ErrorBody) -> ToolError:
     """The server answered with an error of the protocol instead of a result."""
+    told, removed = _foreign(error.message or "no reason given")
     return ToolError(
-        f"`{server}` refused `{tool}`: {error.message or 'no reason given'}",
+        f"`{server}` refused `{tool}`: {told}",
+        meta=Origin(server, tool).label(cleaned=removed),
         code=ErrorCode.UPSTREAM_REFUSED,
         fields=_fields(server, "done", upstream_code=error.code, pages=_pages(error)),
     )
@@ -89,8 +97,10 @@ def _pages(error: ErrorBody) -> list[Any] | None:
 
 def unreadable(server: str, tool: str, why: str) -> ToolError:
     """The server answered with something that is no result."""
+    told, removed = _foreign(why)
     return ToolError(
-        f"`{server}` answered `{tool}` with something that is no result: {why}",
+        f"`{server}` answered `{tool}` with something that is no result: {told}",
+        meta=Origin(server, tool).label(cleaned=removed),
         code=ErrorCode.UPSTREAM_REFUSED,
         fields=_fields(server, "done"),
     )
@@ -98,8 +108,11 @@ def unreadable(server: str, tool: str, why: str) -> ToolError:
 
 def malformed(server: str, tool: str, why: str) -> ToolError:
     """The server answered the call, and its answer cannot be passed on."""
+    told, removed = _foreign(why)
     return ToolError(
-        f"`{server}` answered `{tool}` with something that cannot be passed on: {why}. The call may have taken effect.",
+        f"`{server}` answered `{tool}` with something that cannot be passed on: {told}. "
+        "The call may have taken effect.",
+        meta=Origin(server, tool).label(cleaned=removed),
         code=ErrorCode.UPSTREAM_MALFORMED,
         instruction="Find out whether it took effect before you call again; the answer may be the same then.",
         fields=_fields(server, "done"),
@@ -113,6 +126,12 @@ def unknown_server(server: str, known: list[str]) -> ToolError:
         f"There is no server `{server}` behind the gateway; there are: {names}.",
         fields={"outcome": "not_sent"},
     )
+
+
+def _foreign(text: str) -> tuple[str, int]:
+    """What a server said of a failure, for a model: bounded, without what cannot be seen, and how much that was."""
+    told, removed = cleaned(text[:_LONGEST])
+    return (told if len(text) <= _LONGEST else f"{told}… ({len(text)} characters)"), removed
 
 
 def _fields(server: str, outcome: Outcome, **more: Any) -> dict[str, Any]:

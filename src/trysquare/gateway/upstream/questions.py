@@ -8,8 +8,7 @@ from typing import Any, Final, cast, get_args
 from trysquare.core.client_requests import Answer, ClientRequest, ModelRequest, Question, RootsRequest, Visit
 from trysquare.core.context import LogLevel
 from trysquare.core.types import JsonObject
-from trysquare.gateway.answers.cleaning import cleaned_value
-from trysquare.gateway.answers.hidden_text import cleaned_text
+from trysquare.core.untrusted import cleaned_text, cleaned_value
 
 _WEB: Final = ("https://", "http://")
 _PASSED_ON: Final = frozenset(

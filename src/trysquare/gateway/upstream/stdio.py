@@ -13,8 +13,10 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
+from trysquare.core.untrusted import cleaned_text
 from trysquare.gateway.server import ServerConfig
 from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
+from trysquare.gateway.upstream.environment import server_environment
 from trysquare.processes.child import Child, Command
 from trysquare.processes.nursery import Nursery
 from trysquare.wire.pipes import Inlet, LineSplitter, Outlet
@@ -27,7 +29,6 @@ _MAX_WAITING = 64 * 1024 * 1024
 _MAX_NOTED = 256
 _HELD_SECONDS = 0.002
 """How long a message waits for others to be written with; a turn with many callers can be ten times as long."""
-_OWN_VARIABLES = "TRYSQUARE_"
 
 
 class StdioChannel:
@@ -114,8 +115,7 @@ class StdioChannel:
         return None
 
     def last_words(self) -> str:
-        text = self._tail.decode("utf-8", "replace")[-_LAST_WORDS:]
-        return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text).strip()
+        return cleaned_text(self._tail.decode("utf-8", "replace")[-_LAST_WORDS:]).strip()
 
     async def close(self) -> None:
         self._listener = None
@@ -126,11 +126,10 @@ class StdioChannel:
         await self._nursery.end(self._child)
 
     def _command(self) -> Command:
-        inherited = {name: value for name, value in self._environment.items() if not name.startswith(_OWN_VARIABLES)}
         return Command(
             program=self._config.command,
             arguments=self._config.args,
-            environment={**inherited, **self._config.env},
+            environment=server_environment(self._environment, passed=self._config.pass_env, given=self._config.env),
             folder=self._config.cwd,
         )
 

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
-from trysquare.workbench.content.outside import one_line
+from trysquare.core.untrusted import folded
 from trysquare.workbench.fetching import trusting
 
 MAX_ANSWER = 5_000_000
@@ -77,7 +77,7 @@ class Api:
                 await response.aclose()
         except _NEVER_SENT as error:
             raise ToolError(
-                f"{self.service} cannot be reached: {one_line(str(error) or type(error).__name__)}.",
+                f"{self.service} cannot be reached: {folded(str(error) or type(error).__name__)}.",
                 code=ErrorCode.UPSTREAM_UNAVAILABLE,
                 instruction="Nothing was done. Try again later, or tell the person.",
             ) from None
@@ -102,7 +102,7 @@ class Api:
             return {}
         value = answer.json()
         if value is None:
-            raise self._lost(f"what {one_line(self.url)} answered is no JSON object")
+            raise self._lost(f"what {folded(self.url)} answered is no JSON object")
         return value
 
     def _refusal(self, answer: _Answer) -> ServiceRefused:
@@ -159,7 +159,7 @@ def _said(answer: JsonObject) -> str:
     """What a service says of its refusal: Notion at the top, Google below `error`."""
     error: Any = answer.get("error", answer)
     told: Any = cast(JsonObject, error).get("message") if isinstance(error, dict) else error
-    return one_line(str(told)) if told and isinstance(told, str) else ""
+    return folded(str(told)) if told and isinstance(told, str) else ""
 
 
 def _wait(response: httpx2.Response) -> float:

@@ -14,9 +14,9 @@ from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import folded, quoted
 from trysquare.workbench.answers import answered
 from trysquare.workbench.content.config import CalendarConfig
-from trysquare.workbench.content.outside import one_line, quoted
 
 if TYPE_CHECKING:
     from trysquare.workbench.content.google_calendar import GoogleCalendar
@@ -165,7 +165,7 @@ async def _created(google: GoogleCalendar, args: CreateEvent) -> Result[Any]:
     made, is_new = await google.create(google.calendar(args.calendar_id), event, key=args.request_key)
     said = "was made" if is_new else "was made by an earlier call with this key"
     return answered(
-        f"Event {made.get('id')} {said}: {one_line(str(made.get('htmlLink', '')))}",
+        f"Event {made.get('id')} {said}: {folded(str(made.get('htmlLink', '')))}",
         data={"event_id": made.get("id"), "link": made.get("htmlLink"), "new": is_new},
     )
 
@@ -202,9 +202,9 @@ def _shown(events: list[JsonObject], *, full: bool = False) -> Result[Any]:
 def _line(event: JsonObject, *, full: bool) -> str:
     span = f"{_when(event.get('start'))} to {_when(event.get('end'))}"
     parts = [event.get("id"), span, event.get("summary"), event.get("location"), event.get("status")]
-    line = "* " + " | ".join(one_line(str(part)) for part in parts if part)
+    line = "* " + " | ".join(folded(str(part)) for part in parts if part)
     words = event.get("description")
-    return f"{line}\n  {one_line(str(words), 2000)}" if full and words else line
+    return f"{line}\n  {folded(str(words), 2000)}" if full and words else line
 
 
 def _when(moment: JsonObject | None) -> str:

@@ -9,8 +9,8 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin
 from xml.etree.ElementTree import Element
 
+from trysquare.core.untrusted import folded
 from trysquare.workbench.content.markup import plain_text
-from trysquare.workbench.content.outside import one_line
 from trysquare.workbench.content.xml_tree import XmlRefused, parse_xml
 
 MAX_ENTRIES = 200
@@ -55,7 +55,7 @@ def parse_feed(data: bytes, *, base: str = "") -> Feed:
         raise NoFeed(f"it is no XML that can be read: {error}") from None
     kind = _name(root)
     if kind not in ("rss", "RDF", "feed"):
-        raise NoFeed(f"its outermost element is <{one_line(kind, 40)}>, and not <rss>, <rdf:RDF> or <feed>")
+        raise NoFeed(f"its outermost element is <{folded(kind, 40)}>, and not <rss>, <rdf:RDF> or <feed>")
     channel = next((child for child in root if _name(child) == "channel"), root)
     items = _items(root, channel)
     entries = (_entry(item, base) for _, item in zip(range(MAX_ENTRIES), items, strict=False))
@@ -74,7 +74,7 @@ def _entry(item: Element, base: str) -> Entry:
         link=_link(item, base),
         published=_date(item),
         author=_author(item),
-        summary=one_line(next((text for name in _SUMMARIES if (text := _line(item, name, 5000))), ""), MAX_SUMMARY),
+        summary=folded(next((text for name in _SUMMARIES if (text := _line(item, name, 5000))), ""), MAX_SUMMARY),
     )
 
 
@@ -89,7 +89,7 @@ def _child(element: Element, name: str) -> Element | None:
 def _line(element: Element, name: str, most: int = 300) -> str:
     """The plain text of a child. Feeds write HTML there as text, as a section or as elements."""
     child = _child(element, name)
-    return "" if child is None else one_line(plain_text(" ".join(child.itertext())), most)
+    return "" if child is None else folded(plain_text(" ".join(child.itertext())), most)
 
 
 def _link(element: Element, base: str) -> str | None:
@@ -108,7 +108,7 @@ def _joined(base: str, target: str) -> str | None:
         whole = urljoin(base, target)
     except ValueError:
         return None
-    return one_line(whole, 1000) if whole.startswith(("http://", "https://")) else None
+    return folded(whole, 1000) if whole.startswith(("http://", "https://")) else None
 
 
 def _author(item: Element) -> str | None:

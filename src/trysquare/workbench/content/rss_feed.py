@@ -11,10 +11,10 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
+from trysquare.core.untrusted import quoted
 from trysquare.workbench.answers import answered
 from trysquare.workbench.content.config import ContentConfig
 from trysquare.workbench.content.feed import Entry, Feed, NoFeed, parse_feed
-from trysquare.workbench.content.outside import quoted
 
 if TYPE_CHECKING:
     from trysquare.workbench.fetching import Fetched, Fetcher
