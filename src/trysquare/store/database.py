@@ -141,8 +141,9 @@ def _quick_check(connection: sqlite3.Connection) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        # Only a file that is made now takes it: what is deleted can be given back to the disk later.
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        if path.stat().st_size == 0:
+            # Only a file that is made now takes it: what is deleted can be given back to the disk later.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG_BYTES}")
         connection.execute("PRAGMA synchronous = FULL")

@@ -22,10 +22,10 @@ class StoredDocument:
     name: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    written_by: str = ""
+    written_by: str = field(default="", compare=False)
     """Who had an agent write it last, and when (UTC); empty before it is stored."""
-    written_at: str = ""
-    accepted_by: str | None = None
+    written_at: str = field(default="", compare=False)
+    accepted_by: str | None = field(default=None, compare=False)
     """The human who accepted exactly this; None as long as none has."""
 
     @property
