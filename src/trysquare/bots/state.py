@@ -7,18 +7,30 @@ after it; a window that cannot be written never fails a call, and is made good b
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from trysquare.bots.export import Exporter
-from trysquare.bots.ledger import Holds, KnownState, Ledger, Proofs, Stamp, split_path
+from trysquare.bots.ledger import Holds, KnownState, Ledger, Proofs, Stamp
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.run_record import read_entry, read_state
-from trysquare.bots.state_file import MAIN, is_run_name
+from trysquare.bots.state_checks import (
+    EventLine,
+    Expectation,
+    HistoryLine,
+    Loaded,
+    Moved,
+    Request,
+    RunSummary,
+    check_expected,
+    check_step,
+    claimed_key,
+    require_distinct,
+    require_run_name,
+)
+from trysquare.bots.state_file import MAIN
 from trysquare.bots.strength import Strength, weakenings
 from trysquare.bots.window import ProjectWindow
 from trysquare.bots.window_rules import NOTHING, OWN, EditGates, Notices, judge, settle
@@ -26,7 +38,7 @@ from trysquare.bots.workflow import Closed, Entry, NeedsProof, Opened, RunState,
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import AuditReport, utc_now
-from trysquare.store.idempotency import Claim, EarlierAnswer
+from trysquare.store.idempotency import EarlierAnswer
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state
 from trysquare.store.workflow import SqliteWorkflows, StoredRun, WorkflowRows, WorkflowStore
@@ -62,78 +74,6 @@ class Change:
 
 Move: TypeAlias = Callable[[RunState], Change]
 """A pure function from the state as it is to what becomes of it. It raises `ToolError` to refuse."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """A request key with the call that it stands for: sent again, the call gets its first answer."""
-
-    key: str
-    tool: str
-    arguments: JsonObject = field(default_factory=dict[str, Any])
-
-    @property
-    def digest(self) -> str:
-        """The arguments in short."""
-        text = json.dumps(self.arguments, sort_keys=True, default=repr)
-        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Expectation:
-    """What a caller believes of the state; a move is refused where it is otherwise."""
-
-    action: str | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Loaded:
-    """A state as it was read."""
-
-    state: RunState
-    notices: Notices = NOTHING
-    raised: bool = False
-    """Whether the run is strict only from the next move on."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Moved:
-    """A state after a move. `replayed`: the move was made before under the same request key, and not again."""
-
-    state: RunState
-    answer: JsonObject
-    replayed: bool = False
-    notices: Notices = NOTHING
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunSummary:
-    """A run among others."""
-
-    name: str
-    state: RunState
-    updated: str
-    origin: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HistoryLine:
-    """A numbered line of a run's history."""
-
-    seq: int
-    entry: Entry
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventLine:
-    """A change of a run."""
-
-    version: int
-    at: str
-    kind: str
-    principal: str
-    current: Position
 
 
 class BotState:
@@ -281,7 +221,7 @@ class BotState:
         stamp = Stamp(kind="fork", principal=principal, at=utc_now())
 
         def forked(ledger: Ledger) -> RunState:
-            _require_distinct(ledger, to)
+            require_distinct(ledger, to)
             return ledger.fork(run, to, at_version, stamp, Proofs(needs_proof=self._needs_proof, holds=holds), prepare)
 
         return self._change_runs(to, forked)
@@ -345,18 +285,18 @@ class BotState:
         raise_: bool = True,
     ) -> Moved:
         before = ledger.state(run)
-        _require_distinct(ledger, run)
-        claimed = _claimed(ledger.rows, request, stamp.principal)
+        require_distinct(ledger, run)
+        claimed = claimed_key(ledger.rows, request, stamp.principal)
         if isinstance(claimed, EarlierAnswer):
             return Moved(state=before, answer=claimed.result, replayed=True)
-        _check_expected(self.plan, before, expected)
+        check_expected(self.plan, before, expected)
         start = replace(before, strict=True) if self._strict and raise_ else before
         self._remember_definition(ledger.rows, run, start, stamp)
         made = change(start)
         if made.state == start != before:
             # Nothing happened but that the run is strict from now on.
             made = replace(made, state=replace(start, version=start.version + 1))
-        _check_step(before, made)
+        check_step(before, made.state, made.added)
         if made.state != before:
             ledger.save(run, made.state, made.added, stamp, audit=made.audit)
         elif made.audit:
@@ -470,62 +410,3 @@ def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
     state = begin(ledger.plan)
     ledger.save(name, state, (), stamp)
     return state
-
-
-def require_run_name(run: str) -> None:
-    """Refuse a name that no run can have. It is a part of paths, so it holds nothing that leads elsewhere."""
-    if not is_run_name(run):
-        raise ToolError(
-            f"`{run[:80]}` cannot be the name of a run.",
-            code=ErrorCode.VALIDATION_INVALID_PARAM,
-            instruction="Use 1 to 64 letters, digits, `_`, `-` and `.`, beginning with a letter or digit.",
-        )
-
-
-def _require_distinct(ledger: Ledger, run: str) -> None:
-    """Two runs whose names differ only in case would share their files where a disk does not tell the two apart."""
-    if run == MAIN or ledger.rows.run(run) is not None:
-        return
-    same = [each.name for each in ledger.rows.runs() if each.name.casefold() == run.casefold()]
-    if same or run.casefold() == MAIN:
-        raise ToolError(
-            f"There is a run `{same[0] if same else MAIN}` already, which differs from `{run}` only in case.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Use that run, or choose another name.",
-        )
-
-
-def _claimed(rows: WorkflowRows, request: Request | None, principal: str) -> Claim | EarlierAnswer | None:
-    if request is None:
-        return None
-    return rows.claim(request.key, tool=request.tool, principal=principal, digest=request.digest)
-
-
-def _check_expected(plan: Plan, state: RunState, expected: Expectation) -> None:
-    if expected.action is not None and not _names(plan, expected.action, state.current):
-        raise _conflict(plan, state, f"`{expected.action[:120]}` is not the current action")
-    if expected.version is not None and expected.version != state.version:
-        raise _conflict(plan, state, f"the state has version {state.version}, not {expected.version}")
-
-
-def _names(plan: Plan, path: str, position: Position) -> bool:
-    named = split_path(plan.bot, path)
-    return named is not None and named.action == position.action and named.behavior in ("", position.behavior)
-
-
-def _conflict(plan: Plan, state: RunState, what: str) -> ToolError:
-    current = state.current.path(plan.bot)
-    return ToolError(
-        f"Nothing was changed: {what}. The current one is `{current}`.",
-        code=ErrorCode.STATE_CONFLICT,
-        instruction="Look at the current action, and send the call again if it is still meant.",
-        fields={"current_action": current, "version": state.version},
-    )
-
-
-def _check_step(before: RunState, made: Change) -> None:
-    """A change counts the version on, so that no two states share one; anything else is a mistake in the caller."""
-    if made.state != before and made.state.version <= before.version:
-        raise ValueError("a change of a state must count its version on")
-    if made.added and made.state == before:
-        raise ValueError("lines of history come with a change of the state")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +10,15 @@ from trysquare.bots.actions.initialize_project import LOCATION
 from trysquare.bots.actions.validate_rules import scan_rules
 from trysquare.bots.artifacts import keep
 from trysquare.bots.gates import ask_person, file_digests
-from trysquare.bots.ledger import split_path
 from trysquare.bots.plan import INITIALIZE, Plan, Position
 from trysquare.bots.run_files import defined_digests, defined_path
 from trysquare.bots.state import Change, Loaded
+from trysquare.bots.state_checks import names
 from trysquare.bots.state_file import MAIN
 from trysquare.bots.tools.answers import Call
 from trysquare.bots.tools.delivery import combined_with
 from trysquare.bots.tools.locating import Location, locate, require_project
+from trysquare.bots.tools.meaning import meaning_of
 from trysquare.bots.tools.outcomes import already_closed, answered, nothing_left, outcome, repeated
 from trysquare.bots.tools.passing import ask_for_definition, require_behind_no_gate, weakened
 from trysquare.bots.window_rules import Notices
@@ -32,7 +32,6 @@ from trysquare.core.types import JsonObject
 from trysquare.store.audit import utc_now
 
 _MOST_SHOWN = 20
-_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,7 +169,8 @@ def _check_clean(call: Call, view: View) -> None:
     if report.clean:
         return
     broken = [each.to_json() for each in report.violations if each.severity == "error"]
-    found = _counted(len(broken) + len(report.problems))
+    count = len(broken) + len(report.problems)
+    found = "1 problem" if count == 1 else f"{count} problems"
     raise ToolError(
         f"`{strictest.path(call.bot.name)}` needs clean rules, and they find {found}.",
         code=ErrorCode.STATE_CONFLICT,
@@ -178,10 +178,6 @@ def _check_clean(call: Call, view: View) -> None:
         next=call.forward_next(),
         fields={"violations": broken[:_MOST_SHOWN], "problems": [str(each) for each in report.problems[:_MOST_SHOWN]]},
     )
-
-
-def _counted(problems: int) -> str:
-    return "1 problem" if problems == 1 else f"{problems} problems"
 
 
 def _is_delivered(call: Call, state: RunState) -> bool:
@@ -215,7 +211,8 @@ async def _agreement(call: Call, view: View, context: CallContext, *, proof: boo
         binding["skip"] = call.parameters.reason
     approvals = call.bot.approvals
     if proof or _needs_proof(call, view):
-        meaning = _meaning(call, view)
+        closed, _ = _steps(call, view, Agreement(by=call.principal), view.state, utc_now())
+        meaning = meaning_of(call, position, closed, view.absent)
         binding.update(meaning.binding)
         return await ask_person(call.tool, meaning.question, binding, approvals=approvals, context=context)
     if _asks_for_folder(view):
@@ -330,43 +327,6 @@ def _digests(call: Call, view: View, position: Position) -> dict[str, str]:
     return defined_digests({path: view.files[path] for path in own if path in view.files}, call.parameters.run)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Meaning:
-    """What it means to close an action, for a human who is asked."""
-
-    question: str
-    binding: JsonObject
-
-
-def _meaning(call: Call, view: View) -> Meaning:
-    """What closing leads to: the next action or the end, what stays open, and which files are not there."""
-    closed, _ = _steps(call, view, Agreement(by=call.principal), view.state, utc_now())
-    left, path = call.open_actions(closed.state), view.state.current.path(call.bot.name)
-    names = [f"{each.behavior}.{each.action}" for each in left]
-    verb = "Skip" if call.parameters.skip else "Close"
-    lines = [f"{verb} {path} in run {call.parameters.run}?"]
-    if call.parameters.skip:
-        lines.append(f"Its work is not done. Reason: {call.parameters.reason}.")
-    if closed.next is not None:
-        lines.append(f"The next action is {closed.next.behavior}.{closed.next.action}.")
-    elif left:
-        lines.append(f"This ends the workflow with {len(left)} open: {_some(names)}.")
-    else:
-        lines.append("This completes the workflow.")
-    earlier = [name for each, name in zip(left, names, strict=True) if call.plan.comes_before(each, view.state.current)]
-    if closed.next is not None and earlier:
-        lines.append(f"Open before it: {_some(earlier)}.")
-    if view.absent:
-        lines.append(f"Missing files: {_some(view.absent)}.")
-    binding: JsonObject = {"ends_workflow": closed.next is None, "open_actions": len(left), "absent": list(view.absent)}
-    return Meaning(question=" ".join(lines), binding=binding)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
-
-
 def _approval(call: Call, agreement: Agreement | None) -> tuple[Approval, str]:
     by = call.principal if agreement is None or agreement.by is None else agreement.by
     if call.parameters.skip:
@@ -435,7 +395,4 @@ def _reject(call: Call, state: RunState) -> Change:
 
 
 def _names(plan: Plan, path: str, together: tuple[Position, ...]) -> bool:
-    named = split_path(plan.bot, path)
-    if named is None:
-        return False
-    return any(named.action == each.action and named.behavior in ("", each.behavior) for each in together)
+    return any(names(plan, path, each) for each in together)
