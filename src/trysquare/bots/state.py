@@ -24,6 +24,7 @@ from trysquare.bots.state_checks import (
     Moved,
     Request,
     RunSummary,
+    begun,
     check_expected,
     check_step,
     claimed_key,
@@ -34,7 +35,7 @@ from trysquare.bots.state_file import MAIN
 from trysquare.bots.strength import Strength, weakenings
 from trysquare.bots.window import ProjectWindow
 from trysquare.bots.window_rules import NOTHING, OWN, EditGates, Notices, judge, settle
-from trysquare.bots.workflow import Closed, Entry, NeedsProof, Opened, RunState, begin, open_actions
+from trysquare.bots.workflow import Closed, Entry, NeedsProof, Opened, RunState, open_actions
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.audit import AuditReport, utc_now
@@ -202,7 +203,7 @@ class BotState:
     def create_run(self, name: str, *, principal: str) -> Moved:
         """Begin a run at the first action."""
         stamp = Stamp(kind="create_run", principal=principal, at=utc_now())
-        return self._change_runs(name, lambda ledger: _begun(ledger, name, stamp))
+        return self._change_runs(name, lambda ledger: begun(ledger, name, stamp))
 
     def fork(
         self,
@@ -398,15 +399,3 @@ def open_workflows(url: str | None, project: Path, *, project_id: str | None = N
     from trysquare.store.workflow_postgres import PostgresWorkflows
 
     return PostgresWorkflows(url, project.resolve(), project_id=project_id)
-
-
-def _begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
-    if ledger.rows.run(name) is not None:
-        raise ToolError(
-            f"There is a run `{name}` already.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Choose another name, or go on with that run.",
-        )
-    state = begin(ledger.plan)
-    ledger.save(name, state, (), stamp)
-    return state

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trysquare.bots.ledger import Ledger, split_path
+from trysquare.bots.ledger import Ledger, Stamp, split_path
 from trysquare.bots.plan import Plan, Position
 from trysquare.bots.state_file import MAIN, is_run_name
 from trysquare.bots.window_rules import NOTHING, Notices
-from trysquare.bots.workflow import Entry, RunState
+from trysquare.bots.workflow import Entry, RunState, begin
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.types import JsonObject
 from trysquare.store.idempotency import Claim, EarlierAnswer
@@ -148,3 +148,16 @@ def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> Non
         raise ValueError("a change of a state must count its version on")
     if added and after == before:
         raise ValueError("lines of history come with a change of the state")
+
+
+def begun(ledger: Ledger, name: str, stamp: Stamp) -> RunState:
+    """Begin a run at the first action, where there is none of that name."""
+    if ledger.rows.run(name) is not None:
+        raise ToolError(
+            f"There is a run `{name}` already.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Choose another name, or go on with that run.",
+        )
+    state = begin(ledger.plan)
+    ledger.save(name, state, (), stamp)
+    return state
