@@ -133,9 +133,8 @@ class BotState:
 
         require_run_name(run)
         stamp = Stamp(kind="loosen", principal=principal, at=utc_now())
-        nothing = Expectation()
         moved, notices = self._changed(
-            lambda ledger: self._moved(ledger, run, change, stamp, nothing, None, raise_=False)
+            lambda ledger: self._moved(ledger, run, change, stamp, Expectation(), None, raise_=False)
         )
         return replace(moved, notices=notices)
 
