@@ -1,4 +1,4 @@
-"""Servers behind the gateway: what the configuration says of each, and what each says of its tools."""
+"""Servers behind the gateway: what the configuration says of each, how each is doing, and what it says of its tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from trysquare.core.types import JsonObject
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
+ServerState: TypeAlias = Literal["asleep", "starting", "running", "resting"]
 Sharing: TypeAlias = Literal["shared", "caller"]
 """One connection for all callers, or one for each principal, so that state never passes between them."""
 ChangePolicy: TypeAlias = Literal["hold", "refuse", "accept"]
@@ -120,3 +121,20 @@ class Definition:
     def is_repeatable(self) -> bool:
         """Whether the server says that a second call does no harm."""
         return bool(self.annotations.get("readOnlyHint")) or bool(self.annotations.get("idempotentHint"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerStatus:
+    """How a server is doing."""
+
+    state: ServerState
+    connections: int
+    under_way: int
+    version: str | None = None
+    """The version of the protocol it speaks, once that is known."""
+    failures: int = 0
+    reason: str = ""
+    """Why it failed last; empty when it is well."""
+    retry_seconds: float = 0.0
+    noise: int = 0
+    """Lines of its connections that were no messages."""

@@ -14,9 +14,9 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
 from trysquare.core.types import JsonObject
 from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.fleet.member import Admit, Member, OpenChannel, ServerStatus
+from trysquare.gateway.fleet.member import Admit, Member, OpenChannel
 from trysquare.gateway.fleet.parking import PARKED_SECONDS, ParkingLot
-from trysquare.gateway.server import Definition, ServerConfig
+from trysquare.gateway.server import Definition, ServerConfig, ServerStatus
 from trysquare.gateway.upstream import failures, frames
 from trysquare.gateway.upstream.call import Request
 from trysquare.gateway.upstream.channels import open_channel

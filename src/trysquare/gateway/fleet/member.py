@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
@@ -16,7 +15,7 @@ from trysquare.gateway.calls.retrying import pause_of_unsent
 from trysquare.gateway.fleet.breaker import Breaker
 from trysquare.gateway.fleet.parking import ParkingLot, call_key
 from trysquare.gateway.fleet.places import Places
-from trysquare.gateway.server import ServerConfig
+from trysquare.gateway.server import ServerConfig, ServerState, ServerStatus
 from trysquare.gateway.upstream import failures
 from trysquare.gateway.upstream.call import Call, Request
 from trysquare.gateway.upstream.channel import Channel, Loss, Unreachable
@@ -24,7 +23,6 @@ from trysquare.gateway.upstream.connection import Lost, Refused
 from trysquare.gateway.upstream.handshake import HANDSHAKE_VERSIONS, Greeting, Incompatible, Introduction
 from trysquare.gateway.upstream.session import CAPABILITIES, Session, capability_object
 
-State: TypeAlias = Literal["asleep", "starting", "running", "resting"]
 OpenChannel: TypeAlias = Callable[[ServerConfig], Channel]
 Admit: TypeAlias = Callable[[ServerConfig], None]
 """Raises a `ToolError` for a server that must not be started or reached as it is. May take its time."""
@@ -34,23 +32,6 @@ _REVIVE_SECONDS = 0.5
 _ANYBODY = ""
 _TOO_MANY = 429
 _UNANSWERED = (Refused, Lost, Unreachable, TimeoutError)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerStatus:
-    """How a server is doing."""
-
-    state: State
-    connections: int
-    under_way: int
-    version: str | None = None
-    """The version of the protocol it speaks, once that is known."""
-    failures: int = 0
-    reason: str = ""
-    """Why it failed last; empty when it is well."""
-    retry_seconds: float = 0.0
-    noise: int = 0
-    """Lines of its connections that were no messages."""
 
 
 class Member:
@@ -93,7 +74,7 @@ class Member:
         """How it is doing."""
         rest = self._breaker.rest(asyncio.get_running_loop().time())
         usable = [session for session in self._sessions.values() if session.is_usable]
-        state: State = "running" if usable else "starting" if self._starting else "resting" if rest else "asleep"
+        state: ServerState = "running" if usable else "starting" if self._starting else "resting" if rest else "asleep"
         return ServerStatus(
             state=state,
             connections=len(usable),
