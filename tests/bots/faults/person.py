@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -36,10 +37,11 @@ class Person:
         """Whether something happened while they were asked during the last call."""
         return self._client is not None and self._client.disturbed
 
-    def answer(self, code: str, way: str) -> Answer:
-        """Answer a question that came through the client."""
+    def answer(self, message: str, way: str) -> Answer:
+        """Answer a question that came through the client, which shows the whole of what is agreed to."""
         if way != "no":
-            self._agreed += [each.arguments for each in self._site.waiting() if each.code == code]
+            shown = message[message.index("Arguments:") :]
+            self._agreed.append(json.JSONDecoder().raw_decode(shown, shown.index("{"))[0])
         return Answer(action="accept", content={"approve": way != "no"})
 
     def check(self, law: Law, record: Record, event: Event, added: Sequence[Line]) -> None:
@@ -86,4 +88,4 @@ class _Client(SilentCaller):
         if self._way == "yes, but":
             self.disturbed = True
             await self._meddle()
-        return self._person.answer(question.key.split("-", 2)[2], self._way)
+        return self._person.answer(question.message, self._way)
