@@ -10,7 +10,9 @@ from trysquare.core.context import Answer, LogLevel, Question
 from trysquare.core.errors import ConfigurationError, NobodyToAsk
 from trysquare.core.threads import run_in_thread
 from trysquare.core.types import JsonObject
+from trysquare.core.untrusted import one_line
 
+LONGEST_LOG = 4_000
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 
 
@@ -22,10 +24,11 @@ class TerminalCaller:
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         part = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
-        say(f"[{part}] {message or ''}".rstrip())
+        say(f"[{part}] {one_line(message or '', LONGEST_LOG)}".rstrip())
 
     async def log(self, level: LogLevel, message: str) -> None:
-        say(f"{level}: {message}")
+        # One line each, so that no text of a server looks like a line of ours.
+        say(f"{level}: {one_line(message, LONGEST_LOG)}")
 
     def can_ask(self) -> bool:
         return sys.stdin.isatty() and sys.stderr.isatty()

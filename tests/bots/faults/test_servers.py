@@ -33,6 +33,7 @@ CLOSES = 3 * BEHAVIORS
 KILLS = size(4, 40)
 ACTIONS = ("initialize_project", "gather_context", "build_knowledge")
 TOOL = "mini_close_current_action"
+TOKEN = "a-token-of-this-test"
 TROUBLE = (httpx2.TransportError, asyncio.IncompleteReadError, ConnectionError)
 
 
@@ -76,7 +77,9 @@ class Servers:
 @asynccontextmanager
 async def running(project: Path, bot: Path, url: str | None) -> AsyncGenerator[Servers]:
     """Four servers, which are gone at the end of the block."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **({"TRYSQUARE_DATABASE": url} if url else {})}
+    # With a shared database every request needs a token, and a setting that takes what stays on each machine.
+    shared = {"TRYSQUARE_DATABASE": url, "TRYSQUARE_HTTP_ACCEPT_LOCAL_STATE": "true"} if url else {}
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TRYSQUARE_HTTP_TOKENS": TOKEN, **shared}
     words = ["--bot", str(bot), "--project", str(project)]
     servers = Servers(words=words, env=env, ports=_free_ports(SERVERS))
     try:
@@ -139,6 +142,7 @@ class Crowd:
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": "tools/call",
             "Mcp-Name": TOOL,
+            "Authorization": f"Bearer {TOKEN}",
         }
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         response = await self.client.post(f"http://127.0.0.1:{port}/mcp", json=message, headers=headers)
