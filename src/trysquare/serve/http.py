@@ -26,7 +26,7 @@ from trysquare.serve.auth import AnyOf, Authenticated, TokenVerifier, send_json
 from trysquare.serve.bodies import MessagesChecked
 from trysquare.serve.contexts import PROFILES_IN_SCOPE
 from trysquare.serve.http_calls import HttpCalls
-from trysquare.serve.http_sessions import IdleSessions
+from trysquare.serve.idle_sessions import IdleSessions
 from trysquare.serve.oauth import (
     OAuthOptions,
     is_loopback,
