@@ -158,6 +158,8 @@ def test_a_renamed_story_keeps_all_that_belongs_to_it(graph: dict[str, Any], dat
         return
     name = data.draw(st.sampled_from(stories)).name
     assume(all(name not in node.value.get("users", ()) for node in stories))
+    # What is expected is made by its text, in which a scenario of the same name could not be told apart.
+    assume(all(name != one["name"] for node in stories for one in node.value.get("scenarios", ())))
     text = rendered("story_map", graph)
     done = synchronize(graph, TEMPLATES["story_map"], re.sub(f"^- {name}$", f"- {name} anew", text, flags=re.M))
     expected = json.loads(re.sub(f'"{name}"', f'"{name} anew"', json.dumps(graph)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ async def test_branches_are_made_and_changed_and_the_files_that_differ_are_named
 @pytest.mark.parametrize("option", OPTIONS)
 async def test_an_option_is_no_name_of_anything(place: Workplace, option: str) -> None:
     before = sorted(os.listdir(place.root))
+    place = replace(place, agrees=True)
     for call in (
         {"action": "diff", "base": option},
         {"action": "log", "base": option},
@@ -153,6 +155,6 @@ async def test_a_push_asks_a_person_and_other_actions_do_not(tmp_path: Path) -> 
 async def test_a_push_by_settings_that_run_programs_is_refused(place: Workplace) -> None:
     git(place.root, "remote", "add", "origin", "remote.git")
     git(place.root, "config", "credential.helper", "!touch /tmp/harm")
-    code, message = await place.refused("git", action="push")
+    code, message = await replace(place, agrees=True).refused("git", action="push")
     assert code == "COMMAND_NOT_ALLOWED"
     assert "(credential.helper)" in message

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import pytest
 
 from tests.support import missing_component
 from trysquare.core.call import call_tool
-from trysquare.core.context import CallContext, Principal
+from trysquare.core.context import CallContext, Principal, SilentCaller
 from trysquare.core.toolset import Toolset
+from trysquare.testing import ScriptedCaller, approve
 from trysquare.workbench.config import WorkbenchConfig
 from trysquare.workbench.shell.landlock_program import missing as missing_landlock
 from trysquare.workbench.shell.sandbox import available_way
@@ -30,14 +31,17 @@ class Workplace:
     toolset: Toolset
     root: Path
     caller: str = "ann"
+    agrees: bool = False
+    """Whether a human agrees to every call that needs consent; else nobody can be asked."""
 
     def of(self, caller: str) -> Workplace:
         """The same tools for somebody else."""
-        return Workplace(toolset=self.toolset, root=self.root, caller=caller)
+        return replace(self, caller=caller)
 
     async def send(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its envelope, success or not."""
-        context = CallContext(principal=Principal(subject=self.caller))
+        caller = ScriptedCaller([approve()] * 9) if self.agrees else SilentCaller()
+        context = CallContext(principal=Principal(subject=self.caller), caller=caller)
         return (await call_tool(self.toolset, tool, arguments, context)).to_json()
 
     async def done(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
