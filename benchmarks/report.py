@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.agent_loop import loop_tables, loop_targets
 from benchmarks.bots import bot_tables, bot_targets
 from benchmarks.debug import debug_tables, debug_targets
-from benchmarks.discovery import discovery_tables, discovery_targets
+from benchmarks.discovery import discovery_tables
 from benchmarks.gateway import gateway_tables, gateway_targets
 from benchmarks.grammar import grammar_tables, grammar_targets
 from benchmarks.guide import guide_tables, guide_targets
@@ -161,7 +161,6 @@ def targets(results: Results) -> Iterator[Target]:
         yield Target(promise="CPU a call over stdio, 1000 tools to 1 tool", found=grown[1000] / grown[1], limit=1.1)
     yield from guide_targets(results.guide)
     yield from bot_targets(results.bots)
-    yield from discovery_targets(results.discovery)
     yield from gateway_targets(results.gateway)
     yield from torture_targets(results.torture)
     yield from debug_targets(results.debug)

@@ -160,18 +160,3 @@ MISSPELT = (
     ("pul requst", "create_pull_request"),
     ("databse", "query_database"),
 )
-
-NOTHING_FITS = (
-    "quantum entanglement",
-    "bake a chocolate cake",
-    "zzzz qqqq",
-    "solve differential equations numerically",
-    "play jazz music",
-    "book a flight to Lisbon",
-    "guitar chords",
-    "asdfghjkl",
-    "order a pizza with mushrooms by number",
-    "change the colour of my hair to purple",
-    "name three mountains higher than Everest",
-    "what does a giraffe eat at night",
-)

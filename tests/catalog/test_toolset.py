@@ -92,7 +92,7 @@ async def _read(uri: str, context: CallContext | None = None, toolset: Toolset =
 
 
 async def test_a_found_tool_comes_with_all_that_a_call_needs() -> None:
-    found = await _find("greet a person")
+    found = await call_tool(TOOLSET, "find_tools", {"query": "greet a person", "limit": 1})
     assert json.loads(found.to_json_str()) == snapshot(
         {
             "success": True,
@@ -111,13 +111,13 @@ Use when: somebody arrives.\
                     },
                 }
             ],
-            "instruction": 'Call one with call_tool: {"name": …, "arguments": {…}}.',
+            "instruction": 'If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}. If none does, ask again with the action and its object in the words that a tool would use.',
         }
     )
 
 
 async def test_less_or_more_is_told_on_request() -> None:
-    assert await _matches("wave", detail="names") == snapshot(
+    assert await _matches("wave", detail="names", limit=1) == snapshot(
         [
             {
                 "name": "wave",
@@ -125,18 +125,13 @@ async def test_less_or_more_is_told_on_request() -> None:
             }
         ]
     )
-    [full] = await _matches("wave", detail="full")
+    [full] = await _matches("wave", detail="full", limit=1)
     assert full["description"].startswith("# wave\n\n## Description")
 
 
-async def test_a_search_without_a_match_says_so_and_is_no_failure() -> None:
-    found = await _find("quantum entanglement")
-    assert found.success
-    assert found.to_text() == snapshot("""\
-No tool fits.
-[]
-Instruction: Try other words for what the tool should do, look through all tools in the resource `trysquare://tools`, or do without one.\
-""")
+async def test_a_search_always_finds_something_while_there_are_tools() -> None:
+    assert len(await _matches("quantum entanglement")) == len(tools.toolset().tools())
+    assert await _matches("quantum entanglement", catalogued(FixedToolset([]))) == []
 
 
 async def test_the_limit_is_kept_and_checked() -> None:
@@ -249,7 +244,8 @@ async def test_a_question_of_the_inner_tool_reaches_the_person() -> None:
 async def test_a_principal_finds_calls_and_reads_only_what_it_may_use() -> None:
     visitor = CallContext(principal=Principal(subject="visitor", scopes=frozenset({"guide"})))
     found = await call_tool(TOOLSET, "find_tools", {"query": "open the vault with gold"}, visitor)
-    assert found.value == []
+    assert found.value is not None
+    assert "open_vault" not in [one["name"] for one in found.value]
     refused = await _call("open_vault", context=visitor)
     assert refused.code == ErrorCode.TOOL_NOT_FOUND
     assert "vault" not in (await _read("trysquare://tools", visitor))
@@ -294,11 +290,11 @@ async def test_the_search_follows_a_changing_toolset() -> None:
         """Sing a song."""
         return "la"
 
-    assert await _matches("song", catalog) == []
+    assert "sing_song" not in [one["name"] for one in await _matches("song", catalog)]
     changing.replace(tools=[tool(sing_song)])
     [found] = await _matches("song", catalog)
     assert found["name"] == "sing_song"
-    assert await _matches("greet", catalog) == []
+    assert "greet" not in [one["name"] for one in await _matches("greet", catalog)]
     assert "sing_song" in await _read("trysquare://tools", toolset=catalog)
 
 

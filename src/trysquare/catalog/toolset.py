@@ -104,15 +104,11 @@ class _Catalog:
             args.query, limit=args.limit, allowed=lambda one: principal.may_use(one.metadata.room)
         )
         if not matches:
-            return Result[list[JsonObject]].ok(
-                [],
-                message="No tool fits.",
-                instruction="Try other words for what the tool should do, look through all tools in the resource"
-                f" `{INDEX_URI}`, or do without one.",
-            )
+            return Result[list[JsonObject]].ok([], message="There are no tools.")
         return Result[list[JsonObject]].ok(
             [_shown(match.tool, args.detail) for match in matches],
-            instruction='Call one with call_tool: {"name": …, "arguments": {…}}.',
+            instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
+            " If none does, ask again with the action and its object in the words that a tool would use.",
         )
 
     def _current_index(self) -> SearchIndex:

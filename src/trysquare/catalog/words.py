@@ -15,14 +15,6 @@ _SAY_NOTHING = (
     "then there these they this those through to too tool tools until up us use used user uses using very want "
     "wants was we were what when where whether which while who whom why will with would you your"
 )
-# The mark between the parts is `_` in a table of sayings.
-_NOT = re.compile(r"(?<![a-z])([a-z]+?)n['\u2019_]t(?![a-z])|(?<![a-z])(can)not(?![a-z])", re.IGNORECASE)
-_IS = re.compile(
-    r"(?<![a-z])(what|who|where|when|how|why|that|there|here|it|he|she|everybody|everyone|nobody)['\u2019_]s(?![a-z])",
-    re.IGNORECASE,
-)
-_SHORTENED = re.compile(r"(?<=[a-z])['\u2019_](m|ve|ll|re)(?![a-z])", re.IGNORECASE)
-_IN_FULL = {"m": "am", "ve": "have", "ll": "will", "re": "are", "ca": "can", "wo": "will", "sha": "shall"}
 SAYS_NOTHING = frozenset(_SAY_NOTHING.split())
 """Words that tell nothing of what is looked for."""
 _SUFFIXES = (
@@ -31,8 +23,6 @@ _SUFFIXES = (
     ("es", "e"), ("s", ""),
 )  # fmt: skip
 _SHORTEST_STEM = 3
-_THINGS = frozenset(("training", "marketing", "recording", "recordings", "building", "buildings", "heating", "wedding"))
-"""Names of things that look like forms of a verb, and are about something else than the verb is."""
 
 _SYNONYMS = (
     ("delete", "remove", "erase", "drop", "discard"),
@@ -59,18 +49,6 @@ def split_words(text: str) -> list[str]:
     return [plain for word in _WORD.findall(text) if (plain := _plain(word))]
 
 
-def spell_out(text: str) -> str:
-    """A text with `I'm`, `what's` and `can't` in full, so that a saying is known in either form."""
-    text = _SHORTENED.sub(lambda found: f" {_IN_FULL[found[1].lower()]} ", text)
-    text = _IS.sub(r"\1 is ", text)
-    return _NOT.sub(_negated, text)
-
-
-def _negated(found: re.Match[str]) -> str:
-    verb = found[1] or found[2]
-    return f"{_IN_FULL.get(verb.lower(), verb)} not "
-
-
 def terms(text: str) -> list[str]:
     """The terms of a text: its words without those that say nothing, each in its base form."""
     return [stem(word) for word in split_words(text) if word not in SAYS_NOTHING]
@@ -87,9 +65,7 @@ def stem(word: str) -> str:
 
 
 def _keeps(word: str, suffix: str) -> bool:
-    """`class` and `news` are no plurals, `document` is no deed of anybody, and a `building` is no build."""
-    if word in _THINGS:
-        return suffix.startswith("ing")
+    """Whether what looks like a suffix belongs to the word: `class`, `news`, `document`."""
     if suffix == "s":
         return word.endswith(("ss", "us", "is", "news"))
     return suffix in ("ment", "ments") and len(word) - len(suffix) < 2 * _SHORTEST_STEM - 1
@@ -110,26 +86,9 @@ def _plain(word: str) -> str:
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()
 
 
-def _groups() -> list[list[str]]:
-    return [[stem(word) for word in group] for group in _SYNONYMS]
-
-
-def _by_term() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for stems in _groups():
-        found.update({own: tuple(other for other in stems if other != own) for own in stems})
-    return found
-
-
-_SYNONYMS_OF = _by_term()
-_FIRST_OF = {own: stems[0] for stems in _groups() for own in stems}
-
-
-def synonyms(term: str) -> tuple[str, ...]:
-    """Terms that mean about the same in the name of a tool."""
-    return _SYNONYMS_OF.get(term, ())
+_FIRST_OF = {stem(word): stem(group[0]) for group in _SYNONYMS for word in group}
 
 
 def meaning(term: str) -> str:
-    """One term for all that mean about the same."""
+    """One term for all that mean about the same in the name of a tool."""
     return _FIRST_OF.get(term, term)

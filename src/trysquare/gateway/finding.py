@@ -36,7 +36,7 @@ class Finder:
         self._index: SearchIndex | None = None
 
     def find(self, query: str) -> Result[Any]:
-        """The tools that fit a query, best first; nothing where nothing fits."""
+        """The tools nearest to a query, best first."""
         from trysquare.catalog.search import SearchIndex
 
         offered = self._offered()
@@ -47,12 +47,13 @@ class Finder:
         if not found:
             return Result.ok(
                 list[JsonObject](),
-                message="No tool of any server fits.",
-                instruction="Try other words for what the tool should do, or do without one.",
+                message="No server has offered a tool yet.",
+                instruction="List the servers with action=list, and ask one for its tools.",
             )
         return Result.ok(
             [{"server": one.server.name, **brief(one.definition)} for one in found],
-            instruction="Run one with action=execute, server, tool_name and tool_inputs.",
+            instruction="If one of these nearest tools fits, run it with action=execute, server, tool_name and"
+            " tool_inputs. If none does, ask again with the action and its object in the words that a tool would use.",
         )
 
 

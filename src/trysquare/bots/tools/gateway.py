@@ -26,7 +26,7 @@ class Finder:
         self._index = SearchIndex()
 
     def find(self, bot: LiveBot, parameters: Parameters) -> Result[Any]:
-        """The tools that fit a query, best first, each with the call that does it."""
+        """The tools nearest to a query, best first, and the call of the first."""
         query = parameters.given.get("query")
         if not isinstance(query, str) or not query.strip():
             raise InvalidArguments(
