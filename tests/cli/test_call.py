@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -98,3 +99,27 @@ def test_stdin_that_is_no_text_is_wrong_usage(run: Run, monkeypatch: pytest.Monk
 
 def test_a_long_number_in_a_pair_is_taken_as_text_and_refused_by_the_tool(run: Run) -> None:
     assert run("call", "add", "first=" + "9" * 5000, *TOOLS).code == 1
+
+
+@pytest.mark.parametrize("given", [[], ["token=hunter2"]])
+def test_a_crash_is_logged_with_its_traceback_and_without_the_secrets_of_the_call(
+    project: Path, given: list[str]
+) -> None:
+    module = """
+from trysquare import Declarations
+
+tools = Declarations()
+
+
+@tools.declare
+def boom(token: str = "") -> str:
+    "Fail."
+    raise ValueError("refused " + token)
+"""
+    (project / "boom_tools.py").write_text(module, encoding="utf-8")
+    command = [sys.executable, "-m", "trysquare", "call", "boom", *given, "--tools", "boom_tools:tools"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=project)
+    assert ran.returncode == 1
+    assert 'boom_tools.py", line 10, in boom' in ran.stderr
+    assert "ValueError: refused" in ran.stderr
+    assert "hunter2" not in ran.stderr + ran.stdout

@@ -24,8 +24,10 @@ class LineFormatter(logging.Formatter):
         return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        # Others may have left the text of the traceback in the record, made by a formatter of theirs.
-        left, record.exc_text = record.exc_text, None
+        # Where the record has an exception, others may have left its text there, made by a formatter of theirs. Without
+        # one, the text is the traceback itself, as of a crash whose secrets were masked.
+        left = record.exc_text
+        record.exc_text = None if record.exc_info or not left else _indented(left)
         try:
             return super().format(record)
         finally:

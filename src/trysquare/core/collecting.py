@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from typing import Any, cast
 
@@ -72,16 +73,16 @@ async def _read_async(iterator: AsyncIterator[Any], context: CallContext) -> lis
     return items
 
 
-class _Walk:
+class _Walk(ABC):
     """Goes through lists, objects, dataclasses and models, and rebuilds those in which something was replaced."""
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[Any, Any]] = {}
         """By identity, with the value kept alive: each is read once, also where a value holds itself."""
 
+    @abstractmethod
     def replaced(self, value: Any) -> tuple[bool, Any]:
         """Whether something else takes the place of a value, and what."""
-        raise NotImplementedError
 
     def read(self, value: Any, depth: int = 0) -> Any:
         """The value with everything in it replaced that has to be."""
