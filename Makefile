@@ -7,16 +7,19 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl weights system clean
+.PHONY: help demo test test-quick test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(STAMPS)/runtime servers weights ## Set up, start the server and drive every room through a real MCP client
-	@XDG_DATA_HOME=$(DATA) $(BIN)/trysquare demo
+demo: $(STAMPS)/runtime servers weights ## Set up, start the server and drive every toolset through a real MCP client
+	@XDG_DATA_HOME=$(DATA) $(BIN)/python -m examples.demo
 
 test: $(STAMPS)/dev node servers elysia bfcl weights system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-quick: $(STAMPS)/dev ## The tests that need no other program, toolchain, npm package or model: under 3 minutes
+	$(BIN)/python -m pytest --quick -n $(WORKERS) --dist loadgroup
 
 test-full: $(STAMPS)/dev node servers elysia bfcl weights system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
@@ -56,7 +59,7 @@ weights: $(STAMPS)/weights
 system: ## Install the Debian packages that the tests use, where this user can
 	@sh scripts/system-packages.sh
 
-lock: $(STAMPS)/dev ## Pin every dependency anew, by version and hash
+lock: $(STAMPS)/dev ## Pin every dependency by version and hash; UPGRADE=1 takes the newest ones
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
@@ -92,7 +95,7 @@ $(STAMPS)/servers: examples/gateway/package-lock.json constraints/node.txt $(STA
 	@touch $@
 
 # The smallest model, for the demo, in a folder of this checkout and not in the user's.
-$(STAMPS)/weights: src/trysquare/models/known.py $(STAMPS)/runtime
+$(STAMPS)/weights: src/trysquare/models/local/install.py $(STAMPS)/runtime
 	XDG_DATA_HOME=$(DATA) $(BIN)/trysquare models install smollm2-135m
 	@touch $@
 

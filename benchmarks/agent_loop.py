@@ -15,16 +15,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from benchmarks.tables import Table, Target
-from trysquare.agent.budgets import Budget
-from trysquare.agent.bundles import Bundle
-from trysquare.agent.definition import AgentDefinition
-from trysquare.agent.loop import run_agent
-from trysquare.agent.policy import Policy
-from trysquare.agent.run import AgentRun
+from trysquare.agents import AgentDefinition, run_agent
+from trysquare.agents.budget import Budget
+from trysquare.agents.capabilities import Bundle
+from trysquare.agents.policy import Policy
+from trysquare.agents.run import AgentRun
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import FixedToolset
-from trysquare.models.messages import CallRequest
-from trysquare.models.model import ModelAnswer, ModelRequest
+from trysquare.core.toolset import StaticToolset
+from trysquare.models import CallRequest, ModelRequest, ModelResponse
 
 SIZES = (10, 75, 1000)
 STEPS, FIRST = 45, 5
@@ -80,13 +78,13 @@ class _Scripted:
     def count(self, text: str) -> int:
         return len(text) // 4
 
-    async def answer(self, request: ModelRequest) -> ModelAnswer:
+    async def answer(self, request: ModelRequest) -> ModelResponse:
         self._clock.tick()
         self._left -= 1
         name = "tool_0" if self._left else "give_up"
         arguments = {"text": f"text {self._left}"} if self._left else {"reason": "enough"}
         call = CallRequest(id=str(self._left), name=name, arguments=arguments)
-        return ModelAnswer(text="", calls=(call,), stop="calls", held="native")
+        return ModelResponse(text="", calls=(call,), stop="calls", constrained_by="native")
 
 
 def _tools(count: int) -> list[Tool]:
@@ -108,26 +106,27 @@ def _ours(count: int) -> float:
         policy=Policy(default="allow"),
         budget=Budget(steps=STEPS + 1),
     )
-    run = AgentRun(definition=definition, task="Go on.", model=_Scripted(clock), toolset=FixedToolset(_tools(count)))
+    run = AgentRun(definition=definition, task="Go on.", model=_Scripted(clock), toolset=StaticToolset(_tools(count)))
     asyncio.run(run_agent(run))
     return clock.cost()
 
 
 def _theirs(count: int) -> float:
     from pydantic_ai import Agent, Tool
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.messages import ModelResponse as TheirResponse
+    from pydantic_ai.messages import TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
     from pydantic_ai.usage import UsageLimits
 
     clock, left = _Clock(), STEPS
 
-    async def answer(messages: Any, info: Any) -> ModelResponse:
+    async def answer(messages: Any, info: Any) -> TheirResponse:
         nonlocal left
         clock.tick()
         left -= 1
         if not left:
-            return ModelResponse(parts=[TextPart(content="enough")])
-        return ModelResponse(parts=[ToolCallPart(tool_name="tool_0", args={"text": f"text {left}"})])
+            return TheirResponse(parts=[TextPart(content="enough")])
+        return TheirResponse(parts=[ToolCallPart(tool_name="tool_0", args={"text": f"text {left}"})])
 
     async def echo(text: str, times: int = 1) -> str:
         """Say a text again."""

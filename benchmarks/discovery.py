@@ -17,13 +17,13 @@ from tests.gateway.requests.reading import (
     read_requests,
     read_servers,
 )
-from trysquare.catalog.search import SearchIndex
+from trysquare.catalog.search import ToolIndex
 from trysquare.core.context import CallContext
+from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
-from trysquare.core.schema import GivenArguments
+from trysquare.core.signature import PassthroughArguments
 from trysquare.core.tool import Tool
-from trysquare.core.types import JsonObject
-from trysquare.gateway.server import Definition
+from trysquare.gateway.models import ToolDefinition
 
 FOUND = 5
 _ASKED: dict[Kind, str] = {"keyword": "keywords", "everyday": "everyday words"}
@@ -94,20 +94,20 @@ def _right(rows: dict[Row, list[Request]], find: Finding) -> dict[Row, int]:
     }
 
 
-def _ours(servers: dict[str, list[Definition]]) -> Finding:
-    index = SearchIndex(_tool(server, one) for server, tools in servers.items() for one in tools)
+def _ours(servers: dict[str, list[ToolDefinition]]) -> Finding:
+    index = ToolIndex(_tool(server, one) for server, tools in servers.items() for one in tools)
     return lambda text: [_dotted(match.tool.name) for match in index.search(text, limit=FOUND)]
 
 
-def _tool(server: str, definition: Definition) -> Tool:
+def _tool(server: str, definition: ToolDefinition) -> Tool:
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         return Result.ok(arguments)
 
-    arguments = GivenArguments(wire=definition.input_schema)
+    arguments = PassthroughArguments(wire=definition.input_schema)
     return Tool(name=_named(server, definition), description=definition.description, arguments=arguments, call=call)
 
 
-async def _their_answers(servers: dict[str, list[Definition]], texts: list[str]) -> dict[str, list[str]]:
+async def _their_answers(servers: dict[str, list[ToolDefinition]], texts: list[str]) -> dict[str, list[str]]:
     """What FastMCP's own search tool answers to each text, asked by its own client."""
     from fastmcp import Client, FastMCP
     from fastmcp.server.transforms.search import BM25SearchTransform
@@ -126,7 +126,7 @@ async def _their_answer(client: Any, text: str) -> list[str]:
     return [_dotted(one["name"]) for one in answer.structured_content["result"]]
 
 
-def _named(server: str, definition: Definition) -> str:
+def _named(server: str, definition: ToolDefinition) -> str:
     return f"{server}__{definition.name}"
 
 

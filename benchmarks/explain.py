@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers.known import ROOT
-from trysquare.debug.elsewhere import explain_target
-from trysquare.debug.targets import read_target
-from trysquare.processes.nursery import Nursery, open_nursery
+from trysquare.debug.explain.native import explain_target
+from trysquare.debug.sessions.launch import read_target
+from trysquare.processes.supervisor import ProcessSupervisor, supervise
 
 BUGS = ROOT / "tests" / "debug" / "bugs"
 PAGE = ROOT / "docs" / "benchmarks-explain.md"
@@ -50,8 +50,8 @@ def main() -> int:
 
 
 async def _explain_all() -> list[Row]:
-    async with open_nursery() as nursery:
-        return [await _explained(bug, nursery) for bug in _bugs()]
+    async with supervise() as supervisor:
+        return [await _explained(bug, supervisor) for bug in _bugs()]
 
 
 def _bugs() -> list[Path]:
@@ -62,11 +62,11 @@ def _order(bug: Path) -> tuple[int, str]:
     return list(LANGUAGES).index(bug.parent.name), bug.name
 
 
-async def _explained(bug: Path, nursery: Nursery) -> Row:
+async def _explained(bug: Path, supervisor: ProcessSupervisor) -> Row:
     title, faulty = _read(bug)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        text = await _text(bug, _real(folder), nursery)
+        text = await _text(bug, _real(folder), supervisor)
     taken = (time.perf_counter() - began) * 1000
     return Row(
         bug=bug,
@@ -95,10 +95,10 @@ def _read(bug: Path) -> tuple[str, list[int]]:
     return lines[0].strip('"/* '), [number for number, line in enumerate(lines, start=1) if "FAULT" in line]
 
 
-async def _text(bug: Path, root: Path, nursery: Nursery) -> str:
+async def _text(bug: Path, root: Path, supervisor: ProcessSupervisor) -> str:
     shutil.copy(bug, root)
     words = f"pytest {bug.name}" if bug.suffix == ".py" else bug.name
-    found = await explain_target(read_target(words, root, runtime=_runtime(bug)), root, nursery, timeout=60)
+    found = await explain_target(read_target(words, root, runtime=_runtime(bug)), root, supervisor, timeout=60)
     return found.failures[0][1].to_text(str(root)) if found.failures else ""
 
 

@@ -78,10 +78,11 @@ def _milliseconds(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _measure_ours(results: GrammarResults, tokenizer: LLTokenizer, tools: Sequence[BenchTool]) -> None:
-    from trysquare.grammar.call_set import BEFORE_NAME, CallSet
-    from trysquare.grammar.engines.llguidance import llguidance_engine
+    from trysquare.grammar import CallMatcher
+    from trysquare.grammar.calls.call_set import BEFORE_NAME, CallSet
+    from trysquare.grammar.calls.matcher import take_all
+    from trysquare.grammar.engine import llguidance_engine
     from trysquare.grammar.filters import full_mask
-    from trysquare.grammar.matcher import CallMatcher, take_all
 
     engine, mask = llguidance_engine(tokenizer), full_mask(tokenizer.vocab_size)
 

@@ -24,15 +24,12 @@ import jsonschema
 from benchmarks.local_workload import OFFERS, REQUESTS, dialogue
 from benchmarks.tables import Table, Target
 from trysquare.core.errors import ToolError
-from trysquare.core.types import JsonObject
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.models.choosing import open_model
-from trysquare.models.messages import CallRequest
-from trysquare.models.model import Model, ModelRequest
-from trysquare.models.openai_bodies import read_answer
-from trysquare.models.options import ModelOptions
-from trysquare.models.places import weights_file
-from trysquare.models.runtime import reading_threads, writing_threads
+from trysquare.core.json import JsonObject
+from trysquare.grammar import CallGrammar
+from trysquare.models import CallRequest, Model, ModelOptions, ModelRequest, open_model
+from trysquare.models.local.install import weights_file
+from trysquare.models.local.runtime import reading_threads, writing_threads
+from trysquare.models.openai import read_answer
 
 DEFAULT_MODEL = "smollm2-135m"
 FAST = "pieces, fast-forward"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trysquare.models.messages import Message
-from trysquare.models.model import ToolOffer
+from trysquare.models import Message, ToolSpec
 
 
 def _schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -36,7 +35,7 @@ _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "current_time": ("Tells the time.", _schema()),
 }
 OFFERS = tuple(
-    ToolOffer(name=name, description=about, schema=schema, flat=schema) for name, (about, schema) in _TOOLS.items()
+    ToolSpec(name=name, description=about, schema=schema, flat=schema) for name, (about, schema) in _TOOLS.items()
 )
 REQUESTS = (
     ("Show me what is in src/main.py.", "read_file"),

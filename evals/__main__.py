@@ -20,8 +20,8 @@ from evals.projects import build_all, project_tables
 from evals.questions import Question, read_questions
 from evals.scores import score, score_tables, with_text_read
 from evals.ways import Way, Weights, open_ways
-from trysquare.models.places import weights_file
-from trysquare.models.runtime import writing_threads
+from trysquare.models.local.install import weights_file
+from trysquare.models.local.runtime import writing_threads
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks-agents.md"

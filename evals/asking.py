@@ -11,8 +11,8 @@ from evals.kept import AnswerFile, KeptAnswer, digest
 from evals.questions import Question
 from evals.ways import Answered, AnswerLost, Way
 from trysquare.core.errors import ToolError
-from trysquare.core.types import JsonObject
-from trysquare.models.messages import CallRequest
+from trysquare.core.json import JsonObject
+from trysquare.models import CallRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from evals.questions import SETS, Question
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 _MODELS = "bfcl_eval.constants.model_config"
 _OURS = "trysquare"

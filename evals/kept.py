@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

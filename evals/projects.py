@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.tables import Table
-from trysquare.agent.journal import Unjournalled
-from trysquare.agent.opening import OpenModel, run_request
-from trysquare.agent.request import AgentRequest
-from trysquare.app import agent_surroundings
+from trysquare.agents import AgentRequest
+from trysquare.agents.journal import NullJournal
+from trysquare.agents.runner import OpenModel, run_request
+from trysquare.app import agent_environment
 from trysquare.core.errors import ToolError
-from trysquare.settings.model import Settings
+from trysquare.settings import Settings
 
-PROJECTS = Path(__file__).parents[1] / "tests" / "agent" / "projects"
+PROJECTS = Path(__file__).parents[1] / "tests" / "agents" / "projects"
 _TASK = "Make the failing tests pass."
 
 
@@ -54,12 +54,12 @@ async def build(name: str, model: str, *, seconds: float, open_model: OpenModel 
 
 async def _run(project: Path, model: str, seconds: float, open_model: OpenModel | None) -> tuple[str, int]:
     settings = Settings(project=project)
-    with agent_surroundings(settings, {}) as around:
+    with agent_environment(settings, {}) as around:
         if open_model is not None:
             around = replace(around, open_model=open_model)
         request = AgentRequest(agent="builder", task=_TASK, model=model, seconds=seconds)
         try:
-            outcome = await run_request(request, around, Unjournalled())
+            outcome = await run_request(request, around, NullJournal())
         except ToolError as error:
             return error.code, 0
         return outcome.status, outcome.spent.steps

@@ -9,8 +9,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, cast
 
-from trysquare.core.types import JsonObject
-from trysquare.models.model import ToolOffer
+from trysquare.core.json import JsonObject
+from trysquare.models import ToolSpec
 
 SETS = {"simple": "simple_python", "multiple": "multiple", "parallel": "parallel"}
 """The sets that are measured, and what their files are called."""
@@ -40,7 +40,7 @@ class Question:
     """For each call that is wanted, the values that each argument may have."""
 
     @property
-    def offers(self) -> tuple[ToolOffer, ...]:
+    def offers(self) -> tuple[ToolSpec, ...]:
         """The functions as tools. A dot in a name becomes `_`, since most servers refuse it; the checker knows that."""
         return tuple(_offer(function) for function in self.functions)
 
@@ -69,10 +69,10 @@ def _lines(file: Traversable) -> list[Any]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _offer(function: JsonObject) -> ToolOffer:
+def _offer(function: JsonObject) -> ToolSpec:
     schema = closed_schema(cast(JsonObject, function["parameters"]))
     name = str(function["name"]).replace(".", "_")
-    return ToolOffer(name=name, description=str(function["description"]), schema=schema, flat=schema)
+    return ToolSpec(name=name, description=str(function["description"]), schema=schema, flat=schema)
 
 
 def closed_schema(told: JsonObject) -> JsonObject:

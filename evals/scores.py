@@ -12,7 +12,7 @@ from evals.intervals import wilson
 from evals.kept import KeptAnswer
 from evals.questions import SETS, Question
 from evals.ways import NATIVE, read_calls
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 TOTAL = "all"
 READ = "llama.cpp's own tool calling, calls in its text read by Trysquare"

@@ -15,15 +15,11 @@ from typing import Any
 import anyio.to_thread
 
 from evals.questions import Question
-from trysquare.agent.names import KnownNames
-from trysquare.agent.parse import parse_calls
-from trysquare.core.types import JsonObject
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.models.choosing import open_model
-from trysquare.models.messages import CallRequest, Message
-from trysquare.models.model import Model, ModelRequest
-from trysquare.models.openai_bodies import native_body, read_answer
-from trysquare.models.options import ModelOptions
+from trysquare.agents.parsing import KnownNames, parse_calls
+from trysquare.core.json import JsonObject
+from trysquare.grammar import CallGrammar
+from trysquare.models import CallRequest, Message, Model, ModelOptions, ModelRequest, open_model
+from trysquare.models.openai import native_body, read_answer
 
 OURS = "Trysquare: grammar and prompt"
 PROMPT = "Trysquare: prompt alone"

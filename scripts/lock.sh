@@ -1,12 +1,13 @@
 #!/bin/sh
-# Pins every dependency by version and hash. The files name packages only, never the registry they came from.
+# Pins every dependency by version and hash; with UPGRADE=1 the newest that fits, else what was pinned before. The files
+# name packages only, never the registry they came from.
 set -eu
-common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade --quiet"
+common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet ${UPGRADE:+--upgrade}"
 .venv/bin/python -m pip install --quiet uv
 .venv/bin/uv pip compile pyproject.toml --group build --extra guide --extra gateway --extra debug --extra local --extra jobs --extra code $common -o constraints/runtime.txt
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
 .venv/bin/uv pip compile --group node $common -o constraints/node.txt
 echo elysia-ai==0.2.8 | .venv/bin/uv pip compile - $common -o constraints/elysia.txt
-echo 'pydantic-ai-slim[openai]>=2.66,<3' | .venv/bin/uv pip compile pyproject.toml - --group build --extra local --extra code $common -o constraints/eval.txt
+printf '%s\n' 'pydantic-ai-slim[openai]>=2.66,<3' pytest | .venv/bin/uv pip compile pyproject.toml - --group build --extra local --extra code $common -o constraints/eval.txt
 echo mcp-proxy==0.13.0 | .venv/bin/uv pip compile - $common -o constraints/mcp-proxy.txt
 echo bfcl-eval==2026.3.23 | .venv/bin/uv pip compile - --no-deps $common -o constraints/bfcl.txt

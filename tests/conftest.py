@@ -11,11 +11,30 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from trysquare.cli.logs import HANDLER
+from tests.needs import SUITES, is_quick
+from trysquare.cli.terminal import HANDLER
 
 # A busy machine is slow now and then; how long an example takes says nothing about what is tested.
 settings.register_profile("trysquare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("trysquare")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick` runs what needs neither another program nor an installed component."""
+    parser.addoption("--quick", action="store_true", help="only tests that run in this process alone")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out whole suites under `--quick`; `None` lets others decide."""
+    return (config.getoption("--quick") and collection_path.is_dir() and collection_path.name in SUITES) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out single tests under `--quick`, by what they need."""
+    if config.getoption("--quick"):
+        kept = [item for item in items if is_quick(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
 
 
 @pytest.fixture

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from trysquare import ErrorCode, ToolError
 
 NODE_PROJECT = Path(__file__).parent / "node"
 
@@ -13,6 +18,19 @@ NODE_PROJECT = Path(__file__).parent / "node"
 def size(default: int, full: int) -> int:
     """How many cases to run: the full number with `make test-full`."""
     return full if os.environ.get("TRYSQUARE_FULL") == "1" else default
+
+
+def quoted_names(text: str | None) -> list[str]:
+    """The names in backticks, in order: what a message is about, whatever its words are."""
+    return re.findall(r"`([^`]+)`", text or "")
+
+
+@contextmanager
+def raises_code(code: ErrorCode, match: str | None = None) -> Generator[pytest.ExceptionInfo[ToolError]]:
+    """Fail unless the block raises a tool error with this code."""
+    with pytest.raises(ToolError, match=match) as raised:
+        yield raised
+    assert raised.value.code is code
 
 
 def missing_component(what: str, how: str) -> None:

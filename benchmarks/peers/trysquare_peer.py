@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trysquare.app import open_app
-from trysquare.serve.server import build_server
-from trysquare.settings.model import Settings
+from trysquare.server import build_server
+from trysquare.settings import Settings
 
 TOOLS = "benchmarks.peers.trysquare_tools:tools"
 

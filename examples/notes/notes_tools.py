@@ -36,7 +36,7 @@ class WriteNote(ToolArguments):
 
 @tools.declare(
     category="notes",
-    use_when="the person wants something written down",
+    use_when="the user wants something written down",
     idempotent=True,
     destructive=False,
     examples=(
@@ -52,7 +52,7 @@ def write_note(args: WriteNote) -> Result[str]:
         raise ToolError(
             f"There is a note `{args.title}` already.",
             code=ErrorCode.STATE_CONFLICT,
-            instruction="Ask the person whether to replace it. If so, send the call in `next`.",
+            instruction="Ask the user whether to replace it. If so, send the call in `next`.",
             next={"tool": "write_note", "arguments": {**args.model_dump(), "replace": True}},
         )
     notebook.write(args.title, args.text)
@@ -67,7 +67,7 @@ class ReadNote(ToolArguments):
 
 @tools.declare(
     category="notes",
-    use_when="the person asks what a note says",
+    use_when="the user asks what a note says",
     read_only=True,
     result_limit=2_000,
     examples=(Example(arguments={"title": "night-train"}, explanation="The whole text of one note"),),
@@ -85,7 +85,7 @@ class FindNotes(ToolArguments):
 
 @tools.declare(
     category="notes",
-    use_when="the person looks for a note, or wants to know which there are",
+    use_when="the user looks for a note, or wants to know which there are",
     read_only=True,
     result_limit=2_000,
     examples=(Example(arguments={"words": "train vienna"}, explanation="Notes that speak of a train and of Vienna"),),
@@ -111,11 +111,11 @@ class DeleteNote(ToolArguments):
 
 @tools.declare(
     category="notes",
-    use_when="the person asks for a note to be deleted",
-    avoid_when="the person only wants to change it",
+    use_when="the user asks for a note to be deleted",
+    avoid_when="the user only wants to change it",
     destructive=True,
     consent=Consent(question="Delete the note {title}? It cannot be brought back."),
-    examples=(Example(arguments={"title": "night-train"}, explanation="Deletes one note, once the person agreed"),),
+    examples=(Example(arguments={"title": "night-train"}, explanation="Deletes one note, once the user agreed"),),
 )
 def delete_note(args: DeleteNote) -> Result[str]:
     """Remove one note from the notebook for good."""
@@ -163,5 +163,5 @@ def existing(title: str) -> str:
     near = get_close_matches(title, notebook.titles())
     raise ToolError(
         f"There is no note `{title}`.",
-        instruction=f"Did the person mean {' or '.join(near)}?" if near else "Look for it with find_notes.",
+        instruction=f"Did the user mean {' or '.join(near)}?" if near else "Look for it with find_notes.",
     )

@@ -1,6 +1,6 @@
 """Example tools: a small notebook that shows what a tool can be. Served when MCP_INCLUDE_EXAMPLE_TOOLS is "true".
 
-`trysquare demo` drives these tools, and the pages of the documentation show them. The notebook is kept in memory:
+`make demo` drives these tools, and the pages of the documentation show them. The notebook is kept in memory:
 it ends with the server.
 """
 
@@ -63,10 +63,10 @@ class DeleteNote(ToolArguments):
     consent=Consent(question="Delete the note {title}?"),
 )
 async def delete_note(args: DeleteNote) -> Result[str]:
-    """Delete one note, after the person agreed."""
+    """Delete one note, after the user agreed."""
     _note(args.title)
     del _notes[args.title]
-    return Result.ok(f"The note {args.title} is deleted.", instruction="Tell the person that it is gone.")
+    return Result.ok(f"The note {args.title} is deleted.", instruction="Tell the user that it is gone.")
 
 
 @tools.declare(category="example", use_when="a long table of squares is wanted", read_only=True, result_limit=2_000)

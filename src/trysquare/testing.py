@@ -1,4 +1,4 @@
-"""Helpers for those who test their own tools: a call in one line, and a caller that follows a script.
+"""Helpers for tests of tools: a call in one line, and a caller that follows a script.
 
 result = await call(tools, "greet", name="Ada")
 assert result.value == "Hello, Ada"
@@ -21,20 +21,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trysquare.core.approvals import Approvals
+from trysquare.core.cache import MemoryHandles
 from trysquare.core.call import call_tool, direct_calls
-from trysquare.core.consent import Approvals
-from trysquare.core.context import Answer, CallContext, Caller, LogLevel, Principal, Question
+from trysquare.core.context import Answer, CallContext, Caller, ElicitRequest, LogLevel, Principal
 from trysquare.core.declarations import Declarations
 from trysquare.core.errors import NobodyToAsk
-from trysquare.core.handles import MemoryHandles
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import FixedToolset, Toolset
+from trysquare.core.toolset import StaticToolset, Toolset
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """One report of how far a call was."""
+    """One progress report."""
 
     done: float
     total: float | None = None
@@ -42,12 +42,12 @@ class Progress:
 
 
 class ScriptedCaller:
-    """A caller that answers questions from a list and remembers all that it was told."""
+    """A caller that answers questions from a list and records everything it receives."""
 
     def __init__(self, answers: Iterable[Answer] = ()) -> None:
         self._answers = list(answers)
-        self._reaches_a_person = bool(self._answers)
-        self.questions: list[Question] = []
+        self._can_ask = bool(self._answers)
+        self.questions: list[ElicitRequest] = []
         self.progress_reports: list[Progress] = []
         self.log_lines: list[tuple[LogLevel, str]] = []
 
@@ -58,10 +58,10 @@ class ScriptedCaller:
         self.log_lines.append((level, message))
 
     def can_ask(self) -> bool:
-        return self._reaches_a_person
+        return self._can_ask
 
-    async def ask(self, question: Question) -> Answer:
-        if not self._reaches_a_person:
+    async def ask(self, question: ElicitRequest) -> Answer:
+        if not self._can_ask:
             raise NobodyToAsk(question.message)
         self.questions.append(question)
         if not self._answers:
@@ -134,7 +134,7 @@ async def call(
 
 
 def as_toolset(tools: Toolset | Declarations | Tool) -> Toolset:
-    """Whatever holds tools, as a toolset."""
+    """A tool, declarations or a toolset as a toolset."""
     if isinstance(tools, Tool):
-        return FixedToolset([tools])
+        return StaticToolset([tools])
     return tools.toolset() if isinstance(tools, Declarations) else tools

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
-from trysquare import CallContext, ConfigurationError, Consent, Declarations, FixedToolset, Toolset, call_tool, tool
+from trysquare import CallContext, ConfigurationError, Consent, Declarations, StaticToolset, Toolset, call_tool, tool
 from trysquare import app as app_module
-from trysquare.app import App, LazyState, Origins, Room, open_app, state_file
-from trysquare.gateway.toolset import GatewayToolset
-from trysquare.serve.ahead import Ahead
-from trysquare.serve.state_keys import state_keys
-from trysquare.settings.model import HttpSettings, LimitSettings, Settings
-from trysquare.settings.origin import Origin
+from trysquare.app import App, open_app
+from trysquare.providers import ENTRY_POINTS, Origins, ToolProvider, state_file
+from trysquare.server.options import state_keys
+from trysquare.settings import Origin, Settings
+from trysquare.settings.model import HttpSettings, LimitSettings
+from trysquare.store import LazyDatabase
 
 tools = Declarations()
 
@@ -56,13 +55,14 @@ async def greeting(context: CallContext) -> str:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the room of Python tools hold the tools of this module."""
+    """Let the provider of Python modules hold the tools of this module."""
 
     @asynccontextmanager
-    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    async def opened(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
         yield tools.toolset()
 
-    monkeypatch.setattr(app_module, "ROOMS", (Room(name="tools", key="tools", door=door),))
+    provider = ToolProvider(name="tools", key="tools", open=opened)
+    monkeypatch.setattr(app_module, "tool_providers", lambda _: (provider,))
 
 
 def settings(tmp_path: Path, **more: object) -> Settings:
@@ -142,17 +142,20 @@ async def test_handles_are_shared_where_several_processes_serve(served: None, tm
 
 async def test_colliding_names_are_a_configuration_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     @asynccontextmanager
-    async def door(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
-        yield FixedToolset([tool(echo)])
+    async def opened(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+        yield StaticToolset([tool(echo)])
 
-    rooms = (Room(name="one", key="tools", door=door), Room(name="two", key="project", door=door))
-    monkeypatch.setattr(app_module, "ROOMS", rooms)
-    with pytest.raises(ConfigurationError, match="Two tools are called `echo`"):
+    providers = (
+        ToolProvider(name="one", key="tools", open=opened),
+        ToolProvider(name="two", key="project", open=opened),
+    )
+    monkeypatch.setattr(app_module, "tool_providers", lambda _: providers)
+    with pytest.raises(ConfigurationError, match="`echo`"):
         async with open_app(settings(tmp_path)):
             pass
 
 
-async def test_what_a_door_opened_is_closed_when_a_later_one_fails(
+async def test_what_a_provider_opened_is_closed_when_a_later_one_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     closed: list[str] = []
@@ -160,21 +163,55 @@ async def test_what_a_door_opened_is_closed_when_a_later_one_fails(
     @asynccontextmanager
     async def good(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
         try:
-            yield FixedToolset()
+            yield StaticToolset()
         finally:
             closed.append("good")
 
     @asynccontextmanager
     async def bad(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
         raise ConfigurationError("no")
-        yield FixedToolset()
+        yield StaticToolset()
 
-    rooms = (Room(name="one", key="tools", door=good), Room(name="two", key="project", door=bad))
-    monkeypatch.setattr(app_module, "ROOMS", rooms)
+    providers = (ToolProvider(name="one", key="tools", open=good), ToolProvider(name="two", key="project", open=bad))
+    monkeypatch.setattr(app_module, "tool_providers", lambda _: providers)
     with pytest.raises(ConfigurationError):
         async with open_app(settings(tmp_path)):
             pass
     assert closed == ["good"]
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str) -> None:
+    """A distribution with one provider."""
+    info = tmp_path / "packages" / "acme-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nacme = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+
+
+@asynccontextmanager
+async def open_acme(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+    yield StaticToolset([tool(echo)])
+
+
+async def test_an_installed_provider_is_opened_where_the_settings_name_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _installed(monkeypatch, tmp_path, f"{__name__}:open_acme")
+    async with open_app(settings(tmp_path, tools=[], providers=["acme"])) as app:
+        assert (await call_tool(app.toolset, "echo", {"text": "hello"})).value == "hello"
+    async with open_app(settings(tmp_path, tools=[])) as app:
+        assert app.plain.tools() == ()
+
+
+@pytest.mark.parametrize(("name", "expected"), [("acne", "`acme`"), ("acme", "import failed")])
+async def test_a_provider_that_is_unknown_or_fails_is_a_configuration_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, expected: str
+) -> None:
+    _installed(monkeypatch, tmp_path, "no_such_module_of_acme:open")
+    with pytest.raises(ConfigurationError, match=expected):
+        async with open_app(settings(tmp_path, tools=[], providers=[name])):
+            pass
 
 
 def test_the_example_tools_are_imported_only_when_they_are_wanted(tmp_path: Path) -> None:
@@ -199,8 +236,8 @@ def test_the_example_tools_are_imported_only_when_they_are_wanted(tmp_path: Path
 
 def test_state_lives_in_a_marked_project_and_else_with_the_user(tmp_path: Path, own_home: Path) -> None:
     plain = Settings(project=tmp_path)
-    option = {"project": Origin(source="option", place="--project")}
-    file = {"tools": Origin(source="file", place="trysquare.toml:1")}
+    option = {"project": Origin(source="option", location="--project")}
+    file = {"tools": Origin(source="file", location="trysquare.toml:1")}
     assert state_file(plain, {}) == own_home / "state" / "trysquare" / "state.db"
     assert state_file(plain, option) == tmp_path / ".trysquare" / "state.db"
     assert state_file(plain, file) == tmp_path / ".trysquare" / "state.db"
@@ -216,12 +253,13 @@ def test_state_keys_come_from_the_settings_and_their_file(tmp_path: Path) -> Non
 
 def test_a_missing_file_of_keys_is_told(tmp_path: Path) -> None:
     http = HttpSettings(state_keys_file=tmp_path / "none")
-    with pytest.raises(ConfigurationError, match=r"none: http\.state_keys_file cannot be read: No such file"):
+    with pytest.raises(ConfigurationError, match=r"http\.state_keys_file") as refused:
         state_keys(Settings(http=http))
+    assert refused.value.where == str(tmp_path / "none")
 
 
 def test_a_state_that_was_never_needed_is_closed_without_a_trace(tmp_path: Path) -> None:
-    state = LazyState(tmp_path / "state.db")
+    state = LazyDatabase(tmp_path / "state.db")
     state.close()
     assert not list(tmp_path.iterdir())
 
@@ -238,34 +276,3 @@ def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
             return known.name, known.instructions, known.page_size, known.call_timeout
 
     assert asyncio.run(options()) == ("mine", "Be kind.", 7, 5.0)
-
-
-async def test_only_a_room_that_looks_ahead_is_told_what_is_ahead(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    told: list[Any] = []
-
-    @asynccontextmanager
-    async def door(settings: Settings, origins: Origins, **more: Any) -> AsyncGenerator[Toolset]:
-        told.append(more)
-        yield FixedToolset(())
-
-    rooms = (Room(name="tools", key="tools", door=door), Room(name="bots", key="bot", door=door, looks_ahead=True))
-    monkeypatch.setattr(app_module, "ROOMS", rooms)
-    ahead = Ahead(called=lambda: ["x_echo"])
-    async with open_app(Settings(project=tmp_path, tools=("any",), bot=(tmp_path,)), ahead=ahead):
-        assert told == [{}, {"ahead": ahead}]
-
-
-async def test_the_gateway_starts_what_is_called_by_its_name_behind_the_prefix(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    config = tmp_path / "mcp.json"
-    config.write_text(json.dumps({"one": {"command": "/nowhere/one"}, "two": {"command": "/nowhere/two"}}))
-    settings = Settings(project=tmp_path, gateway=(config,), prefix="x")
-    async with open_app(settings, ahead=Ahead(called=lambda: ["x_mcp_one", "mcp_two"])) as app:
-        await app.settled()
-        [gateway] = app.settling
-        assert isinstance(gateway, GatewayToolset)
-        assert {name: one.failures for name, one in gateway.servers.fleet.status().items()} == {"one": 1, "two": 0}

@@ -16,10 +16,10 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.attacks.vault import Vault
-from tests.serve.clients import served_http
-from trysquare.catalog.toolset import catalogued
-from trysquare.serve.fastmcp_provider import TrysquareProvider
-from trysquare.serve.server import build_server
+from tests.server.clients import served_http
+from trysquare.catalog import with_catalog
+from trysquare.integrations.fastmcp import TrysquareProvider
+from trysquare.server import build_server
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = {"2026-07-28": "2026-07-28", "2025-11-25": "legacy"}
@@ -72,7 +72,7 @@ def _options(human: Human | None) -> dict[str, Any]:
 def build_server_door(mode: str, *, catalog: bool = False) -> Door:
     @asynccontextmanager
     async def door(vault: Vault, human: Human | None) -> AsyncGenerator[Call]:
-        toolset = catalogued(vault.toolset) if catalog else vault.toolset
+        toolset = with_catalog(vault.toolset) if catalog else vault.toolset
         async with Client(build_server(toolset), mode=mode, **_options(human)) as client:  # pyright: ignore[reportArgumentType]
             call = _calling(client)
 

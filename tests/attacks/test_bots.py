@@ -15,9 +15,9 @@ from tests.attacks.conftest import Attack
 from tests.bots.bot_folders import write_bot
 from tests.bots.served_bots import BotClient, Person, served
 from trysquare.cli.main import main
+from trysquare.store import project_state
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
 
 VERSIONS = ("legacy", "2026-07-28")
 AUTO = {"name": "initialize_project", "workflow": True, "policy": "auto"}

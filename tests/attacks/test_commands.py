@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.agent.scripted import GIVE_UP, ScriptedModel, call, definition, run_script, workbench
+from tests.agents.scripted import GIVE_UP, ScriptedModel, call, definition, run_script, workbench
 from tests.attacks.conftest import Attack
 from tests.support import size
-from trysquare.agent.capabilities import local_probes
-from trysquare.agent.definition import known_definitions, load_definition
-from trysquare.agent.policy import Policy, Rule
+from trysquare.agents.capabilities import local_probes
+from trysquare.agents.definition import known_definitions, load_definition
+from trysquare.agents.policy import Policy, Rule
 
 ONLY_LS = Policy(rules=(Rule(effect="allow", tool="bash", commands=("ls*",)),))
 PROGRAMS = ("ls", "lsof", "rm", "cat", "x", "echo", "sh", "a", "b")

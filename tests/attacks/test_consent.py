@@ -14,23 +14,33 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.agent.scripted import GIVE_UP, run_script
-from tests.agent.scripted import call as said
+from tests.agents.scripted import GIVE_UP, run_script
+from tests.agents.scripted import call as said
 from tests.attacks.conftest import Attack
 from tests.attacks.doors import MCP_DOORS, VERSIONS, Human
 from tests.attacks.vault import Vault
-from trysquare import CallContext, Consent, ErrorCode, FixedToolset, Result, Tool, call_tool, tool
-from trysquare.catalog.toolset import catalogued
+from trysquare import (
+    CallContext,
+    Consent,
+    ErrorCode,
+    Result,
+    StaticToolset,
+    Tool,
+    ToolError,
+    ToolMetadata,
+    call_tool,
+    tool,
+)
+from trysquare.catalog import with_catalog
 from trysquare.core.call import direct_calls
-from trysquare.core.errors import ConsentNeeded, ToolError
-from trysquare.core.metadata import ToolMetadata
-from trysquare.serve.server import ServeOptions, build_server
-from trysquare.store.approvals import StoredApprovals
+from trysquare.core.errors import ConsentNeeded
+from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
+from trysquare.middleware.observability import log_calls
+from trysquare.middleware.prefix import prefix_name
+from trysquare.server import ServeOptions, build_server
+from trysquare.store import StoredApprovals
 from trysquare.store.database import open_database
 from trysquare.testing import ScriptedCaller, accept, approve, call, decline, make_context
-from trysquare.wrappers.logged import logged
-from trysquare.wrappers.prefixed import prefixed
-from trysquare.wrappers.wrapped import Wrapping, direct_toolset, wrapped_toolset
 
 Answered: TypeAlias = tuple[str, dict[str, Any] | None]
 YES: Answered = ("accept", {"approve": True})
@@ -309,15 +319,15 @@ COPIES: dict[str, Callable[[Vault], Tool]] = {
     "replace of its call": lambda vault: replace(_found(vault), call=_own_call(vault)),
     "a renamed copy": lambda vault: replace(_found(vault), name="wipe2"),
     "a renamed copy with another call": lambda vault: replace(_found(vault), name="wipe2", call=_own_call(vault)),
-    "a prefixed copy": lambda vault: prefixed(_found(vault), prefix="x"),
-    "a logged copy": lambda vault: logged(_found(vault)),
-    "wrapped, then with_call": lambda vault: logged(_found(vault)).with_call(_own_call(vault)),
+    "a prefixed copy": lambda vault: prefix_name(_found(vault), prefix="x"),
+    "a logged copy": lambda vault: log_calls(_found(vault)),
+    "wrapped, then with_call": lambda vault: log_calls(_found(vault)).with_call(_own_call(vault)),
     "consent taken away by replace": lambda vault: replace(_found(vault), metadata=ToolMetadata()),
     "another question by replace": lambda vault: replace(
         _found(vault), metadata=ToolMetadata(consent=Consent(question="May it?"))
     ),
-    "the set as an app wraps it": lambda vault: wrapped_toolset(vault.toolset, Wrapping()).tools()[0],
-    "the set as prompts call it": lambda vault: direct_toolset(vault.toolset, Wrapping()).tools()[0],
+    "the set as an app wraps it": lambda vault: with_middleware(vault.toolset, MiddlewareConfig()).tools()[0],
+    "the set as prompts call it": lambda vault: internal_toolset(vault.toolset, MiddlewareConfig()).tools()[0],
 }
 copies = pytest.mark.parametrize("copy", COPIES)
 
@@ -329,7 +339,7 @@ async def test_every_copy_of_a_tool(attack: Attack, vault: Vault, copy: str) -> 
     for context in (CallContext(), make_context(), CallContext(meta={"approve": True})):
         with pytest.raises(ConsentNeeded):
             await made.call({"path": "a"}, context)
-    result = await call_tool(FixedToolset([made]), made.name, {"path": "a"})
+    result = await call_tool(StaticToolset([made]), made.name, {"path": "a"})
     assert (result.code, vault.ran) == (ErrorCode.CONSENT_REQUIRED, [])
     assert result.instruction
 
@@ -374,7 +384,7 @@ async def test_the_proof_of_one_tool_in_the_context_of_another(attack: Attack, v
 
     burning = replace(burn, metadata=ToolMetadata(consent=shared))
     calling = tool(outer, consent=shared)
-    toolset = FixedToolset([burning, calling, replace(calling.with_call(around), name="direct")])
+    toolset = StaticToolset([burning, calling, replace(calling.with_call(around), name="direct")])
     for name in ("outer", "direct"):
         caller = ScriptedCaller([approve(), decline()])
         context = replace(make_context(caller=caller), direct=direct_calls(toolset))
@@ -410,7 +420,7 @@ async def test_python_doors(attack: Attack, vault: Vault, through: str) -> None:
                 return await call_tool(vault.toolset, "wipe", {"path": "a"}, context)
             case "catalogue":
                 inner = {"name": "wipe", "arguments": {"path": "a"}}
-                return await call_tool(catalogued(vault.toolset), "call_tool", inner, context)
+                return await call_tool(with_catalog(vault.toolset), "call_tool", inner, context)
             case _:
                 return await context.call_tool("wipe", {"path": "a"})
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.agent.scripted import GIVE_UP, ScriptedModel, call, definition, run_script
+from tests.agents.scripted import GIVE_UP, ScriptedModel, call, definition, run_script
 from tests.attacks.conftest import Attack
-from tests.workbench.code.workplace import need_sandbox, workplace
-from trysquare.agent.journal import Unjournalled
-from trysquare.agent.opening import Surroundings, run_request
-from trysquare.agent.policy import Policy, Rule
-from trysquare.agent.request import AgentRequest
-from trysquare.app import agent_surroundings
-from trysquare.core.tool import tool
-from trysquare.core.types import JsonObject
-from trysquare.settings.model import Settings
+from tests.workbench.workplace import need_sandbox, workplace
+from trysquare import tool
+from trysquare.agents import AgentRequest
+from trysquare.agents.journal import NullJournal
+from trysquare.agents.policy import Policy, Rule
+from trysquare.agents.runner import AgentEnvironment, run_request
+from trysquare.app import agent_environment
+from trysquare.core.json import JsonObject
+from trysquare.settings import Settings
 
 SECRET = "topsecret-4711"
 KEEPER = """
@@ -80,11 +80,11 @@ async def told(project: Path, calls: list[JsonObject], *, workspace: str = "proj
         yield model
 
     settings = Settings(project=project)
-    with agent_surroundings(settings, {}) as around:
-        scripted = Surroundings(
+    with agent_environment(settings, {}) as around:
+        scripted = AgentEnvironment(
             settings=settings, open_toolset=around.open_toolset, approvals=around.approvals, open_model=opened
         )
-        await run_request(AgentRequest(agent="keeper", task="Look."), scripted, Unjournalled())
+        await run_request(AgentRequest(agent="keeper", task="Look."), scripted, NullJournal())
     texts = [message.text for message in model.messages() if message.role == "tool"]
     assert len(texts) == len(calls)
     return texts

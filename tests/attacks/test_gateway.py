@@ -14,14 +14,11 @@ from mcp import Client, MCPError
 from tests.attacks.conftest import Attack
 from tests.gateway.dictating import TRANSPORTS, Transport, answered, dictated, entry_of, said
 from tests.gateway.opened import ADD, Gateway, Place, opened
-from tests.serve.clients import client_of, text_of
-from trysquare.catalog.toolset import catalogued
-from trysquare.core.call import call_tool
-from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode
-from trysquare.core.resource import resource
-from trysquare.core.toolset import CombinedToolset, FixedToolset
-from trysquare.wrappers.wrapped import Wrapping, wrapped_toolset
+from tests.server.clients import client_of, text_of
+from trysquare import CallContext, CombinedToolset, ErrorCode, StaticToolset, call_tool
+from trysquare.catalog import with_catalog
+from trysquare.core.resources import resource
+from trysquare.middleware import MiddlewareConfig, with_middleware
 
 VERSIONS = ("legacy", "2026-07-28")
 TEMPLATES = ("trysquare://results/{handle}", "TRYSQUARE://tools", "own://{part}", "memo://{name}", "{+any}")
@@ -34,7 +31,7 @@ ADDRESSES = (
 )
 
 
-def _own() -> FixedToolset:
+def _own() -> StaticToolset:
     def index() -> str:
         """Our own page."""
         return "OURS"
@@ -44,7 +41,7 @@ def _own() -> FixedToolset:
         return f"OURS {title}"
 
     made: list[Any] = [resource(index, "own://index"), resource(page, "own://pages/{title}")]
-    return FixedToolset(resources=made[:1], templates=made[1:])
+    return StaticToolset(resources=made[:1], templates=made[1:])
 
 
 def _offers(**lists: list[dict[str, Any]]) -> dict[str, bytes]:
@@ -101,7 +98,7 @@ async def test_a_server_lists_our_addresses(
     speaks = "2026-07-28" if modern else "2025-11-25"
     attack(door=f"{version} client, {transport} {speaks} server", attempt="list our addresses and another server's")
     async with _two_servers(tmp_path, transport, modern=modern) as gateway:
-        served = catalogued(wrapped_toolset(CombinedToolset([gateway.toolset, _own()]), Wrapping()))
+        served = with_catalog(with_middleware(CombinedToolset([gateway.toolset, _own()]), MiddlewareConfig()))
         async with client_of(served, version) as client:
             listed = [str(one.uri) for one in (await client.list_resources()).resources]
             forms = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
@@ -125,8 +122,8 @@ async def test_a_server_tells_that_our_resource_changed(tmp_path: Path, attack: 
     attack(door=f"{version} client", attempt="tell a change of an address that is not its own")
     async with _two_servers(tmp_path, "stdio", modern=False) as gateway:
         with gateway.changes() as told:
-            gateway.toolset.hear("evil", "trysquare://tools")
-            gateway.toolset.hear("evil", "memo://insights")
+            gateway.toolset.on_server_event("evil", "trysquare://tools")
+            gateway.toolset.on_server_event("evil", "memo://insights")
             assert await told.get() == "trysquare://gateway/servers/evil/memo://insights"
 
 

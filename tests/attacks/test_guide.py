@@ -122,10 +122,10 @@ def stored(app: App) -> Any:
     """The stored documents of the app's own project, as the command line sees them."""
     from contextlib import ExitStack
 
-    from trysquare.app import guide_config, guide_states
     from trysquare.guide.projects import Projects
+    from trysquare.providers import guide_config, open_states
 
-    states = ExitStack().enter_context(guide_states())
+    states = ExitStack().enter_context(open_states())
     config = guide_config(app.settings)
     return Projects(config, project_state=states.of_project, user_state=states.of_user()).open_default().stored
 
@@ -136,7 +136,7 @@ async def test_a_document_that_changed_after_it_was_shown_is_not_accepted(attack
     documents = stored(app)
     seen = documents.all()[0].digest
     await told(app, "set_document", id="rules/tests", text=EVIL)
-    with pytest.raises(Exception, match="was changed since"):
+    with pytest.raises(Exception, match="has changed since"):
         documents.accept("rules", "tests", digest=seen, by="ada")
     assert MARK in await told(app, "get_content", expression="rules/tests")
 

@@ -16,11 +16,10 @@ import pytest
 
 from tests.attacks.conftest import Attack
 from tests.attacks.hostile_server import FORGED, TAGS
-from trysquare.core.consent import ConsentRequest
+from trysquare.core.approvals import ConsentRequest
 from trysquare.core.untrusted import hidden_kinds
-from trysquare.store.approvals import StoredApprovals
+from trysquare.store import StoredApprovals, project_state
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ [\w.]+: ")

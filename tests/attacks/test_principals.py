@@ -14,11 +14,11 @@ import httpx2 as httpx
 import pytest
 
 from tests.attacks.conftest import Attack
-from tests.serve.test_oauth import ISSUER, KEYS, token, verifier
-from trysquare.core.context import Principal, local_principal
-from trysquare.serve.auth import AnyOf, FixedTokens, StoredTokens
-from trysquare.serve.oauth import OAuthOptions
-from trysquare.serve.oauth_tokens import KeySet, OAuthTokens
+from tests.server.test_oauth import ISSUER, KEYS, token, verifier
+from trysquare import Principal
+from trysquare.core.context import local_principal
+from trysquare.server.http.auth import AnyVerifier, OAuthOptions, StaticTokens, StoredTokens
+from trysquare.server.http.jwt import KeySet, OAuthTokens
 from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens
 
@@ -45,7 +45,7 @@ async def test_a_subject_of_an_issuer_is_never_a_token_of_that_name(
 ) -> None:
     attack(door="HTTP, OAuth", attempt=f"be the bearer token `ada` by sub={subject!r}")
     tokens, secret = stored(tmp_path, "ada")
-    every = AnyOf([FixedTokens(["x"], subject="ada"), StoredTokens(tokens.find), verifier()])
+    every = AnyVerifier([StaticTokens(["x"], subject="ada"), StoredTokens(tokens.find), verifier()])
     owners = {await every.verify("x"), await every.verify(secret), local_principal(), Principal(subject="ada")}
     came_in = await every.verify(token(sub=subject))
     assert len(owners) == 4

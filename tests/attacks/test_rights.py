@@ -11,14 +11,13 @@ import pytest
 
 from tests.attacks.conftest import Attack
 from tests.bots.bot_folders import write_bot
-from tests.serve.clients import served_http
-from tests.serve.test_http import connected
-from trysquare.bots.config import BotConfig
-from trysquare.bots.state import open_workflows
-from trysquare.bots.toolset import bot_toolset
-from trysquare.core.call import call_tool
-from trysquare.serve.auth import StoredTokens
-from trysquare.serve.http import HttpOptions
+from tests.server.clients import served_http
+from tests.server.test_http import connected
+from trysquare import call_tool
+from trysquare.bots import BotConfig, open_bot
+from trysquare.bots.workflow.runs import open_workflows
+from trysquare.server import HttpOptions
+from trysquare.server.http.auth import StoredTokens
 from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens
 
@@ -41,7 +40,7 @@ async def bot_over_http(
         token = stored.create("eve", by="operator", scopes=scopes)[0] if tokens else None
         http = HttpOptions(verifier=StoredTokens(stored.find)) if tokens else HttpOptions()
         async with (
-            bot_toolset(
+            open_bot(
                 config,
                 open_store=lambda root: open_workflows(None, root),
                 approvals=None,
@@ -106,7 +105,7 @@ async def test_a_token_with_the_right_restarts_the_server(tmp_path: Path, mode: 
 
 async def test_the_user_of_this_machine_has_the_right(tmp_path: Path) -> None:
     config = BotConfig(folder=write_bot(tmp_path / "bot"), project=tmp_path, project_named=True, watch=False)
-    async with bot_toolset(
+    async with open_bot(
         config, open_store=lambda root: open_workflows(None, root), approvals=None, leave=lambda: None
     ) as toolset:
         assert (await call_tool(toolset, "mini_restart_server")).success

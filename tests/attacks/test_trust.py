@@ -13,13 +13,13 @@ import pytest
 from tests.attacks.conftest import Attack
 from tests.gateway.opened import ADD, Gateway, Place, opened
 from tests.gateway.toys import TOY
-from trysquare.core.errors import ErrorCode
-from trysquare.core.types import JsonObject
-from trysquare.gateway.definitions.catalogue import Catalogue
-from trysquare.gateway.servers import usable
+from trysquare import ErrorCode
+from trysquare.core.json import JsonObject
+from trysquare.gateway import DefinitionRegistry
+from trysquare.gateway.service import require_valid
+from trysquare.store import LazyDatabase
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
-from trysquare.store.lazy import LazyDatabase
 
 MANY = Path(__file__).with_name("many_tools_server.py")
 
@@ -72,7 +72,7 @@ async def shown(gateway: Gateway) -> str:
 
 async def ask_anew(gateway: Gateway) -> None:
     servers = gateway.toolset.servers
-    await servers.ask(usable(servers.entry("sums")))
+    await servers.refresh(require_valid(servers.entry("sums")))
 
 
 @pytest.mark.parametrize("name", RUG_PULLS)
@@ -89,15 +89,15 @@ async def test_a_rewording_reaches_no_model_before_a_human_has_approved_it(
     async with opened(place) as gateway:
         await ask_anew(gateway)
         assert await shown(gateway) == before
-        [held] = gateway.toolset.servers.catalogue.held("sums")
+        [held] = gateway.toolset.servers.registry.pending("sums")
         assert held.tool == "add"
         assert held.diff
         called = await gateway.execute("sums", "add", a=1, b=2)
         # Either the approved definition is in use, or the tool is refused; in neither does the new text appear.
         assert called.success != held.refuses
         assert "senden" not in called.to_text()
-        catalogue = gateway.toolset.servers.catalogue
-        assert catalogue.approve(catalogue.held("sums")) == ()
+        registry = gateway.toolset.servers.registry
+        assert registry.approve(registry.pending("sums")) == ()
         gateway.toolset.rebuild_tools()
         assert await shown(gateway) != before
 
@@ -125,8 +125,8 @@ async def test_held_and_approved_definitions_stand_in_the_audit(attack: Attack, 
     place.write_offers("sums", RUG_PULLS["Chinese"])
     async with opened(place) as gateway:
         await ask_anew(gateway)
-        catalogue = gateway.toolset.servers.catalogue
-        catalogue.approve(catalogue.held("sums"))
+        registry = gateway.toolset.servers.registry
+        registry.approve(registry.pending("sums"))
     database = open_database(state_of(place))
     rows = [row for row in Audit(database).rows() if row.kind.startswith("definition.")]
     database.close()
@@ -141,25 +141,25 @@ async def test_a_held_first_use_starts_and_shows_nothing(attack: Attack, place: 
     async with opened(place) as gateway:
         refused = await gateway.execute("sums", "add", a=1, b=2)
         assert refused.code == ErrorCode.CONSENT_REQUIRED
-        assert gateway.toolset.servers.fleet.status()["sums"].connections == 0
+        assert gateway.toolset.servers.pool.status()["sums"].connections == 0
     approve_command(place)
     async with opened(place) as gateway:
         assert "Add two numbers" not in await shown(gateway)
         refused = await gateway.execute("sums", "add", a=1, b=2)
         assert refused.code == ErrorCode.STATE_CONFLICT
-        catalogue = gateway.toolset.servers.catalogue
-        assert catalogue.approve(catalogue.held("sums")) == ()
+        registry = gateway.toolset.servers.registry
+        assert registry.approve(registry.pending("sums")) == ()
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
 
 
 def approve_command(place: Place) -> None:
-    from trysquare.gateway.config import read_config
-    from trysquare.gateway.trust import Trust
-    from trysquare.store.command_pins import CommandPins
+    from trysquare.gateway import LaunchPins, ServerConfig, read_config
+    from trysquare.store.pins import CommandPins
 
     state = LazyDatabase(state_of(place))
-    trust = Trust(CommandPins(state))
-    [held] = trust.all_held(read_config(place.config))
+    trust = LaunchPins(CommandPins(state))
+    entries = read_config(place.config).servers.values()
+    [held] = filter(None, [trust.pending(entry) for entry in entries if isinstance(entry, ServerConfig)])
     assert held.before is None
     trust.approve(held.server)
     state.close()
@@ -244,11 +244,11 @@ async def test_a_catalogue_is_bounded_and_says_what_it_left_out(
         asking = asyncio.create_task(gateway.call("mcp_many"))
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
         await asking
-        catalogue = gateway.toolset.servers.catalogue
-        number = len(catalogue.definitions("many") or ())
+        registry = gateway.toolset.servers.registry
+        number = len(registry.definitions("many") or ())
         assert number in kept if isinstance(kept, range) else number == kept
-        left_out = " ".join(catalogue.left_out("many"))
+        left_out = " ".join(registry.left_out("many"))
         assert reason in left_out if reason is not None else left_out == ""
-    again = Catalogue(LazyDatabase(state_of(place)))
-    again.use(dict(gateway.toolset.servers.entries))
+    again = DefinitionRegistry(LazyDatabase(state_of(place)))
+    again.configure(dict(gateway.toolset.servers.entries))
     assert " ".join(again.left_out("many")) == left_out

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trysquare import CallContext, Consent, Declarations
-from trysquare.serve.stdio import serve_stdio
+from trysquare.server import serve_stdio
 
 SURE = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
 

@@ -32,4 +32,4 @@ def test_a_model_that_is_not_installed_is_left_out_and_told(
     results = LocalResults()
     measure_local(results)
     assert list(local_tables(results)) == list(local_targets(results)) == []
-    assert "local is left out: There are no weights" in capsys.readouterr().err
+    assert "local is left out: Weights not found" in capsys.readouterr().err

@@ -13,12 +13,11 @@ import mcp_types as types
 from mcp import Client
 
 from trysquare.app import open_app
-from trysquare.serve.server import build_server
-from trysquare.settings.model import Settings
-from trysquare.settings.origin import Origin
+from trysquare.server import build_server
+from trysquare.settings import Origin, Settings
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
-OPTION = Origin(source="option", place="--project")
+OPTION = Origin(source="option", location="--project")
 
 
 @dataclass

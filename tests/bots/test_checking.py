@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from trysquare.bots.checking import check_bot, check_workflow
-from trysquare.bots.definition import ActionDefinition, BehaviorDefinition, BotDefinition, Gate
-from trysquare.bots.loading import load_bot
-from trysquare.bots.plan import Plan, Policy, Position
-from trysquare.bots.rules import Examples, PythonScanner, Rule, Target
+from trysquare.bots import check_bot, load_bot
+from trysquare.bots.definition.check import check_workflow
+from trysquare.bots.definition.model import ActionDefinition, BehaviorDefinition, BotDefinition, Gate
+from trysquare.bots.scanners.base import Examples, PythonScanner, Rule, Target
+from trysquare.bots.workflow.machine import Plan, Policy, Position
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
 PLAN = Plan(bot="b", behaviors=("shape", "code"), actions=("gather", "build", "validate"))
@@ -67,12 +67,10 @@ def test_an_action_that_is_passed_over_and_must_not_be_jumped_to_is_unreachable(
     plan = replace(with_policies(build="skip"), jumps={"ahead": "deny"})
     (defect,) = check_workflow(plan).defects
     assert (defect.kind, defect.position) == ("unreachable", at("shape", "build"))
-    assert str(defect) == (
-        "`shape.build` can never be opened.\n"
-        "  1. shape.gather is closed\n"
-        "  2. shape.validate is closed\n"
-        "  3. and shape.build was not reached"
-    )
+    steps = str(defect).splitlines()[1:]
+    assert len(steps) == 3
+    for step, position in zip(steps, ("shape.gather", "shape.validate", "shape.build"), strict=True):
+        assert f" {position} " in step
 
 
 def test_an_action_that_closes_itself_where_proof_is_asked_for_is_shown() -> None:
@@ -110,7 +108,7 @@ def test_a_gate_that_waits_for_a_rule_which_cannot_run_is_a_dead_end() -> None:
     assert check_bot(bot(rule)).defects == ()
 
 
-def test_proof_turns_an_automatic_gate_into_one_for_a_person() -> None:
+def test_proof_turns_an_automatic_gate_into_one_for_the_user() -> None:
     rule = Rule(name="r", file="r.json", description="d")
     definition = bot(rule, proof=True)
     gates = {position: replace(gate, policy="auto") for position, gate in definition.gates.items()}

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from tests.bots.bot_folders import write_bot
-from trysquare.bots.definition import BotDefinition, changed_parts
-from trysquare.bots.loading import load_bot
-from trysquare.bots.naming import RESERVED
-from trysquare.bots.rules import RegexScanner, Rule, SchemaScanner
-from trysquare.catalog.tokens import count_tokens
+from trysquare.bots import load_bot
+from trysquare.bots.definition.folder import RESERVED
+from trysquare.bots.definition.model import BotDefinition, changed_parts
+from trysquare.bots.scanners.base import RegexScanner, Rule, SchemaScanner
+from trysquare.core.tokens import count_tokens
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
 BEHAVIORS = ("shape", "prioritization", "arrange", "discovery", "exploration", "scenarios", "tests", "code")

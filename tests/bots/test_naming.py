@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.bots.naming import Label, clean_name, is_name, read_label, tool_names
+from trysquare.bots.definition.folder import Label, clean_name, is_name, read_label, tool_names
 
 PIECES = st.lists(st.text("ab7", min_size=1, max_size=4), max_size=3)
 WORDS = st.tuples(st.sampled_from("abz"), PIECES).map(lambda word: "_".join((word[0], *word[1])))

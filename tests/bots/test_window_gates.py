@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from tests.bots.bot_folders import write_bot
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at, desk
 from tests.bots.served_bots import Person, served
-from trysquare.bots.plan import Plan, Position
-from trysquare.bots.window_gates import passed_gate
-from trysquare.bots.workflow import Entry, RunState, begin, close, open_action
+from trysquare.bots.workflow.conflicts import passed_gate
+from trysquare.bots.workflow.machine import Entry, Plan, Position, RunState, begin, close, open_action
+from trysquare.store import project_state
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
 
 SHAPE = ["shape.initialize_project", "shape.gather_context", "shape.validate_rules"]
 
@@ -54,7 +53,7 @@ def test_an_edit_that_passes_a_gate_is_reported_and_not_honoured(here: Desk, edi
     edited = here.file.read_bytes()
     found = here.load()
 
-    assert "which only a person can close" in found.notices.warnings[0]
+    assert "human" in found.notices.warnings[0]
     assert (here.current(), here.completed()) == ("shape.gather_context", ["shape.initialize_project"])
     assert here.load("x").state.version == 0
     assert [each.read_bytes() for each in here.project.glob("workflow_state.json.refused-*")] == [edited]
@@ -103,7 +102,7 @@ def test_a_file_that_comes_alone_proves_nothing(tmp_path: Path) -> None:
     document = {"current_action": f"{BOT}.shape.validate_rules", "completed_actions": [entry(each) for each in SHAPE]}
     (tmp_path / "workflow_state.json").write_text(json.dumps(document), encoding="utf-8")
     found = desk(tmp_path, needs_proof=lambda _: True)
-    assert "was not taken over" in found.load().notices.warnings[0]
+    assert "was refused" in found.load().notices.warnings[0]
     assert found.current() == "shape.initialize_project"
 
 
@@ -147,7 +146,7 @@ def test_a_completion_that_is_added_by_hand_is_the_one_that_is_named(now: RunSta
     assert passed_gate(PLAN, now, edited, [replace(line, kind="reopened")], lambda _: False) is None
 
 
-async def test_a_strict_server_tells_the_model_that_the_edit_was_refused(tmp_path: Path) -> None:
+async def test_a_strict_server_reports_to_the_model_that_the_edit_was_refused(tmp_path: Path) -> None:
     bot = write_bot(tmp_path / "bot")
     project = tmp_path / "project"
     project.mkdir()
@@ -159,7 +158,7 @@ async def test_a_strict_server_tells_the_model_that_the_edit_was_refused(tmp_pat
         told = await client.call("tool")
 
     assert (told["behavior"], told["action"]) == ("shape", "gather_context")
-    assert "which only a person can close" in told["warnings"][0]
+    assert "human" in told["warnings"][0]
 
 
 async def test_a_gate_of_the_bot_itself_holds_without_strict(tmp_path: Path) -> None:

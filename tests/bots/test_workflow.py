@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bots.faults.desk import AT, PLAN, at
-from trysquare.bots.plan import Position
-from trysquare.bots.workflow import RunState, begin, close, current_in, following, open_action, reject, select_behavior
+from trysquare.bots.workflow.machine import (
+    Position,
+    RunState,
+    begin,
+    close,
+    current_in,
+    following,
+    open_action,
+    reject,
+    select_behavior,
+)
 
 
 def closed_to_the_end() -> RunState:
@@ -71,7 +80,7 @@ def test_a_finished_run_has_nowhere_to_go_until_an_action_is_reopened() -> None:
 
 
 def test_a_rejected_action_stays_current_and_counts() -> None:
-    state = reject(reject(begin(PLAN), at=AT), at=AT)
+    state = reject(reject(begin(PLAN)))
     assert (state.current, state.rejections, state.version) == (PLAN.first, 2, 2)
     assert close(PLAN, state, at=AT).state.rejections == 0
 
@@ -91,7 +100,7 @@ def step(state: RunState, move: str) -> RunState:
     if move == "close":
         return close(PLAN, state, at=AT).state
     if move == "reject":
-        return reject(state, at=AT)
+        return reject(state)
     if "." in move:
         return open_action(PLAN, state, at(move), at=AT).state
     return select_behavior(PLAN, state, move)
@@ -102,7 +111,7 @@ def test_every_change_counts_the_version_on_and_stays_within_the_plan(moves: lis
     state = begin(PLAN)
     for move in moves:
         after = step(state, move)
-        assert PLAN.knows(after.current)
+        assert PLAN.contains(after.current)
         assert after.pointers[after.current.behavior] == after.current.action
         assert after == state or after.version == state.version + 1
         assert replace(after, version=0) != replace(state, version=0) or after == state or move == "close"

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from trysquare import Result, Tool, ToolMetadata
-from trysquare.core.context import CallContext
-from trysquare.core.schema import GivenArguments
-from trysquare.core.types import JsonObject
+from typing import Any
+
+from trysquare import CallContext, Result, Tool, ToolMetadata
+from trysquare.core.signature import PassthroughArguments
 
 
-async def _answer(arguments: JsonObject, context: CallContext) -> Result[str]:
+async def _answer(arguments: dict[str, Any], context: CallContext) -> Result[str]:
     return Result[str].ok("done")
 
 
 def made(name: str, description: str, *parameters: str, **metadata: str | tuple[str, ...]) -> Tool:
     """A tool for searching; a parameter is written as `name: description`."""
     pairs = (parameter.partition(": ") for parameter in parameters)
-    schema: JsonObject = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {key: {"type": "string", "description": text} for key, _, text in pairs},
         "additionalProperties": False,
     }
     about = ToolMetadata(**metadata)  # pyright: ignore[reportArgumentType]
-    return Tool(name=name, description=description, arguments=GivenArguments(wire=schema), call=_answer, metadata=about)
+    return Tool(
+        name=name, description=description, arguments=PassthroughArguments(wire=schema), call=_answer, metadata=about
+    )
 
 
 TOOLS = (

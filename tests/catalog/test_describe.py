@@ -11,16 +11,15 @@ from inline_snapshot import snapshot
 from pydantic import Field
 
 from trysquare import Consent, Example, Prompt, PromptArgument, Result, Tool, ToolArguments, prompt, tool
-from trysquare.catalog.describe import (
+from trysquare.catalog.descriptions import (
     compact_description,
     full_description,
-    name_only_description,
     plain_name,
     prompt_description,
     purpose_lines,
 )
-from trysquare.core.consent_text import CONSENT_MARK
-from trysquare.wrappers.prefixed import prefixed
+from trysquare.core.consent import CONSENT_MARK
+from trysquare.middleware.prefix import prefix_name
 
 
 class Remove(ToolArguments):
@@ -69,7 +68,7 @@ async def tick() -> str:
 def test_a_list_shows_purpose_consent_when_limits_and_one_example() -> None:
     assert compact_description(REMOVE) == snapshot("""\
 Remove a file.
-REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.
+REQUIRES EXPLICIT USER INSTRUCTION: call this only when the user has asked for it, never on your own or to try it. The user is asked before it runs, and only they can agree.
 The folder around it stays, even when it is empty.
 Use when: the person wants a file gone.
 Not for: the file is only to be renamed.
@@ -86,7 +85,7 @@ def test_on_demand_the_four_sections_are_shown_in_order() -> None:
 
 Remove a file.
 
-REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.
+REQUIRES EXPLICIT USER INSTRUCTION: call this only when the user has asked for it, never on your own or to try it. The user is asked before it runs, and only they can agree.
 
 The folder around it stays, even when it is empty.
 
@@ -149,14 +148,7 @@ Erases a file for good.
 """)
 
 
-def test_the_narrowest_place_still_shows_the_warning() -> None:
-    assert name_only_description(REMOVE) == snapshot(
-        "REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree."
-    )
-    assert name_only_description(tool(tick)) == ""
-
-
-@pytest.mark.parametrize("describe", [compact_description, full_description, name_only_description])
+@pytest.mark.parametrize("describe", [compact_description, full_description])
 @pytest.mark.parametrize("literal", [True, False])
 def test_every_rendering_keeps_the_words_about_consent(describe: object, literal: bool) -> None:
     gated = tool(tick, consent_literal="TICK") if literal else tool(tick, consent=Consent(question="Tick?"))
@@ -190,7 +182,6 @@ def test_a_deprecated_tool_says_so_first() -> None:
     old = tool(tick, deprecated="Use `tock`")
     assert compact_description(old) == "DEPRECATED: Use `tock`\nTell the time."
     assert full_description(old).startswith("# tick\n\n## Description\n\nDEPRECATED: Use `tock`\n\nTell the time.")
-    assert name_only_description(old) == "DEPRECATED: Use `tock`"
 
 
 def test_a_long_text_is_cut_at_a_paragraph_or_a_sentence() -> None:
@@ -309,7 +300,7 @@ tick() at noon tells 12:00
 
 
 def test_descriptions_speak_of_a_tool_by_its_name_without_prefix() -> None:
-    renamed = prefixed(REMOVE, prefix="guide")
+    renamed = prefix_name(REMOVE, prefix="guide")
     assert renamed.name == "guide_remove_file"
     assert plain_name(renamed) == "remove_file"
     assert full_description(renamed) == full_description(REMOVE)

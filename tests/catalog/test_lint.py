@@ -1,6 +1,5 @@
 """Lint: what `trysquare check` says, in which order, and that it takes any schema."""
 
-# ruff: noqa: E501 - what a person sees is shown as it is, long lines and all
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,26 +11,24 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from tests.catalog.relevance import TOOLS, made
-from trysquare import ConfigurationError, Example, FixedToolset, Tool, tool
-from trysquare.catalog.describe import compact_description, full_description
-from trysquare.catalog.lint import RULES, lint
-from trysquare.catalog.profiles import ProfileChoice
-from trysquare.catalog.rules.rule import LintOptions
-from trysquare.catalog.search import SearchIndex
-from trysquare.catalog.tokens import definition_tokens
-from trysquare.catalog.toolset import catalogued
+from trysquare import ConfigurationError, Example, StaticToolset, Tool, tool
+from trysquare.catalog import ProfileChoice, with_catalog
+from trysquare.catalog.descriptions import compact_description, definition_tokens, full_description
+from trysquare.catalog.lint.base import LintOptions
+from trysquare.catalog.lint.engine import RULES, lint
+from trysquare.catalog.search import ToolIndex
 from trysquare.core.metadata import FAMILY
-from trysquare.core.schema import GivenArguments
+from trysquare.core.signature import PassthroughArguments
 
 GOOD = made("tell_time", "Read the clock on the wall.", use_when="the person asks what time it is")
 
 
 def _rules(*tools: Tool, options: LintOptions | None = None) -> list[str]:
-    return [finding.rule for finding in lint(FixedToolset(tools), options)]
+    return [finding.rule for finding in lint(StaticToolset(tools), options)]
 
 
 def _with_schema(schema: Any, **changes: Any) -> Tool:
-    return replace(GOOD, arguments=GivenArguments(wire=schema), **changes)
+    return replace(GOOD, arguments=PassthroughArguments(wire=schema), **changes)
 
 
 def _described(text: str) -> Tool:
@@ -43,19 +40,24 @@ def test_a_good_tool_has_no_findings() -> None:
 
 
 def test_the_tools_of_the_catalog_keep_all_rules() -> None:
-    assert lint(catalogued(FixedToolset())) == []
+    assert lint(with_catalog(StaticToolset())) == []
 
 
 def test_a_finding_says_where_what_and_what_to_do() -> None:
-    [finding] = lint(FixedToolset([_with_schema({"type": "object", "properties": {}})]))
-    assert str(finding) == snapshot(
-        'error: tell_time: The schema is open: a misspelt argument would be dropped in silence. Set "additionalProperties": false, or use ToolArguments. (closed-schema)'
+    [finding] = lint(StaticToolset([_with_schema({"type": "object", "properties": {}})]))
+    assert (finding.rule, finding.severity, finding.tool, finding.field) == (
+        "closed-schema",
+        "error",
+        "tell_time",
+        None,
     )
+    assert str(finding) == f"error: tell_time: {finding.message} {finding.fix} (closed-schema)"
+    assert '"additionalProperties": false' in finding.fix
 
 
 def test_errors_come_first_then_tools_by_name() -> None:
     found = lint(
-        FixedToolset([replace(_described(""), name="b"), replace(_described(""), name="a"), _described("x" * 60)])
+        StaticToolset([replace(_described(""), name="b"), replace(_described(""), name="a"), _described("x" * 60)])
     )
     assert [(one.severity, one.tool, one.rule) for one in found] == snapshot(
         [
@@ -71,11 +73,9 @@ def test_rules_can_be_ignored_by_name() -> None:
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        lint(FixedToolset(), LintOptions(ignore=frozenset({"short-firstline"})))
-    assert str(raised.value) == snapshot(
-        "lint.ignore: There is no lint rule `short-firstline`. `short-first-line` is meant, it seems. `trysquare check` names the rules."
-    )
+    with pytest.raises(ConfigurationError, match="`short-first-line`") as raised:
+        lint(StaticToolset(), LintOptions(ignore=frozenset({"short-firstline"})))
+    assert raised.value.where == "lint.ignore"
 
 
 def test_the_names_of_rules_are_different() -> None:
@@ -102,7 +102,7 @@ def test_nested_fields_are_looked_at() -> None:
         "properties": {"home": {"type": "array", "items": inner, "description": "Where the person lives"}},
         "additionalProperties": False,
     }
-    found = lint(FixedToolset([_with_schema(schema, metadata=replace(GOOD.metadata, examples=_EXAMPLES))]))
+    found = lint(StaticToolset([_with_schema(schema, metadata=replace(GOOD.metadata, examples=_EXAMPLES))]))
     assert [(one.rule, one.field) for one in found] == [("field-described", "home[].street")]
 
 
@@ -110,13 +110,13 @@ _EXAMPLES = (Example(arguments={"home": [{"street": "Main Road"}]}, explanation=
 
 
 def test_tools_that_differ_are_not_called_confusable() -> None:
-    found = [finding for finding in lint(FixedToolset(TOOLS)) if finding.rule == "confusable-tools"]
+    found = [finding for finding in lint(StaticToolset(TOOLS)) if finding.rule == "confusable-tools"]
     assert found == []
 
 
 def test_each_confusable_pair_is_told_once() -> None:
     alike = [replace(GOOD, name=name) for name in ("read_clock", "read_clocks", "reads_clock")]
-    found = [finding for finding in lint(FixedToolset(alike)) if finding.rule == "confusable-tools"]
+    found = [finding for finding in lint(StaticToolset(alike)) if finding.rule == "confusable-tools"]
     assert len(found) == 3
 
 
@@ -132,7 +132,7 @@ def _of_family(*names: str, family: str = "map_bot", text: str = f"Work on {{}}.
 
 
 def _confusable(tools: list[Tool]) -> list[str]:
-    found = lint(FixedToolset(tools), LintOptions(confusable=0.6))
+    found = lint(StaticToolset(tools), LintOptions(confusable=0.6))
     return [finding.tool for finding in found if finding.rule == "confusable-tools"]
 
 
@@ -210,7 +210,7 @@ def test_findings_name_the_tool_in_a_set_rule() -> None:
         """Read the clock on the tower."""
         return "12:00"
 
-    [finding] = lint(FixedToolset([tool(old, use_when="asked", deprecated="It is old.")]))
+    [finding] = lint(StaticToolset([tool(old, use_when="asked", deprecated="It is old.")]))
     assert (finding.rule, finding.tool) == ("deprecated-names-replacement", "old")
 
 
@@ -227,13 +227,13 @@ def test_a_broken_part_of_a_schema_is_no_crash(part: Any) -> None:
 
 
 def _use(strange: Tool) -> None:
-    for finding in lint(FixedToolset([strange])):
+    for finding in lint(StaticToolset([strange])):
         assert finding.message
         assert finding.fix
     assert compact_description(strange)
     assert full_description(strange).startswith("# tell_time")
     assert definition_tokens(strange) > 0
-    assert SearchIndex([strange]).search("clock")
+    assert ToolIndex([strange]).search("clock")
 
 
 _JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""The page of lint rules: each rule has its section, and both of its examples do what the page says."""
+"""The pages of lint rules: each rule has one, and both of its examples do what the page says."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from trysquare import Declarations
-from trysquare.catalog.lint import RULES, lint
+from trysquare.catalog.lint.engine import RULES, lint
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "lint-rules.md"
-_TEXT = PAGE.read_text(encoding="utf-8")
-_INTRODUCTION, *_SECTIONS = re.split(r"^### ", _TEXT, flags=re.MULTILINE)
-_BY_RULE = {section.split("`")[1]: section for section in _SECTIONS}
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "lint-rules.md"
+_INTRODUCTION = PAGE.read_text(encoding="utf-8")
+_BY_RULE = {
+    path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "src/trysquare/reference/lint").glob("*.md")
+}
 
 
 def _blocks(text: str) -> list[str]:
@@ -30,12 +32,12 @@ def _found(example: str) -> set[str]:
     return {finding.rule for finding in lint(tools.toolset(), names.get("options"))}
 
 
-def test_every_rule_has_its_section_and_every_section_its_rule() -> None:
+def test_every_rule_has_its_page_and_every_page_its_rule() -> None:
     assert sorted(_BY_RULE) == sorted(rule.name for rule in RULES)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_the_section_tells_the_severity_of_the_rule(rule: Any) -> None:
+def test_the_page_has_the_severity_of_the_rule(rule: Any) -> None:
     assert f"\n\n{rule.severity.capitalize()}. " in _BY_RULE[rule.name]
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.catalog.relevance import TOOLS
-from tests.walks.inspector import inspected
-from tests.walks.servers import served_over_http
-from trysquare import FixedToolset
-from trysquare.catalog.lint import lint
-from trysquare.core.schema import GivenArguments
-from trysquare.core.types import JsonObject
+from tests.e2e.inspector import inspected
+from tests.e2e.servers import served_over_http
+from trysquare import StaticToolset
+from trysquare.catalog.lint.engine import lint
+from trysquare.core.signature import PassthroughArguments
 
 RULES = {"schema-objects", "single-types", "local-references", "typed-values"}
 
 # One property each, so that a finding belongs to one thing.
-PROPERTIES: dict[str, JsonObject | bool] = {
+PROPERTIES: dict[str, dict[str, Any] | bool] = {
     "plain": {"type": "string"},
     "bare_true": True,
     "bare_false": False,
@@ -46,12 +46,13 @@ PROPERTIES: dict[str, JsonObject | bool] = {
 }
 
 
-def _toolset() -> FixedToolset:
-    def schema(part: JsonObject | bool) -> JsonObject:
+def _toolset() -> StaticToolset:
+    def schema(part: dict[str, Any] | bool) -> dict[str, Any]:
         return {"type": "object", "properties": {"value": part}, "additionalProperties": False}
 
-    return FixedToolset(
-        replace(TOOLS[0], name=name, arguments=GivenArguments(wire=schema(part))) for name, part in PROPERTIES.items()
+    return StaticToolset(
+        replace(TOOLS[0], name=name, arguments=PassthroughArguments(wire=schema(part)))
+        for name, part in PROPERTIES.items()
     )
 
 

@@ -1,38 +1,40 @@
 """catalogued: tools are found, called by name and read about, however little is listed."""
 
-# ruff: noqa: E501 - what a model sees is shown as it is, long lines and all
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
+from tests.support import quoted_names, raises_code
 from trysquare import (
+    Answer,
     CallContext,
-    ChangingToolset,
     Consent,
     DeclarationError,
     Declarations,
-    FixedToolset,
-    Principal,
+    DynamicToolset,
+    ErrorCode,
     Result,
+    StaticToolset,
     ToolError,
     Toolset,
     call_tool,
     tool,
 )
-from trysquare.catalog.toolset import catalogued
-from trysquare.core.context import Answer, Question
-from trysquare.core.errors import ErrorCode, NotFound
+from trysquare.catalog import with_catalog
+from trysquare.core.context import ElicitRequest
+from trysquare.testing import make_context
 
 tools = Declarations()
 seen: list[CallContext] = []
 
 
-@tools.declare(use_when="somebody arrives", room="guide")
+@tools.declare(use_when="somebody arrives", toolset="guide")
 async def greet(name: str, context: CallContext) -> Result[str]:
     """Greet a person by name.
 
@@ -59,13 +61,13 @@ async def collapse() -> str:
     raise RuntimeError("a secret detail")
 
 
-@tools.declare(room="vault")
+@tools.declare(toolset="vault")
 async def open_vault() -> str:
     """Open the vault with the gold."""
     return "gold"
 
 
-TOOLSET = catalogued(tools.toolset())
+TOOLSET = with_catalog(tools.toolset())
 
 
 async def _find(query: str, **arguments: Any) -> Result[Any]:
@@ -93,45 +95,38 @@ async def _read(uri: str, context: CallContext | None = None, toolset: Toolset =
 
 async def test_a_found_tool_comes_with_all_that_a_call_needs() -> None:
     found = await call_tool(TOOLSET, "find_tools", {"query": "greet a person", "limit": 1})
-    assert json.loads(found.to_json_str()) == snapshot(
-        {
-            "success": True,
-            "value": [
-                {
-                    "name": "greet",
-                    "description": """\
+    assert "call_tool" in str(found.instruction)
+    assert json.loads(found.to_json_str())["value"] == snapshot(
+        [
+            {
+                "name": "greet",
+                "description": """\
 Greet a person by name.
 Use when: somebody arrives.\
 """,
-                    "input_schema": {
-                        "type": "object",
-                        "properties": {"name": {"type": "string", "description": "Who to greet"}},
-                        "required": ["name"],
-                        "additionalProperties": False,
-                    },
-                }
-            ],
-            "instruction": 'If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}. If none does, ask again with the action and its object in the words that a tool would use.',
-        }
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string", "description": "Who to greet"}},
+                    "required": ["name"],
+                    "additionalProperties": False,
+                },
+            }
+        ]
     )
 
 
 async def test_less_or_more_is_told_on_request() -> None:
-    assert await _matches("wave", detail="names", limit=1) == snapshot(
-        [
-            {
-                "name": "wave",
-                "description": "Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.",
-            }
-        ]
-    )
+    [short] = await _matches("wave", detail="names", limit=1)
+    assert set(short) == {"name", "description"}
+    assert short["name"] == "wave"
+    assert short["description"].startswith("Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION")
     [full] = await _matches("wave", detail="full", limit=1)
     assert full["description"].startswith("# wave\n\n## Description")
 
 
 async def test_a_search_always_finds_something_while_there_are_tools() -> None:
     assert len(await _matches("quantum entanglement")) == len(tools.toolset().tools())
-    assert await _matches("quantum entanglement", catalogued(FixedToolset([]))) == []
+    assert await _matches("quantum entanglement", with_catalog(StaticToolset([]))) == []
 
 
 async def test_the_limit_is_kept_and_checked() -> None:
@@ -158,28 +153,25 @@ async def test_the_next_call_goes_the_same_way() -> None:
 
 async def test_a_wrong_argument_is_healed_by_the_inner_tool() -> None:
     refused = await _call("greet", {"nme": "Ada"})
-    assert refused.to_text() == snapshot("""\
-Error VALIDATION_UNKNOWN_PARAM: There is no argument `nme`; `name` is meant, it seems.
-Instruction: Send the corrected call in `next`.
-Next: {"tool":"call_tool","arguments":{"name":"greet","arguments":{"name":"Ada"}}}\
-""")
+    assert refused.code == ErrorCode.VALIDATION_UNKNOWN_PARAM
+    assert quoted_names(refused.error) == ["nme", "name"]
     assert refused.next is not None
+    assert refused.next == {"tool": "call_tool", "arguments": {"name": "greet", "arguments": {"name": "Ada"}}}
     healed = await call_tool(TOOLSET, refused.next["tool"], refused.next["arguments"])
     assert healed.value == "Hello, Ada"
 
 
 async def test_an_unknown_tool_is_answered_with_the_nearest() -> None:
-    assert (await _call("gret")).to_text() == snapshot("""\
-Error TOOL_NOT_FOUND: There is no tool `gret`. The nearest are `greet`.
-Instruction: Use a name from the list of tools.\
-""")
+    refused = await _call("gret")
+    assert refused.code == ErrorCode.TOOL_NOT_FOUND
+    assert quoted_names(refused.error) == ["gret", "greet"]
 
 
 @pytest.mark.parametrize("name", ["call_tool", "find_tools"])
 async def test_the_catalog_does_not_call_itself(name: str) -> None:
     refused = await _call(name, {"name": "greet", "arguments": {"name": "Ada"}})
     assert not refused.success
-    assert refused.error == f"`{name}` is called by itself, not through `call_tool`."
+    assert quoted_names(refused.error) == [name, "call_tool"]
 
 
 async def test_a_crash_tells_no_details() -> None:
@@ -205,7 +197,7 @@ async def test_cancelling_reaches_the_inner_tool() -> None:
             ended.set()
         return "never"
 
-    toolset = catalogued(FixedToolset([tool(wait_forever)]))
+    toolset = with_catalog(StaticToolset([tool(wait_forever)]))
     running = asyncio.create_task(call_tool(toolset, "call_tool", {"name": "wait_forever"}))
     async with asyncio.timeout(10):
         await started.wait()
@@ -226,7 +218,7 @@ async def test_a_question_of_the_inner_tool_reaches_the_person() -> None:
         def can_ask(self) -> bool:
             return True
 
-        async def ask(self, question: Question) -> Answer:
+        async def ask(self, question: ElicitRequest) -> Answer:
             asked.append(question.message)
             return Answer(action="accept", content={})
 
@@ -234,7 +226,7 @@ async def test_a_question_of_the_inner_tool_reaches_the_person() -> None:
         """Ask first."""
         return (await context.ask("May I?", {"type": "object", "properties": {}})).action
 
-    toolset = catalogued(FixedToolset([tool(ask_first)]))
+    toolset = with_catalog(StaticToolset([tool(ask_first)]))
     person: Any = Person()
     result = await call_tool(toolset, "call_tool", {"name": "ask_first"}, CallContext(caller=person))
     assert result.value == "accept"
@@ -242,27 +234,28 @@ async def test_a_question_of_the_inner_tool_reaches_the_person() -> None:
 
 
 async def test_a_principal_finds_calls_and_reads_only_what_it_may_use() -> None:
-    visitor = CallContext(principal=Principal(subject="visitor", scopes=frozenset({"guide"})))
+    visitor = make_context(principal="visitor", scopes={"guide"})
     found = await call_tool(TOOLSET, "find_tools", {"query": "open the vault with gold"}, visitor)
     assert found.value is not None
     assert "open_vault" not in [one["name"] for one in found.value]
     refused = await _call("open_vault", context=visitor)
     assert refused.code == ErrorCode.TOOL_NOT_FOUND
     assert "vault" not in (await _read("trysquare://tools", visitor))
-    with pytest.raises(NotFound):
+    with raises_code(ErrorCode.TOOL_NOT_FOUND):
         await _read("trysquare://tools/open_vault", visitor)
     assert (await _call("greet", {"name": "Ada"}, visitor)).success
 
 
 async def test_the_list_of_tools_can_be_read() -> None:
-    assert await _read("trysquare://tools") == snapshot("""\
-# Tools
-
-- [greet](trysquare://tools/greet): Greet a person by name.
-- [wave](trysquare://tools/wave): Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION: call this only when the person has asked for it, never on your own or to try it. The person is asked before it runs, and only they can agree.
-- [collapse](trysquare://tools/collapse): Fall over.
-- [open_vault](trysquare://tools/open_vault): Open the vault with the gold.
-""")
+    entries = re.findall(
+        r"^- \[(\w+)\]\(trysquare://tools/(\w+)\): (\w+)", await _read("trysquare://tools"), re.MULTILINE
+    )
+    assert entries == [
+        ("greet", "greet", "Greet"),
+        ("wave", "wave", "Wave"),
+        ("collapse", "collapse", "Fall"),
+        ("open_vault", "open_vault", "Open"),
+    ]
 
 
 async def test_the_page_of_a_tool_can_be_read() -> None:
@@ -270,7 +263,7 @@ async def test_the_page_of_a_tool_can_be_read() -> None:
 
 
 async def test_the_page_of_an_unknown_tool_names_the_nearest() -> None:
-    with pytest.raises(ToolError, match=r"There is no tool `greeet`. The nearest are `greet`"):
+    with pytest.raises(ToolError, match=r"`greeet`.*`greet`"):
         await _read("trysquare://tools/greeet")
 
 
@@ -283,8 +276,8 @@ async def test_names_are_completed() -> None:
 
 
 async def test_the_search_follows_a_changing_toolset() -> None:
-    changing = ChangingToolset(tools.toolset().tools())
-    catalog = catalogued(changing)
+    changing = DynamicToolset(tools.toolset().tools())
+    catalog = with_catalog(changing)
 
     async def sing_song() -> str:
         """Sing a song."""
@@ -299,9 +292,9 @@ async def test_the_search_follows_a_changing_toolset() -> None:
 
 
 def test_those_who_listen_are_told_that_the_list_of_tools_changed() -> None:
-    changing = ChangingToolset(tools.toolset().tools())
+    changing = DynamicToolset(tools.toolset().tools())
     heard: list[str] = []
-    unsubscribe = catalogued(changing).subscribe(heard.append)
+    unsubscribe = with_catalog(changing).subscribe(heard.append)
     changing.replace(tools=[])
     changing.notify("prompts")
     assert heard == ["tools", "trysquare://tools", "prompts"]
@@ -311,7 +304,7 @@ def test_those_who_listen_are_told_that_the_list_of_tools_changed() -> None:
 
 
 def test_a_tool_is_found_by_name_without_listing_the_others() -> None:
-    class Unlistable(FixedToolset):
+    class Unlistable(StaticToolset):
         listings = 0
 
         def tools(self) -> Any:
@@ -319,7 +312,7 @@ def test_a_tool_is_found_by_name_without_listing_the_others() -> None:
             return super().tools()
 
     inner = Unlistable(tools.toolset().tools())
-    catalog = catalogued(inner)
+    catalog = with_catalog(inner)
     before = inner.listings
     assert catalog.find("greet") is not None
     assert catalog.find("call_tool") is not None
@@ -327,5 +320,5 @@ def test_a_tool_is_found_by_name_without_listing_the_others() -> None:
 
 
 def test_cataloguing_twice_is_refused_with_a_hint() -> None:
-    with pytest.raises(DeclarationError, match="Two tools are called `find_tools`"):
-        catalogued(TOOLSET)
+    with pytest.raises(DeclarationError, match="`find_tools`"):
+        with_catalog(TOOLSET)

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from inline_snapshot import snapshot
 
 from tests.cli.conftest import Run, Types
 
@@ -38,15 +37,15 @@ def test_arguments_come_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_failed_call_ends_with_one_and_carries_the_corrected_call(run: Run) -> None:
     ran = run("call", "greet", "nme=Ada", *TOOLS)
     assert ran.code == 1
-    assert ran.out == snapshot("""\
-Error VALIDATION_UNKNOWN_PARAM: There is no argument `nme`; `name` is meant, it seems.
-Instruction: Send the corrected call in `next`.
-Next: {"tool":"greet","arguments":{"name":"Ada"}}
-""")
+    error, instruction, following = ran.out.splitlines()
+    assert error.startswith("Error VALIDATION_UNKNOWN_PARAM: ")
+    assert "`nme`" in error
+    assert instruction.startswith("Instruction: ")
+    assert following == 'Next: {"tool":"greet","arguments":{"name":"Ada"}}'
     assert ran.err == "printed while imported\n"
 
 
-def test_a_foreseen_failure_shows_progress_and_log_beside_the_answer(run: Run) -> None:
+def test_a_tool_error_shows_progress_and_log_besides_the_answer(run: Run) -> None:
     ran = run("call", "report", *TOOLS)
     assert ran.code == 1
     assert ran.err.splitlines() == ["printed while imported", "[1/2] half", "info: nearly done"]
@@ -76,14 +75,14 @@ def test_arguments_that_are_no_json_are_wrong_usage(run: Run, words: list[str], 
     assert expected in ran.err
 
 
-def test_without_a_person_a_tool_that_needs_consent_hands_out_a_code(run: Run, project: Path) -> None:
+def test_without_a_terminal_a_tool_that_needs_consent_hands_out_a_code(run: Run, project: Path) -> None:
     ran = run("call", "remove", "what=all", *TOOLS)
     assert ran.code == 1
     assert "trysquare approve " in ran.out
 
 
 @pytest.mark.parametrize(("answer", "code", "said"), [("yes\n", 0, "removed all"), ("no\n", 1, "CONSENT_REFUSED")])
-def test_the_person_at_the_terminal_is_asked(run: Run, types: Types, answer: str, code: int, said: str) -> None:
+def test_the_user_at_the_terminal_is_asked(run: Run, types: Types, answer: str, code: int, said: str) -> None:
     types(answer)
     ran = run("call", "remove", "what=all", *TOOLS)
     assert "Remove all?" in ran.err
@@ -94,7 +93,9 @@ def test_the_person_at_the_terminal_is_asked(run: Run, types: Types, answer: str
 def test_stdin_that_is_no_text_is_wrong_usage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "\xff"}'), encoding="utf-8"))
     ran = run("call", "add", "-", *TOOLS)
-    assert (ran.code, ran.err) == (2, "printed while imported\ntrysquare: stdin: not UTF-8 (byte 7).\n")
+    assert ran.code == 2
+    assert "trysquare: stdin: " in ran.err
+    assert "byte 7" in ran.err
 
 
 def test_a_long_number_in_a_pair_is_taken_as_text_and_refused_by_the_tool(run: Run) -> None:

@@ -60,7 +60,7 @@ def test_an_unknown_rule_names_the_line(run: Run, bad: tuple[str, str], project:
     (project / "trysquare.toml").write_text('[lint]\nignore = ["field-descrbed"]\n', encoding="utf-8")
     ran = run("check", *bad)
     assert ran.code == 2
-    assert f"{project}/trysquare.toml:2: lint.ignore: There is no lint rule `field-descrbed`." in ran.err
+    assert f"{project}/trysquare.toml:2: lint.ignore: Unknown lint rule `field-descrbed`." in ran.err
     assert "`field-described`" in ran.err
 
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from trysquare.cli import clients_toml as toml
-from trysquare.settings import jsonc
-from trysquare.settings.text_edits import TextError
+from trysquare.files import jsonc, toml
+from trysquare.files.edit import TextError
 
 ENTRY: dict[str, Any] = {"command": "/bin/trysquare", "args": ["serve", "--tools", "a:b"]}
 PATH = ["mcpServers", "ours"]
@@ -179,6 +178,16 @@ def test_a_toml_table_is_replaced_where_it_stands_and_comments_of_the_next_one_s
     before = '[mcpServers.ours]\ncommand = "old"\n[mcpServers.ours.env]\nA = "1"\n\n# the next\n[next]\n'
     assert toml.put_entry(before, PATH, {"command": "new"}) == snapshot(
         '[mcpServers.ours]\ncommand = "new"\n\n# the next\n[next]\n'
+    )
+
+
+def test_a_toml_table_in_two_places_goes_and_every_comment_around_it_stays():
+    before = (
+        "# top\n[a]\n\n# ours\n[mcpServers.ours]\nx = 1 # it\n# about q\n[q]\n[mcpServers.ours.env]\nA = 1\n# end\n"
+    )
+    assert toml.remove_entry(before, PATH) == snapshot("# top\n[a]\n\n# ours\n# about q\n[q]\n# end\n")
+    assert toml.put_entry(before, PATH, {"x": 2}) == snapshot(
+        "# top\n[a]\n\n# ours\n[mcpServers.ours]\nx = 2\n# about q\n[q]\n# end\n"
     )
 
 

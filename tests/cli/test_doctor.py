@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from trysquare.cli.doctor_checks import Finding, check_clients, check_state
+from trysquare.cli.doctor import Finding, check_clients, check_state
 from trysquare.cli.main import main
+from trysquare.store import project_state
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
 
 EXAMPLE = ["--tools", "trysquare.example_tools:tools"]
 
@@ -71,7 +71,7 @@ def test_the_state_that_is_there_is_opened_and_checked(project: Path):
     open_database(file).close()
     found = by_name(check_state(project))
 
-    assert found["project state"].detail == f"{file} opens and is sound (SQLite, WAL)"
+    assert found["project state"].detail == f"{file} is intact (SQLite, WAL)"
 
 
 def test_a_state_folder_that_cannot_be_used_is_broken(project: Path):
@@ -90,7 +90,7 @@ def test_clients_are_found_and_our_entries_in_them(project: Path):
     assert found["Cursor"].state == "ok"
     assert "`mine`" in found["Cursor"].detail
     assert (found["Gemini CLI"].state, found["Gemini CLI"].fix) == ("absent", "trysquare install gemini-cli")
-    assert found["Claude Code"].detail == "not found on this computer"
+    assert (found["Claude Code"].state, found["Claude Code"].fix) == ("absent", None)
 
 
 def test_an_entry_whose_command_is_gone_is_broken_with_the_way_out(project: Path):
@@ -116,4 +116,4 @@ def test_people_get_groups_and_a_last_line(capsys: pytest.CaptureFixture[str]):
     told = capsys.readouterr().out
 
     assert [line for line in told.splitlines() if line.endswith(":")] == ["installed:", "state:", "server:", "clients:"]
-    assert told.splitlines()[-1] == "Everything that is needed works."
+    assert told.splitlines()[-1] == "All required checks passed."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -64,14 +65,15 @@ def test_every_dialect_is_printed(run: Run, tools: tuple[str, str], dialect: str
 def test_tools_that_no_grammar_holds_are_named_and_nothing_is_printed(run: Run, tools: tuple[str, str]) -> None:
     ran = run("grammar", *tools)
     assert (ran.code, ran.out) == (1, "")
-    assert "`format` at `/properties/when/format` in the arguments of `odd` cannot be expressed" in ran.err
+    assert "`/properties/when/format`" in ran.err
+    assert "`odd`" in ran.err
     assert "--tool" in ran.err
 
 
-def test_a_name_that_is_no_tool_is_told_with_the_nearest(run: Run, tools: tuple[str, str]) -> None:
+def test_an_unknown_tool_is_refused_with_the_nearest_name(run: Run, tools: tuple[str, str]) -> None:
     ran = run("grammar", "--tool", "ad", *tools)
     assert ran.code == 1
-    assert "There is no tool `ad`." in ran.err
+    assert "unknown tool `ad`." in ran.err
     assert "`add`" in ran.err
 
 
@@ -79,7 +81,7 @@ def test_tokens_bound_the_answer(run: Run, tools: tuple[str, str]) -> None:
     assert "integer-max-" in run("grammar", "--tool", "add", "--tokens", "60", *tools).out
     ran = run("grammar", "--tool", "add", "--tokens", "10", *tools)
     assert ran.code == 1
-    assert "Not even the shortest answer fits" in ran.err
+    assert "The shortest response" in ran.err
 
 
 def test_a_schema_of_a_file_is_written_in_every_dialect(run: Run, project: Path) -> None:
@@ -94,7 +96,7 @@ def test_a_file_that_is_no_json_is_refused(run: Run, project: Path) -> None:
     (project / "s.json").write_text("{", encoding="utf-8")
     ran = run("grammar", "--schema", "s.json")
     assert ran.code == 2
-    assert "s.json: cannot be read as a JSON schema" in ran.err
+    assert "s.json: " in ran.err
 
 
 def test_a_grammar_file_is_checked_and_texts_are_held_against_it(run: Run, project: Path) -> None:
@@ -111,11 +113,11 @@ def test_a_grammar_file_is_checked_and_texts_are_held_against_it(run: Run, proje
     ]
 
 
-def test_what_is_wrong_with_a_grammar_file_is_told(run: Run, project: Path) -> None:
+def test_an_error_in_a_grammar_file_is_reported(run: Run, project: Path) -> None:
     (project / "g.gbnf").write_text("root ::= missing\n", encoding="utf-8")
     ran = run("grammar", "--check", "g.gbnf")
     assert ran.code == 1
-    assert "error: The rule `root` refers to `missing`, which is nowhere defined." in ran.out
+    assert re.search(r"error: .*`root`.*`missing`", ran.out)
 
 
 def test_a_certificate_counts_what_was_sampled_and_checked(run: Run, tools: tuple[str, str]) -> None:
@@ -123,7 +125,7 @@ def test_a_certificate_counts_what_was_sampled_and_checked(run: Run, tools: tupl
     assert ran.code == 0
     lines = ran.out.splitlines()
     assert lines[0] == "1 tool certified, 1 refused"
-    assert lines[2].startswith("12 texts sampled from random weights")
+    assert lines[2].startswith("12 texts sampled ")
     assert lines[-1] == "holds"
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from inline_snapshot import snapshot
 
 from tests.cli.conftest import Run
-from trysquare.cli.main import COMMANDS
+from trysquare.cli.main import find_commands, load_command
 
 TRYSQUARE = [sys.executable, "-m", "trysquare"]
 
@@ -20,12 +20,12 @@ TRYSQUARE = [sys.executable, "-m", "trysquare"]
 def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
     ran = run("--help")
     assert ran.code == 0
-    for word in COMMANDS:
+    for word in find_commands():
         assert f"\n    {word}" in ran.out
     assert "exit codes:" in ran.out
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", find_commands())
 def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> None:
     ran = run(command, "--help")
     assert ran.code == 0
@@ -35,26 +35,24 @@ def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> No
 def test_no_command_is_wrong_usage(run: Run) -> None:
     ran = run()
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == snapshot("""\
-trysquare: the following arguments are required: COMMAND (see trysquare --help)
-""")
+    assert "COMMAND" in ran.err
+    assert "trysquare --help" in ran.err
 
 
 def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
     ran = run("lst")
-    assert (ran.code, ran.err) == (
-        2,
-        "trysquare: there is no command `lst`; the nearest is `list` (see trysquare --help)\n",
-    )
+    assert ran.code == 2
+    for token in ("`lst`", "`list`", "trysquare --help"):
+        assert token in ran.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["list", "--profil", "levels"], "there is no option `--profil`; the nearest is `--profile`"),
-        (["list", "--tool=a:b"], "there is no option `--tool`; the nearest is `--tools`"),
-        (["config", "--zzzz"], "there is no option `--zzzz`"),
-        (["list", "word"], "`word` is one word too many"),
+        (["list", "--profil", "levels"], "unknown option `--profil`; did you mean `--profile`?"),
+        (["list", "--tool=a:b"], "unknown option `--tool`; did you mean `--tools`?"),
+        (["config", "--zzzz"], "unknown option `--zzzz`"),
+        (["list", "word"], "unexpected argument `word`"),
         (["list", "--tools"], "argument --tools: expected one argument"),
     ],
 )
@@ -64,19 +62,38 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
     assert ran.err == f"trysquare {words[0]}: {said} (see trysquare {words[0]} --help)\n"
 
 
+@pytest.mark.parametrize("command", ["guide", "bot", "gateway", "models", "jobs", "token"])
+def test_a_bare_group_lists_its_commands_and_is_wrong_usage(run: Run, command: str) -> None:
+    ran = run(command)
+    assert (ran.code, ran.out) == (2, "")
+    for name, inner in load_command(command).subcommands.items():
+        assert re.search(rf"(?m)^    {name}\b", ran.err)
+        assert inner.help[:1].islower()
+
+
+def test_a_misspelt_command_of_a_group_names_the_nearest(run: Run) -> None:
+    ran = run("gateway", "lst")
+    assert (ran.code, ran.out) == (2, "")
+    for token in ("`lst`", "`list`", "trysquare gateway --help"):
+        assert token in ran.err
+
+
 @pytest.mark.parametrize("command", ["serve", "list", "check"])
-def test_a_workspace_that_is_not_there_is_told_in_one_line(run: Run, project: Path, command: str) -> None:
+def test_a_missing_workspace_is_reported_in_one_line(run: Run, project: Path, command: str) -> None:
     ran = run(command, "--workbench", "nowhere")
     assert (ran.code, ran.out) == (2, "")
-    place = project / "nowhere"
-    assert ran.err == f"trysquare: {place}: the workspace cannot be opened: No such file or directory. Name a folder.\n"
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"trysquare: {project / 'nowhere'}: ")
 
 
-def test_a_wrong_configuration_is_told_in_one_line_without_a_traceback(run: Run, project: Path) -> None:
+def test_a_wrong_configuration_is_reported_in_one_line_without_a_traceback(run: Run, project: Path) -> None:
     (project / "trysquare.toml").write_text("strct = true\n", encoding="utf-8")
     ran = run("list")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"trysquare: {project}/trysquare.toml:1: there is no setting `strct`. The nearest is `strict`.\n"
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"trysquare: {project}/trysquare.toml:1: ")
+    assert "`strct`" in line
+    assert "`strict`" in line
 
 
 def test_the_traceback_is_shown_where_it_is_asked_for(project: Path) -> None:
@@ -125,3 +142,9 @@ def test_an_interrupt_ends_the_command_quietly(project: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_flag_of_an_earlier_version_works_and_names_the_present_one(run: Run) -> None:
+    ran = run("config", "--debug", "--json")
+    assert ran.code == 0
+    assert "--debugger" in ran.err

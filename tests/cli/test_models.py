@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from inline_snapshot import snapshot
 
 from trysquare.cli.main import main
 
@@ -20,13 +19,14 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_list_shows_what_can_be_installed(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "list"]) == 0
-    assert capsys.readouterr().out.replace(str(data), "FOLDER") == snapshot("""\
-name                installed  size     about
-smollm2-135m        no         98 MB    SmolLM2 135M Instruct (Q4_1): tiny; shows the machinery, chooses badly
-qwen2.5-coder-1.5b  no         1117 MB  Qwen2.5 Coder 1.5B Instruct (Q4_K_M): chooses well among a dozen tools
-
-Models lie in FOLDER. Use one as local:NAME.
-""")
+    heading, *rows, _, place = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["name", "installed", "size", "about"]
+    assert [row.split()[:4] for row in rows] == [
+        ["smollm2-135m", "no", "98", "MB"],
+        ["qwen2.5-coder-1.5b", "no", "1117", "MB"],
+    ]
+    assert str(data) in place
+    assert "local:NAME" in place
     assert not data.exists()
 
 
@@ -39,9 +39,9 @@ def test_the_list_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_a_model_that_nobody_knows_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_model_is_refused_with_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "install", "smollm2"]) == 1
-    assert "There is no model `smollm2` to install. The nearest is `smollm2-135m`." in capsys.readouterr().err
+    assert "`smollm2-135m`" in capsys.readouterr().err
 
 
 def test_checking_finds_weights_that_are_not_the_pinned_ones(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def test_checking_finds_weights_that_are_not_the_pinned_ones(data: Path, capsys:
     data.mkdir(parents=True)
     (data / "smollm2-135m.gguf").write_bytes(b"other")
     assert main(["models", "check"]) == 1
-    assert "are not the pinned ones" in capsys.readouterr().out
+    assert "SHA-256" in capsys.readouterr().out
     assert main(["models", "check", "qwen2.5-coder-1.5b"]) == 1
     assert "is not installed" in capsys.readouterr().out
 
@@ -60,5 +60,7 @@ def test_a_model_can_be_removed(data: Path, capsys: pytest.CaptureFixture[str]) 
     (data / "smollm2-135m.gguf").write_bytes(b"other")
     for _ in range(2):
         assert main(["models", "remove", "smollm2-135m"]) == 0
-    assert capsys.readouterr().out == "smollm2-135m is removed.\nsmollm2-135m was not installed.\n"
+    first, second = capsys.readouterr().out.splitlines()
+    assert "removed" in first
+    assert "not installed" in second
     assert not (data / "smollm2-135m.gguf").exists()

@@ -69,17 +69,18 @@ def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
-def test_closed_input_or_output_is_told(project: Path, closed: str) -> None:
+def test_closed_input_or_output_is_reported(project: Path, closed: str) -> None:
     words = ["sh", "-c", f'exec "$@" {closed}', "sh", *SERVE]
     ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert ran.stderr.startswith("trysquare: Standard input or output is closed")
+    assert ran.stderr.startswith("trysquare: ")
+    assert "closed" in ran.stderr
 
 
 def test_without_tools_the_log_says_so(project: Path) -> None:
     ran = subprocess.run(SERVE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")
-    assert "There are no tools to serve" in ran.stderr
+    assert "No tools to serve" in ran.stderr
 
 
 @pytest.mark.parametrize("transport", [[], ["--http", "127.0.0.1:0"]])
@@ -147,7 +148,7 @@ def test_an_open_address_without_authentication_is_refused(run: Run) -> None:
     assert "token" in ran.err
 
 
-def test_a_port_that_is_taken_is_told(run: Run) -> None:
+def test_a_port_in_use_is_reported(run: Run) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -181,4 +182,5 @@ def test_a_short_state_key_is_refused(run: Run, project: Path) -> None:
     (project / "trysquare.toml").write_text('[http]\nstate_keys_file = "keys"\n', encoding="utf-8")
     ran = run("serve", "--http", "127.0.0.1:0")
     assert ran.code == 2
-    assert f"{project}/keys: a state key needs at least 32 bytes." in ran.err
+    assert f"{project}/keys: " in ran.err
+    assert "32 bytes" in ran.err

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from trysquare.cli.telemetry import is_wanted
+from trysquare.middleware.tracing import is_wanted
 
 TOOLS = '''
 from trysquare import Declarations

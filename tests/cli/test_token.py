@@ -13,7 +13,7 @@ from trysquare.store.tokens import Tokens
 HERE = ("--project", ".")
 
 
-def test_a_created_token_is_shown_once_and_opens_the_rooms_it_names(run: Run, project: Path) -> None:
+def test_a_created_token_is_shown_once_and_grants_the_scopes_it_names(run: Run, project: Path) -> None:
     made = run("token", "create", "ada", "--scope", "tools", "--expires", "90d", "--json", *HERE).json
     database = open_database(project / ".trysquare" / "state.db")
     principal = Tokens(database).verify(made["token"])
@@ -34,7 +34,9 @@ def test_the_first_line_is_the_token_alone(run: Run) -> None:
 
 def test_a_revoked_token_says_so(run: Run) -> None:
     run("token", "create", "ada", *HERE)
-    assert run("token", "revoke", "ada", *HERE).out == "The token of ada is revoked.\n"
+    revoked = run("token", "revoke", "ada", *HERE).out
+    assert "ada" in revoked
+    assert "revoked" in revoked
     assert "revoked" in run("token", "list", *HERE).out
     [info] = run("token", "list", "--json", *HERE).json
     assert info["revoked"] is not None
@@ -50,11 +52,11 @@ def test_without_tokens_the_list_says_how_to_make_one(run: Run) -> None:
         (["create", "a b"], "token create: a name has 1 to 64"),
         (["create", "ada", "--scope", "tols"], "--scope: unknown scope `tols`. Did you mean `tools`?"),
         (["create", "ada", "--expires", "soon"], "--expires: expected a time such as 90d, 12h or 30m; got `soon`."),
-        (["revoke", "nobody"], "There is no living token named `nobody`."),
-        ([], "the following arguments are required: ACTION"),
+        (["revoke", "nobody"], "No active token is named `nobody`."),
+        ([], "usage: trysquare token [-h] COMMAND ..."),
     ],
 )
-def test_wrong_usage_is_told(run: Run, words: list[str], said: str) -> None:
+def test_wrong_usage_is_reported(run: Run, words: list[str], said: str) -> None:
     ran = run("token", *words, *(HERE if words else ()))
     assert ran.code == 2
     assert said in ran.err

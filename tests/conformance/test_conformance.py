@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.fixture.toolset import conformance_toolset
 from tests.conformance.suite import Outcome, run_suite
-from tests.walks.servers import served_over_http
+from tests.e2e.servers import served_over_http
 
 SUITE_SECONDS = 110
 

@@ -90,9 +90,9 @@ def test_a_model_without_an_action_and_two_for_one_action_are_refused() -> None:
     async def unnamed(args: Start | Plain) -> None: ...
     async def doubled(args: Stop | Again) -> None: ...
 
-    with pytest.raises(DeclarationError, match="`Plain` is one of several argument models"):
+    with pytest.raises(DeclarationError, match="`Plain`"):
         tool(unnamed)
-    with pytest.raises(DeclarationError, match="`Again` and `Stop` are both for the action `kill`"):
+    with pytest.raises(DeclarationError, match=r"`Again`.*`Stop`.*`kill`"):
         tool(doubled)
 
 

@@ -11,9 +11,10 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel, SecretStr
 
-from trysquare import CallContext, Declarations, ErrorCode, FixedToolset, Result, ToolError, call_tool
-from trysquare.core.call import contained
-from trysquare.core.errors import InputRequired, NotFound
+from tests.support import quoted_names
+from trysquare import CallContext, Declarations, ErrorCode, Result, StaticToolset, ToolError, call_tool
+from trysquare.core.call import guard_crash
+from trysquare.core.errors import InputRequired
 from trysquare.testing import call, make_context
 
 tools = Declarations()
@@ -107,25 +108,21 @@ async def test_a_crash_is_told_by_an_incident_id_alone_and_the_log_has_the_rest(
     assert "Traceback" not in told
     assert (result.code, result.error_type) == (ErrorCode.INTERNAL_ERROR, "crash")
     assert result.error
-    found = re.fullmatch(r"The tool failed unexpectedly \(incident ([0-9a-f]{8})\)\.", result.error)
+    found = re.search(r"\(incident ([0-9a-f]{8})\)", result.error)
     assert found
     [record] = caplog.records
     assert record.levelname == "ERROR"
-    assert record.getMessage() == f"Tool {name} crashed (incident {found[1]})"
+    assert name in record.getMessage()
+    assert found[1] in record.getMessage()
     assert record.exc_info
     assert (await call(tools, "greet", name="Ada")).value == "Hello, Ada"
 
 
 async def test_an_unknown_tool_is_told_with_the_nearest_names() -> None:
     result = await call(tools, "gret")
-    assert result.to_json() == snapshot(
-        {
-            "success": False,
-            "error": {"code": "TOOL_NOT_FOUND", "message": "There is no tool `gret`. The nearest are `greet`."},
-            "error_type": "tool_not_found",
-            "instruction": "Use a name from the list of tools.",
-        }
-    )
+    assert (result.code, result.error_type) == (ErrorCode.TOOL_NOT_FOUND, "tool_not_found")
+    assert quoted_names(result.error) == ["gret", "greet"]
+    assert set(result.to_json()) == {"success", "error", "error_type", "instruction"}
 
 
 @pytest.mark.parametrize("name", ["", "x" * 1_000_000, "\ud800", "a\nb"])
@@ -138,18 +135,18 @@ async def test_an_unknown_name_of_any_kind_gets_a_short_answer(name: str) -> Non
 async def test_a_tool_beyond_the_scopes_of_a_principal_does_not_exist_for_it() -> None:
     own = Declarations()
 
-    @own.declare(room="bots")
+    @own.declare(toolset="bots")
     async def build() -> str:
         return "built"
 
     allowed, refused = make_context(scopes=["bots"]), make_context(scopes=["guide"])
     assert (await call(own, "build", context=allowed)).value == "built"
     result = await call(own, "build", context=refused)
-    assert result.error == "There is no tool `build`."
+    assert result.error == "Unknown tool `build`."
 
 
 async def test_a_call_does_not_list_the_tools() -> None:
-    class Unlistable(FixedToolset):
+    class Unlistable(StaticToolset):
         def tools(self) -> Any:
             raise AssertionError("listed")
 
@@ -201,14 +198,15 @@ async def raising(error: BaseException) -> Any:
 
 
 async def test_prompts_and_resources_crash_behind_the_same_wall(caplog: pytest.LogCaptureFixture) -> None:
-    assert await contained("Prompt x", returning(3)) == 3
-    with pytest.raises(NotFound, match="gone"):
-        await contained("Prompt x", raising(NotFound("gone")))
+    assert await guard_crash("Prompt x", returning(3)) == 3
+    with pytest.raises(ToolError, match="gone"):
+        await guard_crash("Prompt x", raising(ToolError("gone")))
     assert caplog.records == []
     for error in (Surprise("hunter2"), SystemExit(1), asyncio.CancelledError()):
-        with pytest.raises(ToolError, match=r"Prompt x failed unexpectedly \(incident [0-9a-f]{8}\)\.$") as told:
-            await contained("Prompt x", raising(error))
+        with pytest.raises(ToolError, match=r"^Prompt x .*\(incident [0-9a-f]{8}\)") as told:
+            await guard_crash("Prompt x", raising(error))
         assert told.value.code is ErrorCode.INTERNAL_ERROR
+        assert "hunter2" not in told.value.message
 
 
 async def test_a_result_is_returned_as_the_tool_made_it() -> None:
@@ -251,6 +249,6 @@ async def test_a_crash_is_logged_without_the_values_of_secret_arguments(caplog: 
 
 async def test_a_prompts_crash_is_logged_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ToolError):
-        await contained("Prompt x", raising(Surprise("token hunter2")), arguments={"token": "hunter2"})
+        await guard_crash("Prompt x", raising(Surprise("token hunter2")), arguments={"token": "hunter2"})
     assert "Surprise" in caplog.text
     assert "hunter2" not in caplog.text

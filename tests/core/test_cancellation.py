@@ -120,7 +120,7 @@ async def test_a_deadline_of_the_tool_ends_the_call_and_reaches_the_tool(name: s
     result = await call(tools_for(stage, timeout=0.05), name)
     assert (result.code, result.error) == (
         ErrorCode.TOOL_TIMEOUT,
-        "The call took longer than it may and was stopped.",
+        "Timeout: the call was stopped.",
     )
     await stage.has(stage.noticed)
     await no_task_is_left(before)

@@ -16,14 +16,13 @@ import pytest
 from mcp import Client
 from pydantic import BaseModel
 
-from trysquare import CallContext, Declarations, ErrorCode, FixedToolset, Result
-from trysquare.core import collecting
+from trysquare import CallContext, Declarations, ErrorCode, Resource, Result, StaticToolset, tool
+from trysquare.core import iterators as collecting
 from trysquare.core.errors import DeadlineExceeded
-from trysquare.core.resource import Resource, resource
-from trysquare.core.tool import tool
-from trysquare.serve.server import build_server
+from trysquare.core.resources import resource
+from trysquare.middleware.pagination import paginate_results
+from trysquare.server import build_server
 from trysquare.testing import call, make_context
-from trysquare.wrappers.limited import limited
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ async def test_an_iterator_arrives_whole(form: str, kind: str) -> None:
     async def coroutine() -> Any:
         return make()
 
-    own = limited(tool(plain if kind == "sync" else coroutine))
-    async with Client(build_server(FixedToolset([own]))) as client:
+    own = paginate_results(tool(plain if kind == "sync" else coroutine))
+    async with Client(build_server(StaticToolset([own]))) as client:
         answer = await client.call_tool(own.name, {})
     assert answer.structured_content == {"success": True, "value": expected}
 
@@ -125,7 +124,7 @@ async def test_a_long_one_is_paged_like_a_list() -> None:
     def many() -> Any:
         return (f"line {number}" for number in range(5_000))
 
-    made = limited(own.toolset().tools()[0])
+    made = paginate_results(own.toolset().tools()[0])
     result = await made.call({}, make_context())
     assert result.to_json()["page"]["total"]["items"] == 5_000
 

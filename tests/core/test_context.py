@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from trysquare import Answer, CallContext
-from trysquare.core.client_requests import Capability, ClientRequest, ModelRequest, Question
-from trysquare.core.context import local_principal
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare import Answer, CallContext, ErrorCode, ToolError
+from trysquare.core.context import Capability, ClientRequest, ElicitRequest, SamplingRequest, local_principal
 from trysquare.testing import ScriptedCaller, accept, make_context
 
 
@@ -66,7 +64,7 @@ async def test_a_client_that_can_is_asked_for_its_model_and_its_folders() -> Non
     assert context.offers("sampling")
     assert await context.sample("Write a poem.") == "a poem"
     assert await context.roots() == ("file:///a",)
-    both = await context.request(ModelRequest(prompt="x", key="a"), Question(message="?", schema={}, key="b"))
+    both = await context.request(SamplingRequest(prompt="x", key="a"), ElicitRequest(message="?", schema={}, key="b"))
     assert set(both) == {"a", "b"}
 
 
@@ -75,8 +73,8 @@ async def test_a_client_that_cannot_is_told_so_before_anything_is_asked() -> Non
     context = make_context(caller=caller)
     assert (context.offers("elicitation"), context.offers("sampling")) == (True, False)
     with pytest.raises(ToolError) as refused:
-        await context.request(Question(message="?", schema={}), ModelRequest(prompt="x"))
+        await context.request(ElicitRequest(message="?", schema={}), SamplingRequest(prompt="x"))
     assert refused.value.code is ErrorCode.CAPABILITY_NOT_SUPPORTED
     assert caller.questions == []
-    answers = await context.request(Question(message="?", schema={}, key="only"))
+    answers = await context.request(ElicitRequest(message="?", schema={}, key="only"))
     assert answers["only"].content == {"ok": True}

@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.serve.clients import served_http
-from trysquare import Declarations, call_tool
-from trysquare.core.call import contained
-from trysquare.core.errors import ErrorCode, InputRequired, ToolError
+from tests.server.clients import served_http
+from trysquare import Declarations, ErrorCode, ToolError, call_tool
+from trysquare.core.call import guard_crash
+from trysquare.core.errors import InputRequired
 from trysquare.testing import call
 
 
@@ -89,7 +89,7 @@ async def test_whatever_a_prompt_or_resource_raises_is_its_own_crash(kind: Calla
         raise kind()
 
     with pytest.raises(ToolError) as told:
-        await contained("Prompt x", work())
+        await guard_crash("Prompt x", work())
     assert told.value.code is ErrorCode.INTERNAL_ERROR
 
 

@@ -42,7 +42,7 @@ def test_a_failure_of_another_server_is_a_failure_with_its_text() -> None:
         "error": {"code": "TOOL_FAILED", "message": "No such file."},
         "error_type": "tool_failed",
     }
-    assert "does not say why" in relay({"content": []}, is_error=True).to_text()
+    assert "without a message" in relay({"content": []}, is_error=True).to_text()
 
 
 def test_pieces_that_are_no_text_become_ours() -> None:

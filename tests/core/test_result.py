@@ -134,7 +134,7 @@ class Spot:
         ([b"\xff\xfe"], ["__4="]),
         (float("nan"), "NaN"),
         ([float("-inf")], ["-Infinity"]),
-        ([HALF, {"k" + HALF: HALF}], ["?", {"k?": "?"}]),
+        ([HALF, {"k" + HALF: HALF}], ["\ufffd", {"k\ufffd": "\ufffd"}]),
         ([2**64], [2**64]),
     ],
 )

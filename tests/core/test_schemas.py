@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, field_validator
 
 from trysquare import ToolArguments
-from trysquare.core.arguments import model_schema, schema_markdown, type_text
-from trysquare.core.plain_schema import plain_object_schema
-from trysquare.core.tidy_schema import tidy
+from trysquare.core.arguments import model_schema
+from trysquare.core.schema.build import normalize_schema, plain_object_schema
+from trysquare.core.schema.describe import schema_markdown, type_text
 
 choices = st.one_of(
     st.lists(st.sampled_from(["a", "b", "", "é"]), min_size=1, max_size=3, unique=True),
@@ -44,7 +44,7 @@ def test_a_plain_schema_is_the_one_that_pydantic_writes(annotation: Any, default
     model = create_model("Model", __config__=ConfigDict(extra="forbid"), field=(annotation, described))
     plain = plain_object_schema(model.model_fields)
     if plain is not None:
-        assert tidy(plain) == tidy(model.model_json_schema())
+        assert normalize_schema(plain) == normalize_schema(model.model_json_schema())
 
 
 bounds = st.dictionaries(
@@ -64,7 +64,7 @@ def test_a_plain_schema_with_bounds_is_the_one_that_pydantic_writes(annotation: 
         return
     plain = plain_object_schema(model.model_fields)
     if plain is not None:
-        assert tidy(plain) == tidy(model.model_json_schema())
+        assert normalize_schema(plain) == normalize_schema(model.model_json_schema())
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_the_docstring_of_a_model_is_not_part_of_its_schema() -> None:
 def test_fields_may_be_called_like_the_words_of_a_schema() -> None:
     fields: Any = {"title": (str, ...), "default": (str, "x"), "items": (list[str], []), "properties": (str, "y")}
     model = create_model("Model", **fields)
-    model_fields = tidy(model.model_json_schema())["properties"]
+    model_fields = normalize_schema(model.model_json_schema())["properties"]
     assert list(model_fields) == ["title", "default", "items", "properties"]
     assert model_fields["title"] == {"type": "string"}
 
 
 def test_a_property_called_ref_is_a_property() -> None:
     schema = {"type": "object", "properties": {"$ref": {"type": "string", "title": "Ref"}}}
-    assert tidy(schema) == {"type": "object", "properties": {"$ref": {"type": "string"}}}
+    assert normalize_schema(schema) == {"type": "object", "properties": {"$ref": {"type": "string"}}}
 
 
 class Leaf(BaseModel):
@@ -159,7 +159,7 @@ def dangling(schema: Any, whole: dict[str, Any]) -> list[str]:
 
 
 def test_definitions_are_written_where_they_are_used() -> None:
-    schema = tidy(Branch.model_json_schema())
+    schema = normalize_schema(Branch.model_json_schema())
     assert "$defs" not in schema
     assert "$ref" not in str(schema)
     leaf = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -169,7 +169,7 @@ def test_definitions_are_written_where_they_are_used() -> None:
 
 
 def test_a_type_that_holds_itself_keeps_its_definition_alone() -> None:
-    schema = tidy(create_model("Model", tree=(Tree, ...)).model_json_schema())
+    schema = normalize_schema(create_model("Model", tree=(Tree, ...)).model_json_schema())
     assert list(schema["$defs"]) == ["Tree"]
     assert schema["$defs"]["Tree"]["properties"]["value"]["type"] == "object"
     assert jsonschema.Draft202012Validator(schema).is_valid({"tree": {"value": {"name": "a"}, "children": []}})
@@ -180,19 +180,21 @@ def test_a_schema_that_would_explode_keeps_its_references() -> None:
     for level in range(1, 30):
         below = {"$ref": f"#/$defs/Level{level - 1}"}
         definitions[f"Level{level}"] = {"type": "object", "properties": {"a": below, "b": below}}
-    whole = tidy({"type": "object", "properties": {"top": {"$ref": "#/$defs/Level29"}}, "$defs": definitions})
+    whole = normalize_schema(
+        {"type": "object", "properties": {"top": {"$ref": "#/$defs/Level29"}}, "$defs": definitions}
+    )
     assert len(str(whole)) < 2_000_000
     assert dangling(whole, whole) == []
 
 
 def test_a_reference_to_nowhere_stays_as_it_is() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}, "b": {"$ref": "other.json"}}}
-    assert tidy(schema) == schema
+    assert normalize_schema(schema) == schema
 
 
 def test_an_optional_field_is_told_without_null() -> None:
     model = create_model("Model", field=(int | None, None), either=(int | str | None, None), must=(int | None, ...))
-    fields = tidy(model.model_json_schema())["properties"]
+    fields = normalize_schema(model.model_json_schema())["properties"]
     assert fields["field"] == {"type": "integer"}
     assert fields["either"] == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     assert fields["must"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
@@ -200,7 +202,7 @@ def test_an_optional_field_is_told_without_null() -> None:
 
 def test_a_default_that_json_cannot_tell_is_left_out() -> None:
     model = create_model("Model", field=(float, float("inf")))
-    assert tidy(model.model_json_schema())["properties"]["field"] == {"type": "number"}
+    assert normalize_schema(model.model_json_schema())["properties"]["field"] == {"type": "number"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from trysquare import ToolArguments, tool
-from trysquare.core.secrets import MASK, masked, without_secrets
+from trysquare.core.redaction import MASK, redact, redact_text
 
 
 class Login(BaseModel):
@@ -49,7 +49,7 @@ SCHEMA = tool(connect).input_schema
     ],
 )  # fmt: skip
 def test_secrets_are_recognised_by_schema_and_by_name_at_every_depth(arguments: Any, expected: Any) -> None:
-    assert masked(arguments, SCHEMA) == expected
+    assert redact(arguments, SCHEMA) == expected
 
 
 def test_a_schema_of_any_shape_is_read_without_complaint() -> None:
@@ -61,7 +61,7 @@ def test_a_schema_of_any_shape_is_read_without_complaint() -> None:
         {"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/y"}]}, "y": {"$ref": "#/$defs/x"}}},
     ]
     for schema in shapes:
-        assert masked({"a": [1, {"b": None}]}, schema) == {"a": [1, {"b": None}]}
+        assert redact({"a": [1, {"b": None}]}, schema) == {"a": [1, {"b": None}]}
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=30), st.text(max_size=30))
@@ -69,12 +69,12 @@ def test_a_text_around_a_secret_keeps_nothing_of_it(secret: str, before: str, af
     assume(secret not in MASK and secret not in before + MASK and secret not in MASK + after)
     assume(secret not in before + MASK + after)
     for form in (secret, repr(secret), f"{secret} and {secret!r}"):
-        assert secret not in without_secrets(before + form + after, {"password": secret}, {})
+        assert secret not in redact_text(before + form + after, {"password": secret}, {})
 
 
 def test_numbers_count_as_secrets_too() -> None:
-    assert without_secrets("the token 4711 is wrong", {"token": 4711}, {}) == "the token *** is wrong"
+    assert redact_text("the token 4711 is wrong", {"token": 4711}, {}) == "the token *** is wrong"
 
 
 def test_other_values_stay() -> None:
-    assert without_secrets("no file /tmp/a", {"path": "/tmp/a", "token": ""}, {}) == "no file /tmp/a"
+    assert redact_text("no file /tmp/a", {"path": "/tmp/a", "token": ""}, {}) == "no file /tmp/a"

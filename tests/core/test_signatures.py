@@ -9,6 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel, ConfigDict, Field
 
+from tests.support import quoted_names
 from trysquare import CallContext, DeclarationError, Declarations, ToolArguments, tool
 from trysquare.testing import call, make_context
 
@@ -57,7 +58,9 @@ async def test_annotated_fields_are_checked_and_described() -> None:
     made = tool(scale)
     assert made.input_schema["properties"]["factor"]["description"] == "By how much"
     assert (await call(made, "scale")).value == 1.0
-    assert (await call(made, "scale", factor=-1)).error == "`factor` should be greater than 0; got -1."
+    refused = await call(made, "scale", factor=-1)
+    assert refused.code == "VALIDATION_INVALID_PARAM"
+    assert quoted_names(refused.error) == ["factor"]
 
 
 async def test_parameters_may_have_names_that_pydantic_keeps_to_itself() -> None:
@@ -68,7 +71,9 @@ async def test_parameters_may_have_names_that_pydantic_keeps_to_itself() -> None
     assert list(made.input_schema["properties"]) == ["schema", "model_config", "_hidden", "copy"]
     result = await call(made, "odd", {"schema": "s", "model_config": 1, "_hidden": 2})
     assert result.value == ["s", 1, 2, False]
-    assert (await call(made, "odd", {"schema": "s"})).error == "`model_config` is missing (integer)."
+    refused = await call(made, "odd", {"schema": "s"})
+    assert refused.code == "VALIDATION_MISSING_PARAM"
+    assert quoted_names(refused.error) == ["model_config"]
 
 
 async def test_a_parameter_may_go_by_another_name_on_the_wire() -> None:
@@ -151,15 +156,15 @@ async def async_yielding() -> Any:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (variadic, r"takes `\*names`.*named parameters"),
-        (keywords, r"takes `\*names`.*named parameters"),
-        (positional, "by position only; remove the `/`"),
-        (unannotated, "`name` of `unannotated` has no annotation"),
-        (opaque, "`opaque` takes what has no JSON schema"),
-        (unfit, "`unfit` takes what has no JSON schema"),
-        (unknown, "annotations of `unknown` cannot be read: name 'Missing'"),
-        (yielding, "`yielding` yields; a tool returns once"),
-        (async_yielding, "`async_yielding` yields; a tool returns once"),
+        (variadic, r"`\*names`"),
+        (keywords, r"`\*names`"),
+        (positional, "`/`"),
+        (unannotated, "`name`.*`unannotated`.*annotation"),
+        (opaque, "`opaque`.*JSON schema"),
+        (unfit, "`unfit`.*JSON schema"),
+        (unknown, "`unknown`.*'Missing'"),
+        (yielding, "`yielding`.*yield"),
+        (async_yielding, "`async_yielding`.*yield"),
     ],
 )
 def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_declared(function: Any, said: str) -> None:

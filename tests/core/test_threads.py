@@ -134,7 +134,7 @@ async def test_a_system_without_threads_is_told_and_keeps_nothing(monkeypatch: p
     runner = ThreadRunner()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
-        with pytest.raises(RuntimeError, match="gives no thread"):
+        with pytest.raises(RuntimeError, match="cannot start a thread"):
             await runner.run(lambda: None)
     assert (runner._threads, len(runner._queue)) == (0, 0)
     assert await runner.run(lambda: 1) == 1
@@ -142,13 +142,13 @@ async def test_a_system_without_threads_is_told_and_keeps_nothing(monkeypatch: p
 
 HANGING = """
     import asyncio, threading
-    from trysquare import tool, call_tool, FixedToolset
+    from trysquare import tool, call_tool, StaticToolset
 
     def hang() -> None:
         threading.Event().wait()
 
     async def main() -> None:
-        result = await call_tool(FixedToolset([tool(hang, timeout=0.05)]), "hang")
+        result = await call_tool(StaticToolset([tool(hang, timeout=0.05)]), "hang")
         print(result.code)
 
     asyncio.run(main())

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from trysquare import (
-    ChangingToolset,
     CombinedToolset,
     DeclarationError,
-    FixedToolset,
+    DynamicToolset,
     Prompt,
     Resource,
     ResourceTemplate,
+    StaticToolset,
     Tool,
     tool,
 )
@@ -38,7 +38,7 @@ def resource_at(uri: str) -> Resource:
     return Resource(uri=uri, name=uri, read=read_nothing)
 
 
-class Unlistable(FixedToolset):
+class Unlistable(StaticToolset):
     """A toolset that may be searched by name but not listed."""
 
     forbidden = False
@@ -49,7 +49,7 @@ class Unlistable(FixedToolset):
 
 
 def test_a_fixed_toolset_lists_and_finds() -> None:
-    toolset = FixedToolset(
+    toolset = StaticToolset(
         [named("a"), named("b")],
         prompts=[prompt_named("p")],
         resources=[resource_at("r://1")],
@@ -76,10 +76,10 @@ def test_a_fixed_toolset_lists_and_finds() -> None:
     ],
 )
 def test_two_of_one_name_are_refused_with_a_hint(parts: dict[str, Any], kind: str) -> None:
-    said = f"Two {kind} are called `x`. Rename one, or give one of their sources a prefix"
+    said = f"{kind} .*`x`.* prefix"
     with pytest.raises(DeclarationError, match=said):
-        FixedToolset(**parts)
-    halves = [FixedToolset(**{key: [value] for key, [value, _] in parts.items()}) for _ in range(2)]
+        StaticToolset(**parts)
+    halves = [StaticToolset(**{key: [value] for key, [value, _] in parts.items()}) for _ in range(2)]
     with pytest.raises(DeclarationError, match=said):
         CombinedToolset(halves)
 
@@ -100,7 +100,7 @@ def test_a_combined_toolset_lists_all_and_finds_without_listing() -> None:
 
 
 def test_a_changing_toolset_replaces_its_parts_and_tells_its_listeners() -> None:
-    toolset = ChangingToolset([named("a")], prompts=[prompt_named("p")])
+    toolset = DynamicToolset([named("a")], prompts=[prompt_named("p")])
     heard: list[str] = []
     stop = toolset.subscribe(heard.append)
     toolset.replace(tools=[named("b")])
@@ -119,7 +119,7 @@ def test_a_changing_toolset_replaces_its_parts_and_tells_its_listeners() -> None
 
 
 def test_a_replacement_with_colliding_names_changes_nothing() -> None:
-    toolset = ChangingToolset([named("a")], prompts=[prompt_named("p")])
+    toolset = DynamicToolset([named("a")], prompts=[prompt_named("p")])
     heard: list[str] = []
     toolset.subscribe(heard.append)
     with pytest.raises(DeclarationError):
@@ -129,7 +129,7 @@ def test_a_replacement_with_colliding_names_changes_nothing() -> None:
 
 
 def test_listeners_of_a_combined_toolset_hear_every_part_until_they_stop() -> None:
-    parts = [ChangingToolset(), ChangingToolset()]
+    parts = [DynamicToolset(), DynamicToolset()]
     heard: list[str] = []
     stop = CombinedToolset(parts).subscribe(heard.append)
     parts[0].notify("tools")
@@ -140,7 +140,7 @@ def test_listeners_of_a_combined_toolset_hear_every_part_until_they_stop() -> No
 
 
 def test_the_same_listener_may_subscribe_twice() -> None:
-    toolset = ChangingToolset()
+    toolset = DynamicToolset()
     heard: list[str] = []
     first, _ = toolset.subscribe(heard.append), toolset.subscribe(heard.append)
     first()

@@ -10,11 +10,10 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from trysquare.core.call import call_tool
-from trysquare.core.context import CallContext, Principal
-from trysquare.core.toolset import Toolset
-from trysquare.debug.config import DebugConfig
-from trysquare.debug.toolset import debug_toolset
+from trysquare import CallContext, Principal, Toolset, call_tool
+from trysquare.debug import DebugConfig, open_debugger
+
+STARTS_PROCESSES = True  # the programs that are debugged
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +64,7 @@ class Tools:
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncGenerator[Tools]:
     """The tools in a folder; all that they started has ended when the block is left."""
-    async with debug_toolset(DebugConfig(root=folder)) as toolset:
+    async with open_debugger(DebugConfig(root=folder)) as toolset:
         yield Tools(toolset=toolset, folder=folder)
 
 

@@ -50,7 +50,7 @@ async def served(folder: Path) -> AsyncGenerator[Desktop]:
     """Serve the debugger in a folder, whose state is kept in it."""
     environment = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "trysquare", "serve", "--debug"], cwd=folder, env=environment
+        command=sys.executable, args=["-m", "trysquare", "serve", "--debugger"], cwd=folder, env=environment
     )
     async with Client(stdio_client(command)) as client:
         yield Desktop(client=client)

@@ -10,19 +10,18 @@ from textwrap import indent
 import pytest
 
 from tests.support import missing_component, node_program
-from trysquare.core.call import call_tool
-from trysquare.debug.config import DebugConfig
-from trysquare.debug.engines.lldb import ADAPTERS, INSTALL
-from trysquare.debug.explain import explain_failure
-from trysquare.debug.explaining import Explanation
-from trysquare.debug.targets import read_target
-from trysquare.debug.toolset import debug_toolset
-from trysquare.processes.nursery import open_nursery
+from trysquare import call_tool
+from trysquare.debug import DebugConfig, explain_failure, open_debugger
+from trysquare.debug.adapters.lldb import PACKAGE as LLDB
+from trysquare.debug.explain.explain import Explanation
+from trysquare.debug.sessions.launch import read_target
+from trysquare.processes.supervisor import supervise
 
 FOLDER = Path(__file__).parent / "bugs"
 BUGS = sorted((FOLDER / "python").glob("*.py"))
 OTHERS = sorted([*(FOLDER / "javascript").glob("*.js"), *(FOLDER / "c").glob("*.c")])
 
+STARTS_PROCESSES = True  # one for each program with a bug
 SUBTEST = """\
 import unittest
 
@@ -69,8 +68,8 @@ async def test_a_check_in_a_subtest_is_explained_by_what_it_was_given(tmp_path: 
 
 
 async def _explained(target: str, folder: Path) -> Explanation:
-    async with open_nursery() as nursery:
-        explained = await explain_failure(read_target(target, folder), folder, nursery)
+    async with supervise() as supervisor:
+        explained = await explain_failure(read_target(target, folder), folder, supervisor)
     [(_, explanation)] = explained.failures
     return explanation
 
@@ -90,9 +89,9 @@ def _as_test_case(bug: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("bug", OTHERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 async def test_the_faulty_line_of_another_language_is_named_at_once(bug: Path, tmp_path: Path) -> None:
     shutil.copy(bug, tmp_path)
-    if bug.suffix == ".c" and not any(shutil.which(name) for name in ADAPTERS):
-        missing_component("lldb-dap", INSTALL)
-    async with debug_toolset(DebugConfig(root=tmp_path)) as tools:
+    if bug.suffix == ".c" and not any(shutil.which(name) for name in LLDB.programs):
+        missing_component("lldb-dap", LLDB.install_command)
+    async with open_debugger(DebugConfig(root=tmp_path)) as tools:
         runtime = {"runtime_path": node_program()} if bug.suffix == ".js" else {}
         result = await call_tool(tools, "explain", {"target": bug.name, **runtime})
     assert result.success, result.to_text()

@@ -12,15 +12,13 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.debug.truth_cases import CASES, CHILD, PROGRAMS
-from trysquare.core.call import call_tool
-from trysquare.debug.config import DebugConfig
-from trysquare.debug.explain import Explained, explain_failure
-from trysquare.debug.explaining import Explanation
-from trysquare.debug.recorder.watcher import LIBRARY, STANDARD, USER
-from trysquare.debug.sites import Site
-from trysquare.debug.targets import read_target
-from trysquare.debug.toolset import debug_toolset
-from trysquare.processes.nursery import open_nursery
+from trysquare import call_tool
+from trysquare.debug import DebugConfig, explain_failure, open_debugger
+from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug.explain.failures import Site
+from trysquare.debug.recorder.hooks import LIBRARY, STANDARD, USER
+from trysquare.debug.sessions.launch import read_target
+from trysquare.processes.supervisor import supervise
 
 Telling: TypeAlias = Callable[[str], Awaitable["Told"]]
 ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -28,9 +26,9 @@ ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 async def explained(folder: Path, target: str) -> Explained:
-    async with open_nursery() as nursery:
+    async with supervise() as supervisor:
         wanted = read_target(target, folder, runtime=sys.executable)
-        return await explain_failure(wanted, folder, nursery, env=ENV)
+        return await explain_failure(wanted, folder, supervisor, env=ENV)
 
 
 class Told:
@@ -49,7 +47,7 @@ class Told:
     @property
     def places(self) -> list[str]:
         """The lines that it says to look at."""
-        return [f"{each.file}:{each.line}" for each in self.explanation.places]
+        return [f"{each.file}:{each.line}" for each in self.explanation.locations]
 
 
 _TOLD: dict[str, Told] = {}
@@ -84,8 +82,8 @@ async def test_the_error_stands_with_the_line_of_its_own_exception(name: str, to
     head = it.explanation.head
     assert head is not None
     assert head.user is not None, it.text
-    assert head.user.place == it.place("RAISES"), it.text
-    assert it.explanation.place == it.place("RAISES")
+    assert head.user.location == it.place("RAISES"), it.text
+    assert it.explanation.location == it.place("RAISES")
     assert all("__repr__" not in each.function for each in head.frames if each.is_users)
     assert len(it.text.encode()) <= 2000
 
@@ -207,7 +205,7 @@ async def test_a_default_that_was_passed_is_not_said_to_be_shared(told: Telling)
 @pytest.mark.parametrize("name", ["thread", "context", "helper", "pool", "finally"])
 async def test_a_line_of_the_test_is_not_blamed_for_what_it_tests(name: str, told: Telling) -> None:
     it = await told(name)
-    assert not any(each.is_test for each in it.explanation.places), it.text
+    assert not any(each.is_test for each in it.explanation.locations), it.text
     assert not it.explanation.is_known
 
 
@@ -299,7 +297,7 @@ async def test_source_outside_the_workspace_that_is_not_installed_is_the_users(t
         encoding="utf-8",
     )
     found = await explained(tmp_path / "project", "app.py")
-    assert found.failures[0][1].place == f"{tmp_path}/library/developed.py:2"
+    assert found.failures[0][1].location == f"{tmp_path}/library/developed.py:2"
 
 
 async def test_an_installed_package_whose_own_tests_are_run_is_the_users(tmp_path: Path) -> None:
@@ -315,7 +313,7 @@ async def test_an_installed_package_whose_own_tests_are_run_is_the_users(tmp_pat
     explanation = found.failures[0][1]
     assert explanation.head is not None
     assert explanation.head.user is not None
-    assert [f"{each.file}:{each.line}" for each in explanation.places] == [f"{package}/__init__.py:2"]
+    assert [f"{each.file}:{each.line}" for each in explanation.locations] == [f"{package}/__init__.py:2"]
 
 
 async def test_no_frame_of_the_users_is_said_and_the_librarys_is_labelled(tmp_path: Path) -> None:
@@ -365,7 +363,7 @@ async def test_discovery_of_unittest_is_run(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     found = await explained(tmp_path, "python -m unittest")
-    assert [each.place for _, each in found.failures] == [f"{tmp_path}/test_found.py:4"]
+    assert [each.location for _, each in found.failures] == [f"{tmp_path}/test_found.py:4"]
     assert not found.failures[0][1].output
 
 
@@ -393,7 +391,7 @@ async def test_the_example_of_a_doctest_is_the_place(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     found = await explained(tmp_path, "pytest --doctest-modules doc.py")
     explanation = found.failures[0][1]
-    assert (explanation.place, explanation.code) == (f"{tmp_path}/doc.py:4", "add(1, 2)")
+    assert (explanation.location, explanation.code) == (f"{tmp_path}/doc.py:4", "add(1, 2)")
     assert "'4'" in explanation.error
     assert "'3'" in explanation.error
 
@@ -440,10 +438,10 @@ def test_the_command_prints_what_the_program_wrote(tmp_path: Path) -> None:
 
 
 async def _called(folder: Path, **arguments: Any) -> dict[str, Any]:
-    async with debug_toolset(DebugConfig(root=folder)) as tools:
+    async with open_debugger(DebugConfig(root=folder)) as tools:
         return (await call_tool(tools, "explain", {"runtime_path": sys.executable, **arguments})).to_json()
 
 
 def _place(site: Site | None) -> str:
     assert site is not None
-    return site.place
+    return site.location

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.catalog.tokens import count_tokens
 from trysquare.core.result import dump_json
-from trysquare.debug.fitting import fitted
+from trysquare.core.tokens import count_tokens
+from trysquare.debug.responses import fit_tokens
 
 TEXTS = st.text(max_size=40)
 VALUES = st.recursive(
@@ -25,7 +25,7 @@ def tokens(data: object) -> int:
 
 @given(DATA, st.integers(20, 400))
 def test_what_fits_is_left_alone_and_what_does_not_says_so(data: dict[str, Any], limit: int) -> None:
-    made = fitted(data, limit)
+    made = fit_tokens(data, limit)
     if tokens(data) <= limit:
         assert made == data
     else:
@@ -35,12 +35,12 @@ def test_what_fits_is_left_alone_and_what_does_not_says_so(data: dict[str, Any],
 
 @given(st.integers(1_000, 200_000), st.sampled_from(["x", "word ", "\u00e9\u4e2d"]), st.integers(100, 800))
 def test_a_huge_text_in_a_small_answer_is_brought_within_the_limit(times: int, piece: str, limit: int) -> None:
-    made = fitted({"summary": "It failed.", "values": {"text": piece * times, "count": 3}}, limit)
+    made = fit_tokens({"summary": "It failed.", "values": {"text": piece * times, "count": 3}}, limit)
     assert tokens(made) <= limit + 10
     assert (made["summary"], made["values"]["count"]) == ("It failed.", 3)
 
 
 def test_a_long_list_keeps_its_beginning() -> None:
-    made = fitted({"frames": [{"line": number} for number in range(5_000)]}, 200)
+    made = fit_tokens({"frames": [{"line": number} for number in range(5_000)]}, 200)
     assert [each["line"] for each in made["frames"]] == list(range(len(made["frames"])))
     assert 0 < len(made["frames"]) < 100

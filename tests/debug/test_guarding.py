@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
-from trysquare.debug.guarding import is_plain, require_hit_condition, require_log_message, require_reading
-from trysquare.debug.log_messages import pieces_of
-from trysquare.debug.reading import path_of
-from trysquare.debug.secret_names import mask_shown, names_secret
+from trysquare import ErrorCode, ToolError
+from trysquare.core.errors import InvalidArguments
+from trysquare.core.redaction import mask_shown, names_secret
+from trysquare.debug.cdp.breakpoints import condition_of
+from trysquare.debug.debugger import BreakpointSpec
+from trysquare.debug.expressions import parse_log_message, path_of
+from trysquare.debug.guard import require_hit_condition, require_log_message, require_reading
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_session_that_allows_side_effects_takes_every_expression() -> None:
      ("i === 3 && !done", "javascript", ""), ("n >= 2", "c", "/a/x.rs"), ("sizeof(x) == 4", "c", "x.c")],
 )  # fmt: skip
 def test_what_can_run_nothing_in_its_language_is_plain(expression: str, language: str, file: str) -> None:
-    assert is_plain(expression, language, file=file)
+    require_reading(expression, language, allowed=False, file=file)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +83,27 @@ def test_anything_else_is_not_a_hit_condition(text: str) -> None:
 
 
 def test_the_expressions_of_a_log_message_are_those_in_braces_whatever_they_hold() -> None:
-    found = pieces_of("i is {i} of {len(rows)}, {{not this}}, {d['a}']} {{'k': 1}['k']} { {1: 2}[1] }")
+    found = parse_log_message("i is {i} of {len(rows)}, {{not this}}, {d['a}']} {{'k': 1}['k']} { {1: 2}[1] }")
     assert [text for is_expression, text in found if is_expression] == ["i", "len(rows)", "d['a}']", "{1: 2}[1]"]
     with pytest.raises(ToolError):
         require_log_message("v {touch('c6{}')}", "python", allowed=False)
     for broken in ("{i", "{}", "{i ==}"):
         with pytest.raises(InvalidArguments):
             require_log_message(broken, "python", allowed=True)
+
+
+def test_doubled_braces_are_refused_where_the_debugger_parses_the_message_itself() -> None:
+    require_log_message("{{touch()}}", "python", allowed=False)
+    require_log_message("{{touch()}}", "c", allowed=True)
+    for language in ("c", "go", "ruby", "java"):
+        with pytest.raises(ToolError) as refused:
+            require_log_message("{{touch()}}", language, allowed=False)
+        assert refused.value.code is ErrorCode.EXECUTION_NOT_ALLOWED
+
+
+def test_a_log_message_of_javascript_prints_doubled_braces_as_text() -> None:
+    spec = BreakpointSpec(file="/a.js", line=1, log_message="{{touch()}} of {i}")
+    assert condition_of(spec, 1) == '(console.log("{touch()} of", i), false)'
 
 
 def test_a_plain_path_is_told_from_every_other_expression() -> None:

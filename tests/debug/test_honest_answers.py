@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from tests.debug.calling import Tools, opened, status_of
-from trysquare.core.call import call_tool
-from trysquare.debug.config import DebugConfig
+from trysquare import call_tool
+from trysquare.debug import DebugConfig, open_debugger
 from trysquare.debug.debugger import Frame
-from trysquare.debug.snapshot import Earlier, changes
-from trysquare.debug.toolset import debug_toolset
+from trysquare.debug.snapshot import Shown, Snapshot, changes
 
 LOOP = """\
 def fact(n):
@@ -52,7 +51,7 @@ async def test_breakpoints_that_are_not_bound_are_not_called_bound(tools: Tools)
     assert len((await tools.call("breakpoint", action="list"))["data"]["breakpoints"]) == 1
 
 
-async def test_a_condition_that_cannot_be_told_is_told(tools: Tools) -> None:
+async def test_a_condition_that_cannot_be_evaluated_is_reported(tools: Tools) -> None:
     program = tools.write("loop.py", LOOP)
     broken = await tools.refused(
         "session_start", target="loop.py", allow_side_effects=True,
@@ -109,7 +108,7 @@ async def test_values_of_another_frame_are_not_called_changed(tools: Tools) -> N
 
 def test_changes_are_those_of_one_frame() -> None:
     frame = Frame(id=1, name="fact", file="/loop.py", line=4)
-    earlier = Earlier(function="/loop.py:fact", depth=5, location="", texts={"n": "0"})
+    earlier = Snapshot(frame=frame, code="", values=Shown(values={}), texts={"n": "0"}, changed={}, depth=5, watched={})
     assert changes(earlier, frame, {"n": "1"}, depth=4) == {}
     assert changes(earlier, frame, {"n": "1"}, depth=5) == {"n": "0 -> 1"}
 
@@ -182,7 +181,7 @@ async def test_secrets_are_shown_where_the_setting_says_so(tmp_path: Path, shows
         done = 1
     """
     (tmp_path / "conf.py").write_text(dedent(program).lstrip(), encoding="utf-8")
-    async with debug_toolset(DebugConfig(root=tmp_path, shows_secrets=shows)) as toolset:
+    async with open_debugger(DebugConfig(root=tmp_path, shows_secrets=shows)) as toolset:
         arguments: dict[str, Any] = {"target": "conf.py", "breakpoints": [{"file": "conf.py", "line": 3}]}
         asked: list[tuple[str, dict[str, Any]]] = [
             ("session_start", arguments),

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 
 from tests.support import missing_component, node_program
-from trysquare.core.call import call_tool
-from trysquare.core.toolset import Toolset
-from trysquare.debug.adapters import adapter_for, look_for
-from trysquare.debug.config import DebugConfig
-from trysquare.debug.toolset import debug_toolset
+from trysquare import Toolset, call_tool
+from trysquare.debug import DebugConfig, open_debugger
+from trysquare.debug.adapters.registry import check_packages, find_language
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -58,7 +56,7 @@ def _toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncGenerator[Toolset]:
-    async with debug_toolset(DebugConfig(root=tmp_path)) as toolset:
+    async with open_debugger(DebugConfig(root=tmp_path)) as toolset:
         yield toolset
 
 
@@ -113,10 +111,9 @@ async def _parts_of(call: Any, case: Case) -> Any:
 
 
 async def _require_debugger(language: str) -> None:
-    adapter = adapter_for(language)
-    assert adapter is not None
+    package = find_language(language).package
     if language in ("javascript", "typescript"):
         return
-    found = await look_for(adapter)
+    [found] = await check_packages([package])
     if found.path is None:
-        missing_component(adapter.name, " ".join(adapter.install))
+        missing_component(package.name, package.install_command)

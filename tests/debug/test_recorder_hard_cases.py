@@ -8,21 +8,24 @@ from pathlib import Path
 import pytest
 
 from tests.debug.hard_cases import HARD
-from trysquare.debug.explain import Explained, explain_failure
-from trysquare.debug.targets import read_target
-from trysquare.processes.nursery import open_nursery
+from trysquare.debug import explain_failure
+from trysquare.debug.explain.explain import Explained
+from trysquare.debug.sessions.launch import read_target
+from trysquare.processes.supervisor import supervise
 
 WORKERS = "[pytest]\naddopts = -n 2\n"
 
 
 async def explained(folder: Path, target: str, *, timeout: float = 60.0) -> Explained:
-    async with open_nursery() as nursery:
+    async with supervise() as supervisor:
         wanted = read_target(target, folder, runtime=sys.executable)
-        return await explain_failure(wanted, folder, nursery, timeout=timeout)
+        return await explain_failure(wanted, folder, supervisor, timeout=timeout)
 
 
 @pytest.mark.parametrize("name", HARD)
-async def test_a_hard_case_is_explained(name: str, tmp_path: Path) -> None:
+async def test_a_hard_case_is_explained(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "workers":
+        monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     (tmp_path / "test_case.py").write_text(HARD[name], encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(WORKERS if name == "workers" else "[pytest]\n", encoding="utf-8")
     target = "python -m unittest test_case" if name == "unittest" else "pytest test_case.py"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.catalog.tokens import count_tokens
+from trysquare.core.tokens import count_tokens
 from trysquare.debug.debugger import Variable
-from trysquare.debug.rendering import ranked, text_of, within_budget
+from trysquare.debug.snapshot import ranked, text_of, within_budget
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,12}", fullmatch=True)
 VARIABLES = st.lists(st.builds(Variable, name=NAMES, value=st.text(max_size=600)), max_size=30)

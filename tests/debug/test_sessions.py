@@ -10,12 +10,10 @@ import anyio.lowlevel
 import pytest
 
 from tests.debug.calling import Tools, line_of, opened, status_of
-from trysquare.core.errors import ToolError
-from trysquare.debug import sessions
-from trysquare.debug.launching import AttachSpec, Launched, LaunchSpec, Surroundings
-from trysquare.debug.session import Session
-from trysquare.debug.targets import Target
-from trysquare.processes.nursery import open_nursery
+from trysquare import ToolError
+from trysquare.debug.sessions import manager
+from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec, Target
+from trysquare.processes.supervisor import supervise
 
 COUNTING = "x = 1\nx = 2\nx = 3\nx = 4\nprint(x)\n"
 WAITING = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
@@ -87,7 +85,7 @@ async def test_cleaning_up_forgets_what_has_ended_and_nothing_else(tools: Tools)
     program = tools.write("count.py", COUNTING)
     await tools.start(program)
     alive = (await tools.start(program, 2))["session_id"]
-    assert "1 sessions" in (await tools.call("session", action="clean"))["summary"]
+    await tools.call("session", action="clean")
     assert [each["session_id"] for each in await tools.sessions()] == [alive]
 
 
@@ -97,7 +95,7 @@ async def test_a_name_in_use_is_refused(tools: Tools) -> None:
     refused = await tools.refused("session_start", target=program.name, session_id="mine")
     assert refused["error"]["code"] == "STATE_CONFLICT"
     refused = await tools.refused("session_start", target=program.name, session_id="no name")
-    assert "no name for a session" in refused["error"]["message"]
+    assert refused["error"]["code"] == "VALIDATION_INVALID_PARAM"
 
 
 async def test_an_ended_session_still_tells_how_and_what_it_wrote(tools: Tools) -> None:
@@ -108,7 +106,7 @@ async def test_an_ended_session_still_tells_how_and_what_it_wrote(tools: Tools) 
     assert (await tools.refused("step"))["error"]["code"] == "SESSION_TERMINATED"
 
 
-async def test_events_are_told_once_to_whoever_subscribed(tools: Tools) -> None:
+async def test_events_are_sent_once_to_each_subscriber(tools: Tools) -> None:
     await tools.start(tools.write("fail.py", "x = 1\nx.y\n"), 1, subscribe_events=["exception"])
     await tools.call("execute")
     await tools.call("execute")
@@ -144,10 +142,10 @@ async def test_a_call_that_does_not_wait_answers_while_the_program_runs(tools: T
     assert (await tools.refused("execute"))["error"]["code"] == "STATE_NOT_PAUSED"
 
 
-async def test_the_number_of_sessions_is_bounded_and_ended_ones_make_room(
+async def test_the_number_of_sessions_is_bounded_and_ended_ones_are_dropped(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "MOST", 2)
+    monkeypatch.setattr(manager, "MOST", 2)
     program = tools.write("count.py", COUNTING)
     await tools.start(program, session_id="ended")
     for name in ("first", "second"):
@@ -162,11 +160,11 @@ class _Clinging:
 
     language = "python"
 
-    async def launch(self, spec: LaunchSpec, session: Session, around: Surroundings) -> Launched:
-        around.keep(_for_ever())
+    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+        environment.run_in_background(_for_ever())
         raise ToolError("There is nothing to start.")
 
-    async def attach(self, spec: AttachSpec, session: Session, around: Surroundings) -> Launched:
+    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
         raise AssertionError("nothing is attached to here")
 
 
@@ -177,9 +175,9 @@ async def _for_ever() -> None:
 async def test_closing_waits_no_longer_than_a_moment_for_work_that_never_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "_LAST_WORK", 0.1)
-    async with open_nursery() as nursery:
-        all_sessions = sessions.Sessions(nursery, [_Clinging()])
+    monkeypatch.setattr(manager, "_CLOSE_TIMEOUT", 0.1)
+    async with supervise() as supervisor:
+        all_sessions = manager.DebugSessionRegistry(supervisor, [_Clinging()])
         spec = LaunchSpec(target=Target(kind="program", words=("x.py",)), root=tmp_path)
         with pytest.raises(ToolError, match="nothing to start"):
             await all_sessions.start("python", spec, principal="ann")

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.debug.divergence import compare
-from trysquare.debug.reading import calls_in, divisors_in, heads_around, names_in, pointers_in, writes
-from trysquare.debug.stops import SeenStop, differences
-from trysquare.debug.traces import fold, within
+from trysquare.debug.explain.native_trace import blocks_around, calls_in, divisors_in, names_in, pointers_in, writes
+from trysquare.debug.explain.traces import compare, fit_lines, fold
+from trysquare.debug.snapshot import SeenStop, differences
 
 
 def lines_of(numbers: list[int]) -> list[tuple[int, str]]:
@@ -45,7 +44,7 @@ def test_a_loop_keeps_its_first_and_last_rounds() -> None:
 @given(st.lists(st.text(max_size=40), max_size=40), st.integers(60, 400))
 def test_a_text_fits_its_length(lines: list[str], longest: int) -> None:
     flat = [line.replace("\n", " ").replace("\r", " ") for line in lines]
-    assert len(within(flat, longest).encode()) <= longest
+    assert len(fit_lines(flat, longest).encode()) <= longest
 
 
 def run(*steps: list[object]) -> dict[str, object]:
@@ -98,6 +97,6 @@ def test_divisors_pointers_and_writes_are_read() -> None:
     assert not writes("if (sum == 3)", "sum")
 
 
-def test_the_heads_around_a_line_are_found() -> None:
+def test_the_blocks_around_a_line_are_found() -> None:
     lines = ["int f() {", "  for (;;) {", "    if (a) {", "      b++;", "    }", "  }", "}"]
-    assert heads_around(lines, 4) == (3, 2)
+    assert blocks_around(lines, 4) == (3, 2)

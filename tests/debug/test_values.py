@@ -139,7 +139,7 @@ async def test_every_answer_keeps_to_its_budget(desktop: Desktop, stop: dict[str
         assert size_of(told) < 8000, arguments
 
 
-async def test_types_are_told_where_they_are_asked_for(desktop: Desktop, stop: dict[str, Any]) -> None:
+async def test_types_are_shown_where_they_are_requested(desktop: Desktop, stop: dict[str, Any]) -> None:
     told = await desktop.call("inspect", target="locals", detailed=True)
     assert told["data"]["locals"]["array"] == {"value": "Array shape=(1000, 3) dtype=float64", "type": "Array"}
 

@@ -11,10 +11,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     (
         "docs/guides/elysia.md",
         "from elysia import Tree",
-    ): "it needs a model; tests/gateway/elysia runs trees in Elysia's own environment",
+    ): "it needs a model; tests/integrations/elysia runs trees in Elysia's own environment",
     (
         "docs/guides/models.md",
-        "from trysquare.grammar.call_grammar import CallGrammar",
+        "from trysquare.grammar import CallGrammar",
     ): "it needs weights that no test fetches; tests/models/test_local.py does the same with a tiny model",
 }
 """(page, first line of the block) -> why it is not run here."""

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.docs.pages import ROOT
-from trysquare.agent.prompt import optional_catalogue
-from trysquare.agent.writing.draft import Draft
-from trysquare.agent.writing.tools import (
-    Desk,
+from trysquare import Tool
+from trysquare.agents.prompt import optional_tools_section
+from trysquare.agents.writing.draft import Draft
+from trysquare.agents.writing.tools import (
+    WritingSession,
     analyse_tool,
     complete_draft_tool,
     outline_tool,
@@ -19,13 +20,11 @@ from trysquare.agent.writing.tools import (
     section_tool,
     social_post_tool,
 )
-from trysquare.core.tool import Tool
-from trysquare.models.model import Model
-from trysquare.store.lazy import LazyDatabase
-from trysquare.workbench.content.config import ContentConfig
-from trysquare.workbench.content.tools import content_tools
-from trysquare.workbench.logit.config import logit_config
-from trysquare.workbench.logit.tool import logit_tool
+from trysquare.content import ContentConfig, content_tools
+from trysquare.models import Model
+from trysquare.store import LazyDatabase
+from trysquare.workbench.generation import logit_config
+from trysquare.workbench.tools.logit import logit_tool
 
 PAGE = ROOT / "docs" / "reference" / "optional-tools.md"
 MARK = "<!-- What follows is made from the tools; `python -m tests.docs.optional_tools` writes it. -->\n"
@@ -37,7 +36,7 @@ _WRITING = (
 def optional_tools() -> list[Tool]:
     """Every optional tool of the workbench and of the agents that write. None of them is called."""
     nothing: Any = None
-    desk = Desk(draft=Draft(root=Path(), name="none"), model=cast(Model, nothing), task="")
+    desk = WritingSession(draft=Draft(root=Path(), name="none"), model=cast(Model, nothing), task="")
     content = content_tools(ContentConfig(), state=LazyDatabase(Path("none.db")))
     return [*content, logit_tool(logit_config(None, nothing)), *(make(desk) for make in _WRITING)]
 
@@ -47,7 +46,7 @@ def catalogue() -> str:
     tools = optional_tools()
     categories = dict.fromkeys(str(tool.metadata.category) for tool in tools)
     tables = "".join(_table(name, [tool for tool in tools if tool.metadata.category == name]) for name in categories)
-    told = f"\n## As a model reads it\n\n```text\n{optional_catalogue(tools)}\n```\n"
+    told = f"\n## As a model reads it\n\n```text\n{optional_tools_section(tools)}\n```\n"
     return tables + told
 
 

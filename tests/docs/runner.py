@@ -37,7 +37,7 @@ from typing import TypeAlias
 from tests.docs.not_run import NOT_RUN
 from tests.docs.pages import ROOT, Block, Page
 from tests.docs.python_session import PythonSession, Ran
-from trysquare.settings.load import load_settings
+from trysquare.settings import load_settings
 
 SHOWN_PORTS = ("8000", "8001")
 """The ports that the pages show. Pages run side by side, so each runs with free ones in their place."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+from trysquare.settings import Settings
 from trysquare.settings.keys import Key, all_keys
-from trysquare.settings.model import Settings
 
 MARK = "<!-- The tables below are made from the settings; `python -m tests.docs.refresh` writes them. -->\n"
-_KINDS: dict[Any, str] = {bool: "true or false", int: "whole number", float: "number", Path: "path"}
+_KINDS: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", Path: "path"}
 
 
 def settings_tables() -> str:
@@ -29,9 +29,9 @@ def _table(section: str, keys: list[Key]) -> str:
 
 def _kind(key: Key) -> str:
     if key.is_list:
-        return "list of " + ("paths" if key.is_path else "secrets" if key.is_secret else "texts")
+        return "list of " + ("paths" if key.is_path else "secrets" if key.is_secret else "strings")
     annotation = _annotation(key.name)
-    return next((_KINDS[kind] for kind in (annotation, *get_args(annotation)) if kind in _KINDS), "text")
+    return next((_KINDS[kind] for kind in (annotation, *get_args(annotation)) if kind in _KINDS), "string")
 
 
 def _annotation(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.optional_tools import MARK, PAGE, optional_tools, written
-from trysquare.core.tool import Tool
+from trysquare import Tool
 
 
 def test_the_page_is_as_the_tools_say() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 import pytest
 
@@ -15,12 +13,12 @@ import trysquare
 from tests.docs.pages import ROOT, read_page
 from tests.docs.settings_tables import MARK, settings_tables
 from trysquare import ErrorCode
-from trysquare.cli.clients import CLIENTS
-from trysquare.cli.main import COMMANDS, MODULES, Command
+from trysquare.cli.install import CLIENTS
+from trysquare.cli.main import find_commands, load_command
 from trysquare.cli.options import add_shared_options
 from trysquare.core.metadata import MetadataOptions
-from trysquare.settings.environment import CONFIG_VARIABLE, EXAMPLES_VARIABLE, NO_SETTINGS, PREFIX_VARIABLE
 from trysquare.settings.keys import all_keys
+from trysquare.settings.load import NO_SETTINGS
 
 REFERENCE = ROOT / "docs" / "reference"
 _ROW = re.compile(r"^\| (?P<first>[^|]+?) +\|(?P<rest>.*)\|$")
@@ -61,7 +59,8 @@ def test_each_setting_has_its_line_with_the_words_of_the_model() -> None:
 
 
 def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
-    names = {CONFIG_VARIABLE, PREFIX_VARIABLE, EXAMPLES_VARIABLE, *NO_SETTINGS}
+    aliases = {key.environment.alias for key in all_keys().values() if key.environment.alias}
+    names = aliases | NO_SETTINGS
     assert without_a_line(names, "environment.md") == []
 
 
@@ -79,9 +78,8 @@ def test_each_client_has_its_line_with_what_it_takes() -> None:
 
 def options_of(command: str) -> set[str]:
     """The names of the options and arguments that a command and its subcommands take."""
-    module = cast(Command, importlib.import_module(MODULES.get(command, f"trysquare.cli.{command}")))
     parser = argparse.ArgumentParser(prog=command, add_help=False)
-    module.configure(parser)
+    load_command(command).add_to(parser)
     return set(_names(parser))
 
 
@@ -116,7 +114,7 @@ def documented_options() -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", find_commands())
 def test_each_option_of_the_command_has_its_line(command: str) -> None:
     documented = documented_options()
     assert f"trysquare {command}" in documented, f"docs/reference/cli.md has no heading `trysquare {command}`"

@@ -79,7 +79,7 @@ def test_data_that_does_not_parse_fails(tmp_path: Path, block: str) -> None:
 
 
 def test_toml_that_is_no_valid_configuration_fails(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no setting `http"):
+    with pytest.raises(ConfigurationError, match="Unknown setting `http"):
         run_text(tmp_path, "```toml\n[http]\nprot = 1\n```")
 
 

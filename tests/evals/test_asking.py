@@ -11,8 +11,8 @@ from evals.kept import AnswerFile
 from evals.questions import Question
 from evals.scores import READ, score, score_tables, with_text_read
 from evals.ways import NATIVE, Answered, AnswerLost, Way
-from trysquare.core.types import JsonObject
-from trysquare.models.messages import CallRequest
+from trysquare.core.json import JsonObject
+from trysquare.models import CallRequest
 
 FUNCTION: JsonObject = {
     "name": "area",

@@ -9,7 +9,7 @@ import pytest
 from evals.checking import is_right
 from evals.questions import Question, read_questions
 from tests.grammar.bfcl import find_wheel
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 
 @pytest.fixture(autouse=True)

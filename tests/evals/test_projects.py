@@ -12,16 +12,16 @@ import pytest
 
 from evals.__main__ import main
 from evals.projects import PROJECTS, Built, build, project_tables
-from tests.agent.scripted import GIVE_UP, ScriptedModel
+from tests.agents.scripted import GIVE_UP, ScriptedModel
 from tests.support import missing_component
-from trysquare.models.model import Model
-from trysquare.workbench.config import WorkbenchConfig
-from trysquare.workbench.shell.sandbox import available_way
+from trysquare.models import Model
+from trysquare.workbench import WorkbenchConfig
+from trysquare.workbench.sandbox.sandbox import available_sandbox
 
 
 @pytest.fixture(autouse=True)
 def sandbox() -> None:
-    if available_way(WorkbenchConfig(root=Path()).sandboxes) is None:
+    if available_sandbox(WorkbenchConfig(root=Path()).sandboxes) is None:
         missing_component("a sandbox for commands", "install bubblewrap")
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.values import SCALARS, TEXTS, random_value
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 METHODS = (
     "tools/call",

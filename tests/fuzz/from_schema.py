@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, cast
 
 from tests.fuzz.values import NUMBERS, TEXTS, random_value
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 _DEPTH = 4
 _FORMATS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.fuzz.frames import MODERN, modern_meta, random_frame, random_request
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 _CONTENT_TYPES = (
     "application/json",

@@ -18,12 +18,12 @@ from tests.fuzz.toolset import STRANGE_KINDS, fuzz_toolset
 from tests.fuzz.values import any_text, any_value
 from tests.support import size
 from trysquare import ErrorCode, Result, call_tool
-from trysquare.catalog.toolset import catalogued
-from trysquare.core.types import JsonObject
+from trysquare.catalog import with_catalog
+from trysquare.core.json import JsonObject
 
 pytestmark = pytest.mark.timeout(size(120, 1200))
 
-TOOLSET = catalogued(fuzz_toolset())
+TOOLSET = with_catalog(fuzz_toolset())
 TOOLS = TOOLSET.tools()
 NAMES = tuple(tool.name for tool in TOOLS)
 CRASHING = {"crash", "call_tool"}

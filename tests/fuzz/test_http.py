@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.servers import served_over_http
 from tests.fuzz.frames import modern_meta
 from tests.fuzz.http_requests import (
     RawRequest,
@@ -27,8 +28,7 @@ from tests.fuzz.properties import left_behind, require_no_traceback
 from tests.fuzz.shares import share
 from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
-from tests.walks.servers import served_over_http
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 pytestmark = pytest.mark.timeout(size(120, 1800))
 

@@ -20,8 +20,8 @@ from tests.fuzz.properties import left_behind, require_no_traceback
 from tests.fuzz.shares import share
 from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
-from trysquare.core.types import JsonObject
-from trysquare.serve.server import build_server
+from trysquare.core.json import JsonObject
+from trysquare.server import build_server
 
 pytestmark = pytest.mark.timeout(size(120, 1200))
 

@@ -11,12 +11,12 @@ from random import Random
 
 import pytest
 
+from tests.e2e.stdio_process import StdioProcess, started_process
 from tests.fuzz.frames import modern_meta, random_frame
 from tests.fuzz.properties import parsed_strictly, require_no_traceback, unexplained_tracebacks
 from tests.fuzz.shares import share
 from tests.support import size
-from tests.walks.stdio_process import StdioProcess, started_process
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 pytestmark = pytest.mark.timeout(size(120, 1800))
 

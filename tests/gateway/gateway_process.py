@@ -1,4 +1,4 @@
-"""A program for tests: a fleet of toy servers, each with a stray of its own, that waits to be killed.
+"""A program for tests: a pool of toy servers, each with a stray of its own, that waits to be killed.
 
     python gateway_process.py COUNT MARK
 
@@ -11,14 +11,14 @@ import asyncio
 import sys
 
 from tests.gateway.toys import hear_nothing, toy, words
-from trysquare.gateway.fleet.fleet import open_fleet
+from trysquare.gateway.pool.pool import open_pool
 
 
 async def main(count: int, mark: str) -> None:
     """Start the servers, say so, and wait."""
     servers = {f"toy{number}": toy(f"toy{number}", env={"TOY_MARK": mark}) for number in range(count)}
-    async with open_fleet(servers, on_change=hear_nothing) as fleet:
-        await asyncio.gather(*(words(fleet, "stray", server=name) for name in servers))
+    async with open_pool(servers, on_change=hear_nothing) as pool:
+        await asyncio.gather(*(words(pool, "stray", server=name) for name in servers))
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await asyncio.Event().wait()

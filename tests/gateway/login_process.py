@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import hear_nothing, words
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.fleet.fleet import open_fleet
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.upstream.oauth import login_lock
 
 
@@ -25,11 +25,11 @@ async def main(url: str, secrets: str, what: str) -> None:
             sys.stdout.write("held\n")
             sys.stdout.flush()
             await asyncio.Event().wait()
-    async with open_fleet(
-        {"far": config}, on_change=hear_nothing, channels=channels(FileSecrets(Path(secrets)))
-    ) as fleet:
+    async with open_pool(
+        {"far": config}, on_change=hear_nothing, transports=channels(FileSecrets(Path(secrets)))
+    ) as pool:
         for number in range(int(what)):
-            assert await words(fleet, "echo", number, server="far") == str(number)
+            assert await words(pool, "echo", number, server="far") == str(number)
 
 
 if __name__ == "__main__":

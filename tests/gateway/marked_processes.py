@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from trysquare.processes.guardian import Entry, processes
+from trysquare.processes.reaper import Entry, processes
 
 
 def marked(mark: str) -> list[Entry]:

@@ -21,11 +21,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.announcing_server import AnnouncingServer
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.server import Place, ServerConfig, Transport
-from trysquare.gateway.upstream.channel import Channel
-from trysquare.gateway.upstream.http import HttpChannel
-from trysquare.gateway.upstream.sse import SseChannel
+from trysquare.gateway import ServerConfig
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.models import ConfigLocation
+from trysquare.gateway.upstream.http import StreamableHttpTransport
+from trysquare.gateway.upstream.sse import SseTransport
+from trysquare.gateway.upstream.transport import Transport as Channel
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -45,15 +46,17 @@ async def listening(app: ASGIApp, listener: socket.socket | None = None) -> Asyn
         listener.close()
 
 
-def remote(url: str, transport: Transport = "http", **fields: Any) -> ServerConfig:
+def remote(url: str, transport: str = "http", **fields: Any) -> ServerConfig:
     """An entry that leads to a remote server."""
-    place = Place(file="mcp.json", line=3)
-    return ServerConfig(name="far", tool_name="mcp_far", transport=transport, place=place, url=url, shown=url, **fields)
+    place = ConfigLocation(file="mcp.json", line=3)
+    return ServerConfig(
+        name="far", tool_name="mcp_far", transport=transport, location=place, url=url, shown=url, **fields
+    )
 
 
 def channels(secrets: FileSecrets) -> Callable[[ServerConfig], Channel]:
     """The channels to remote servers, with secrets of the test's own."""
-    return lambda config: (SseChannel if config.transport == "sse" else HttpChannel)(config, secrets)
+    return lambda config: (SseTransport if config.transport == "sse" else StreamableHttpTransport)(config, secrets)
 
 
 class Name(BaseModel):

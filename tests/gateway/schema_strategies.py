@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 _names = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(

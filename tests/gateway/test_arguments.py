@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.core.errors import ErrorCode, InvalidArguments
+from trysquare import ErrorCode
+from trysquare.core.errors import InvalidArguments
 from trysquare.gateway.arguments import GATEWAY_ARGUMENTS, SERVER_ARGUMENTS
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
@@ -46,7 +47,7 @@ def test_null_means_that_an_argument_was_not_given() -> None:
     assert _parsed(action="list", tool_name=None, tool_inputs=None, detail=None).detail is None
 
 
-def test_inputs_beside_tool_inputs_are_refused_with_the_corrected_call() -> None:
+def test_inputs_outside_tool_inputs_are_refused_with_the_corrected_call() -> None:
     error = _refused(action="execute", tool_name="add", a=1, b=2)
     assert error.code == ErrorCode.VALIDATION_UNKNOWN_PARAM
     assert error.next == {
@@ -55,7 +56,7 @@ def test_inputs_beside_tool_inputs_are_refused_with_the_corrected_call() -> None
     }
 
 
-def test_a_misspelt_argument_or_action_is_mended_in_the_corrected_call() -> None:
+def test_a_misspelt_argument_or_action_is_repaired_in_the_corrected_call() -> None:
     error = _refused(action="exec", toolname="add")
     assert error.next == {"tool": "mcp_github", "arguments": {"action": "execute", "tool_name": "add"}}
 

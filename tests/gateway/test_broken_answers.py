@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.gateway.dictating import TRANSPORTS, Transport, answered, dictated, said
-from tests.serve.clients import client_of, text_of
-from trysquare.cli.gateway_test import outcome_of
-from trysquare.core.errors import ErrorCode
-from trysquare.gateway.server import ServerConfig
+from tests.gateway.opened import Gateway
+from tests.server.clients import client_of, text_of
+from trysquare import ErrorCode
+from trysquare.cli.gateway import outcome_of
+from trysquare.gateway import ServerConfig
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 DELIVERED = {
@@ -59,6 +60,12 @@ REFUSED = {
 }
 
 
+async def alone(gateway: Gateway) -> None:
+    """Start the server and wait for its lists: a response without an id is only for the one pending request."""
+    assert (await gateway.execute("odd", "plain")).success
+    await gateway.toolset.settled()
+
+
 @pytest.mark.parametrize("case", DELIVERED)
 async def test_an_answer_whose_meaning_is_plain_arrives(tmp_path: Path, case: str) -> None:
     sent, expected = DELIVERED[case]
@@ -73,8 +80,11 @@ async def test_an_answer_whose_meaning_is_plain_arrives(tmp_path: Path, case: st
 @pytest.mark.parametrize("case", REFUSED)
 async def test_an_answer_that_cannot_be_passed_on_is_refused_at_once(tmp_path: Path, case: str) -> None:
     async with dictated(tmp_path, {"tools/call odd": REFUSED[case]}) as gateway:
+        await alone(gateway)
         for mode in ("legacy", "2026-07-28"):
             async with client_of(gateway.toolset, mode) as client:
+                # A client that connects may have the lists read again.
+                await gateway.toolset.settled()
                 result = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
                 plain = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "plain"})
             assert result.is_error
@@ -131,7 +141,7 @@ async def test_a_bad_definition_leaves_the_rest_of_a_server_usable(tmp_path: Pat
                 for told in outcome["left_out"]] == ["nan", "huge", "deep", "rather_deep"]  # fmt: skip
 
 
-async def test_noise_is_counted_and_told_and_harms_no_call(tmp_path: Path) -> None:
+async def test_noise_is_counted_and_reported_and_harms_no_call(tmp_path: Path) -> None:
     noise = b'Starting up\n{ port: 8080, id: ID }\n{"id":ID,"level":"info",\n[debug] ready\n'
     async with dictated(tmp_path, {"tools/call odd": noise + said("well")}) as gateway:
         result = await gateway.execute("odd", "odd")
@@ -151,12 +161,13 @@ async def test_a_question_that_cannot_be_read_is_refused_and_the_call_goes_on(tm
 async def test_a_refusal_without_an_id_ends_the_only_call(tmp_path: Path) -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
     async with dictated(tmp_path, {"tools/call odd": refusal}) as gateway:
+        await alone(gateway)
         result = await gateway.execute("odd", "odd")
     assert result.error is not None
     assert result.code == ErrorCode.UPSTREAM_REFUSED
 
 
-async def test_calls_beside_a_broken_answer_are_not_touched(tmp_path: Path) -> None:
+async def test_calls_parallel_to_a_broken_answer_are_not_touched(tmp_path: Path) -> None:
     async with dictated(tmp_path, {"tools/call odd": REFUSED["100,000 levels"]}) as gateway:
         calls = [gateway.execute("odd", name) for name in ("plain", "odd") * 5]
         results = await asyncio.gather(*calls)

@@ -1,29 +1,30 @@
 from __future__ import annotations
 
 from trysquare.core.result import dump_json
+from trysquare.gateway import ServerConfig
 from trysquare.gateway.arguments import Detail
-from trysquare.gateway.listing import MOST_CHARACTERS, listing, tool_listing
-from trysquare.gateway.server import Definition, Place, ServerConfig
+from trysquare.gateway.listing import MAX_CHARACTERS, listing, tool_listing
+from trysquare.gateway.models import ConfigLocation, ToolDefinition
 
-SERVER = ServerConfig(name="big", tool_name="mcp_big", transport="stdio", place=Place(file="mcp.json"))
+SERVER = ServerConfig(name="big", tool_name="mcp_big", transport="stdio", location=ConfigLocation(file="mcp.json"))
 
 
-def _definitions(count: int) -> list[Definition]:
+def _definitions(count: int) -> list[ToolDefinition]:
     schema = {"type": "object", "properties": {"path": {"type": "string", "description": "Where it lies, in full"}}}
     return [
-        Definition(name=f"tool_{number}", description="Does one of many things.", input_schema=schema)
+        ToolDefinition(name=f"tool_{number}", description="Does one of many things.", input_schema=schema)
         for number in range(count)
     ]
 
 
-def test_a_list_that_is_too_long_is_told_in_fewer_words_and_leads_to_the_rest() -> None:
+def test_a_list_that_is_too_long_is_shortened_and_leads_to_the_rest() -> None:
     cases: list[tuple[int, Detail]] = [(400, "schemas"), (2_000, "signatures")]
     for count, detail in cases:
         shown = listing(SERVER, _definitions(count), detail)
         value = shown.to_json()["value"]
-        assert len(dump_json(value)) <= MOST_CHARACTERS
+        assert len(dump_json(value)) <= MAX_CHARACTERS
         assert len(value) == count
-        assert "give `tool_name` to see one tool whole" in str(shown.instruction)
+        assert "`tool_name`" in str(shown.instruction)
 
 
 def test_a_list_that_fits_is_given_as_it_was_asked_for() -> None:
@@ -32,8 +33,8 @@ def test_a_list_that_fits_is_given_as_it_was_asked_for() -> None:
     assert "whole" not in str(shown.instruction)
 
 
-def test_one_tool_is_told_with_everything_that_its_server_says_and_without_hidden_text() -> None:
-    definition = Definition(
+def test_one_tool_is_listed_with_its_full_definition_and_without_hidden_text() -> None:
+    definition = ToolDefinition(
         name="look",
         description="Look\u200b at it.",
         output_schema={"type": "object"},
@@ -50,4 +51,4 @@ def test_one_tool_is_told_with_everything_that_its_server_says_and_without_hidde
 
 
 def test_a_server_without_tools_says_so() -> None:
-    assert listing(SERVER, [], "signatures").message == "The server `big` offers no tools."
+    assert "`big`" in (listing(SERVER, [], "signatures").message or "")

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.naming import space_of, upstream_name
+from trysquare.gateway.models import space_of, upstream_name
 
 
 def test_a_tool_of_a_server_carries_the_servers_name_before_its_own() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.dictating import answered, dictated, entry_of
 from tests.gateway.opened import Place, opened
-from tests.serve.clients import client_of
+from tests.server.clients import client_of
 
 MISSING = b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}'
 FAILING = b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"Internal error"}}'

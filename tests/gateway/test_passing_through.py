@@ -15,7 +15,7 @@ import pytest
 
 from tests.gateway.asking_server import SAMPLING
 from tests.gateway.opened import Gateway, Place, opened
-from tests.serve.clients import client_of, text_of
+from tests.server.clients import client_of, text_of
 
 SCRIPT = Path(__file__).with_name("asking_server.py")
 FRONTS = pytest.mark.parametrize("version", ["legacy", "2026-07-28"])
@@ -82,7 +82,7 @@ async def test_a_page_to_open_reaches_the_user(tmp_path: Path, version: str, era
 
 
 @BACKS
-async def test_a_client_that_cannot_is_told_so_at_once(tmp_path: Path, era: str) -> None:
+async def test_a_client_without_the_capability_is_refused_at_once(tmp_path: Path, era: str) -> None:
     async with asking(tmp_path, era) as gateway, client_of(gateway.toolset, "legacy") as client:
         for tool in ("visit", "sample"):
             result = await client.call_tool("mcp_far", _call(tool))
@@ -136,7 +136,7 @@ async def test_log_messages_reach_the_client_under_the_servers_name(tmp_path: Pa
 
 @FRONTS
 @BACKS
-async def test_what_a_server_says_of_its_use_is_told_as_its_words(tmp_path: Path, version: str, era: str) -> None:
+async def test_the_instructions_of_a_server_are_quoted_as_its_own(tmp_path: Path, version: str, era: str) -> None:
     async with asking(tmp_path, era) as gateway, client_of(gateway.toolset, version) as client:
         told = (await client.call_tool("mcp_far", {"action": "list"})).structured_content or {}
     assert (told["server"], told["server_says"]) == ("far", "Be kind.")

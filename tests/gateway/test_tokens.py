@@ -8,10 +8,12 @@ import pytest
 
 from tests.gateway.opened import Place, opened
 from tests.gateway.requests.reading import read_servers
-from trysquare.catalog.profiles import listed, parse_profiles
-from trysquare.catalog.tokens import count_tokens, definition_tokens
-from trysquare.core.toolset import Toolset
-from trysquare.gateway.server import ServerConfig
+from trysquare import Toolset
+from trysquare.catalog import parse_profiles
+from trysquare.catalog.descriptions import definition_tokens
+from trysquare.catalog.toolset import listed
+from trysquare.core.tokens import count_tokens
+from trysquare.gateway import ServerConfig
 
 PURPOSE = "What this server is for, said in one line of about sixty letters"
 
@@ -29,7 +31,7 @@ async def test_ten_servers_cost_little_in_the_usual_profile_and_less_behind_one_
     async with opened(place) as gateway:
         for name, definitions in servers.items():
             if is_known:
-                gateway.toolset.servers.catalogue.take(name, definitions)
+                gateway.toolset.servers.registry.take(name, definitions)
     async with opened(place) as gateway:
         assert len(listed(gateway.toolset, parse_profiles([]))) == 10
         assert _cost(gateway.toolset, "gateway=levels") <= 1_500
@@ -42,7 +44,7 @@ async def test_the_list_of_a_server_costs_a_fraction_of_its_schemas(tmp_path: Pa
     async with opened(place) as gateway:
         brief = whole = 0
         for name, definitions in servers.items():
-            gateway.toolset.servers.catalogue.take(name, definitions)
+            gateway.toolset.servers.registry.take(name, definitions)
             server = gateway.toolset.servers.entry(name)
             assert isinstance(server, ServerConfig)
             brief += count_tokens((await gateway.call(server.tool_name)).to_text())

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inline_snapshot import snapshot
 
 from tests.gateway.opened import ADD, ANNOUNCE, Place, opened
-from trysquare.catalog.profiles import listed, parse_profiles
-from trysquare.catalog.schema_parts import one_line_json
-from trysquare.catalog.tokens import definition
-from trysquare.core.call import call_tool
-from trysquare.core.context import CallContext
-from trysquare.core.errors import ConfigurationError, ErrorCode
-from trysquare.core.types import JsonObject
-from trysquare.gateway.servers import usable
+from trysquare import CallContext, ConfigurationError, ErrorCode, call_tool
+from trysquare.catalog import parse_profiles
+from trysquare.catalog.descriptions import definition
+from trysquare.catalog.toolset import listed
+from trysquare.core.json import JsonObject, one_line_json
+from trysquare.gateway.service import require_valid
 
 
 @pytest.fixture
@@ -42,7 +39,7 @@ async def test_a_server_is_one_tool_and_is_not_started_before_it_is_needed(place
     place.write_config({"api-ai-mcp": place.server("api", ADD)})
     async with opened(place) as gateway:
         assert _names(gateway.toolset) == ["mcp_api_ai_mcp"]
-        assert [one.state for one in gateway.toolset.servers.fleet.status().values()] == ["asleep"]
+        assert [one.state for one in gateway.toolset.servers.pool.status().values()] == ["asleep"]
 
 
 async def test_what_a_server_tells_after_the_end_is_not_followed_up(place: Place) -> None:
@@ -51,7 +48,7 @@ async def test_what_a_server_tells_after_the_end_is_not_followed_up(place: Place
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        gateway.toolset.hear("sums", "tools")
+        gateway.toolset.on_server_event("sums", "tools")
         gc.collect()
     assert [str(one.message) for one in told] == []
 
@@ -59,14 +56,13 @@ async def test_what_a_server_tells_after_the_end_is_not_followed_up(place: Place
 async def test_list_is_the_default_and_shows_signatures(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place) as gateway:
-        assert (await gateway.call("mcp_sums")).to_json() == snapshot(
-            {
-                "success": True,
-                "value": [{"name": "add", "description": "Add two numbers", "inputs": "a: int, b: int"}],
-                "instruction": "Run one with action=execute, tool_name and tool_inputs.",
-                "server": "sums",
-            }
-        )
+        body = (await gateway.call("mcp_sums")).to_json()
+        assert "action=execute" in str(body.pop("instruction"))
+        assert body == {
+            "success": True,
+            "value": [{"name": "add", "description": "Add two numbers", "inputs": "a: int, b: int"}],
+            "server": "sums",
+        }
         assert (await gateway.call("mcp_sums", detail="names")).value == ["add"]
         [whole] = (await gateway.call("mcp_sums", tool_name="add")).to_json()["value"]
         assert whole["inputs"] == ADD["inputSchema"]
@@ -83,41 +79,27 @@ async def test_execute_needs_no_list_before(place: Place) -> None:
 async def test_execute_without_a_name_is_refused_with_the_names(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place) as gateway:
-        assert (await gateway.call("mcp_sums", action="execute")).to_json() == snapshot(
-            {
-                "success": False,
-                "error": {
-                    "code": "VALIDATION_MISSING_PARAM",
-                    "message": "`tool_name` is missing: which tool of `sums` to execute. There are `add`.",
-                },
-                "error_type": "validation_missing_param",
-                "instruction": "Name the tool. The call in `next` shows them all with their inputs.",
-                "next": {"tool": "mcp_sums", "arguments": {"action": "list"}},
-            }
-        )
+        body = (await gateway.call("mcp_sums", action="execute")).to_json()
+        assert (body["success"], body["error_type"]) == (False, "validation_missing_param")
+        assert body["next"] == {"tool": "mcp_sums", "arguments": {"action": "list"}}
+        assert "`tool_name`" in str(body["instruction"])
+        assert "`sums`: `add`" in str(body["error"])
 
 
 async def test_an_unknown_tool_is_answered_with_the_nearest_and_the_call_that_is_meant(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD), "texts": place.server("texts", _named("split"))})
     async with opened(place) as gateway:
-        assert (await gateway.execute("sums", "adds", a=1)).to_json() == snapshot(
-            {
-                "success": False,
-                "error": {
-                    "code": "TOOL_NOT_FOUND",
-                    "message": "The server `sums` has no tool `adds`. The nearest are `add`.",
-                },
-                "error_type": "tool_not_found",
-                "instruction": "Send the call in `next` if that tool is meant.",
-                "next": {
-                    "tool": "mcp_sums",
-                    "arguments": {"action": "execute", "tool_name": "add", "tool_inputs": {"a": 1}},
-                },
-            }
-        )
+        body = (await gateway.execute("sums", "adds", a=1)).to_json()
+        assert (body["success"], body["error_type"]) == (False, "tool_not_found")
+        assert body["next"] == {
+            "tool": "mcp_sums",
+            "arguments": {"action": "execute", "tool_name": "add", "tool_inputs": {"a": 1}},
+        }
+        for token in ("`adds`", "`sums`", "`add`"):
+            assert token in str(body["error"])
         await gateway.call("mcp_texts")
         elsewhere = await gateway.execute("sums", "split")
-        assert "`texts` has one of that name" in str(elsewhere.error)
+        assert "`texts`" in str(elsewhere.error)
 
 
 async def test_a_server_that_is_wrong_in_the_file_has_a_tool_that_says_what_and_where(place: Place) -> None:
@@ -158,10 +140,10 @@ async def test_the_full_profile_has_each_tool_once_its_server_is_known(place: Pl
         tool = again.toolset.find("sums__add")
         assert tool is not None
         assert (tool.input_schema, tool.metadata.read_only) == (ADD["inputSchema"], True)
-        assert [one.state for one in again.toolset.servers.fleet.status().values()] == ["asleep"]
+        assert [one.state for one in again.toolset.servers.pool.status().values()] == ["asleep"]
 
 
-async def test_servers_are_asked_beside_the_start_where_each_tool_is_to_be_listed(place: Place) -> None:
+async def test_servers_are_listed_in_the_background_of_the_start_where_each_tool_is_exposed(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place, discover=True) as gateway:
         with gateway.changes() as told:
@@ -221,10 +203,7 @@ async def test_a_description_stays_the_same_bytes_until_the_server_or_the_file_c
     async with opened(place) as gateway:
         known = gateway.toolset.find("mcp_sums")
         assert known is not None
-        assert known.description == snapshot("""\
-MCP server 'sums' (stdio): add, announce.
-list shows its tools, execute runs one, read pages a large result.\
-""")
+        assert "'sums' (stdio): add, announce.\n" in known.description
         place.write_offers("sums", ADD, ANNOUNCE, _named("multiply"))
         with gateway.changes() as told:
             await gateway.execute("sums", "announce")
@@ -245,7 +224,7 @@ async def test_a_dangerous_change_of_a_tool_is_held_and_the_rest_goes_on(place: 
     place.write_offers("sums", poisoned, _named("subtract"))
     async with opened(place) as gateway:
         assert (await gateway.execute("sums", "subtract")).success
-        await gateway.toolset.servers.ask(usable(gateway.toolset.servers.entry("sums")))
+        await gateway.toolset.servers.refresh(require_valid(gateway.toolset.servers.entry("sums")))
         held = await gateway.execute("sums", "add", a=1, b=2)
         assert held.code == ErrorCode.STATE_CONFLICT
         assert "trysquare gateway approve sums" in str(held.instruction)
@@ -254,7 +233,7 @@ async def test_a_dangerous_change_of_a_tool_is_held_and_the_rest_goes_on(place: 
         assert "id_rsa" not in shown.to_text()
 
 
-async def test_a_changed_command_line_is_held_until_a_person_agrees(place: Place) -> None:
+async def test_a_changed_command_line_is_held_until_it_is_approved(place: Place) -> None:
     entry = place.server("sums", ADD)
     place.write_config({"sums": entry})
     async with opened(place) as gateway:
@@ -281,7 +260,7 @@ async def test_an_edit_of_the_file_is_followed_and_calls_under_way_go_on(place: 
             assert (await gateway.call("mcp_sums")).code == ErrorCode.TOOL_NOT_FOUND
 
 
-async def test_prompts_and_resources_are_passed_on_and_their_changes_told(place: Place) -> None:
+async def test_prompts_and_resources_are_passed_on_and_their_changes_announced(place: Place) -> None:
     prompt = {"name": "review", "description": "Review code.", "arguments": [{"name": "path", "required": True}]}
     offers = {
         "prompts": [prompt],

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trysquare.gateway.config import GatewayConfig, read_config
-from trysquare.gateway.watching import config_changes
+from trysquare.gateway import GatewayConfig, read_config
+from trysquare.gateway.provider import config_changes
 
 
 def write(path: Path, *names: str, comment: str = "") -> None:
@@ -93,11 +93,11 @@ async def test_a_file_that_is_wrong_or_gone_changes_nothing_until_it_is_right_ag
     finally:
         logger.removeHandler(mending)
     [heard] = mending.heard
-    assert heard.startswith("the servers stay as they were: ")
+    assert heard.startswith("config reload failed; ")
     assert "mcp.json" in heard
 
 
-async def test_an_edit_that_changes_no_server_is_not_told(path: Path) -> None:
+async def test_an_edit_that_changes_no_server_is_not_announced(path: Path) -> None:
     write(path, "a", comment="// a comment\n")
 
     def read(*paths: Path) -> GatewayConfig:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 Params = dict[str, Any]
-MODERN = "2026-07-28"
+STATELESS = "2026-07-28"
 _META = "io.modelcontextprotocol/"
 _lock = threading.Lock()
 
@@ -101,8 +101,8 @@ class Server:
             found(number, message.get("params") or {})
 
     def do_server_discover(self, number: Any, params: Params) -> None:
-        assert params["_meta"][_META + "protocolVersion"] == MODERN
-        result = {"supportedVersions": [MODERN], "capabilities": self.capabilities(), "resultType": "complete"}
+        assert params["_meta"][_META + "protocolVersion"] == STATELESS
+        result = {"supportedVersions": [STATELESS], "capabilities": self.capabilities(), "resultType": "complete"}
         result["_meta"] = {_META + "serverInfo": {"name": self.options.name, "version": "1"}}
         send({"id": number, "result": {**result, "ttlMs": 0, "cacheScope": "private"}})
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import anyio
 
-from trysquare.core.client_requests import Answer as ClientAnswer
-from trysquare.core.client_requests import Capability, ClientRequest, Question
-from trysquare.core.context import CallContext, LogLevel, Principal
+from trysquare import Answer as ClientAnswer
+from trysquare import CallContext, Principal
+from trysquare.core.context import Capability, ClientRequest, ElicitRequest, LogLevel
 from trysquare.core.errors import InputRequired
-from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.fleet.fleet import Fleet
-from trysquare.gateway.server import Place, ServerConfig
+from trysquare.gateway import ServerConfig
+from trysquare.gateway.models import ConfigLocation, UpstreamResult
+from trysquare.gateway.pool.pool import ServerPool
 
 TOY = Path(__file__).with_name("toy_server.py")
 ERAS = ("legacy", "modern")
@@ -29,7 +29,7 @@ def toy(name: str = "toy", *options: str, **fields: Any) -> ServerConfig:
         name=name,
         tool_name=f"mcp_{name}",
         transport="stdio",
-        place=Place(file="mcp.json", line=3),
+        location=ConfigLocation(file="mcp.json", line=3),
         command=sys.executable,
         args=("-I", "-S", str(TOY), *options),
         **fields,
@@ -37,21 +37,21 @@ def toy(name: str = "toy", *options: str, **fields: Any) -> ServerConfig:
 
 
 async def say(
-    fleet: Fleet, tool: str, text: object = "", *, server: str = "toy", context: CallContext | None = None
-) -> Answer:
+    pool: ServerPool, tool: str, text: object = "", *, server: str = "toy", context: CallContext | None = None
+) -> UpstreamResult:
     """Call a tool of a toy server with one text."""
     arguments = json.dumps({"text": str(text)}).encode()
-    return await fleet.call(server, tool, arguments, context or CallContext(), on_sent=lambda: None)
+    return await pool.call(server, tool, arguments, context or CallContext(), on_sent=lambda: None)
 
 
 async def words(
-    fleet: Fleet, tool: str, text: object = "", *, server: str = "toy", context: CallContext | None = None
+    pool: ServerPool, tool: str, text: object = "", *, server: str = "toy", context: CallContext | None = None
 ) -> str:
     """The text that a tool of a toy server answers with."""
-    return text_of(await say(fleet, tool, text, server=server, context=context))
+    return text_of(await say(pool, tool, text, server=server, context=context))
 
 
-def text_of(answer: Answer) -> str:
+def text_of(answer: UpstreamResult) -> str:
     """The text of an answer."""
     return json.loads(answer.body)["content"][0]["text"]
 
@@ -93,7 +93,7 @@ class Person:
     def offers(self, capability: Capability) -> bool:
         return capability in self._offered
 
-    async def ask(self, question: Question) -> ClientAnswer:
+    async def ask(self, question: ElicitRequest) -> ClientAnswer:
         return (await self.request((question,)))[question.key]
 
     async def request(self, requests: Sequence[ClientRequest]) -> dict[str, ClientAnswer]:

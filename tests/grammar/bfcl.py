@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.grammar.generated import Case
 from tests.support import missing_component
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 FOLDER = "bfcl_eval/data/"
 SETS = (

@@ -9,15 +9,12 @@ from pathlib import Path
 
 from tests.models.tiny_gguf import write_tiny_gguf
 from tests.support import missing_component
-from trysquare.grammar.certifying import accepts
-from trysquare.grammar.engines.llguidance import LlguidanceEngine, llguidance_engine
-from trysquare.grammar.gbnf import gbnf_text
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.lark import lark_text, own_grammar, shape_rules
-from trysquare.grammar.shape_text import grammar_of
-from trysquare.grammar.shapes import ShapeTree
-from trysquare.grammar.text_matching import TextMatcher
-from trysquare.models.runtime import Runtime
+from trysquare.grammar import gbnf_text, grammar_of, read_gbnf, shape_rules
+from trysquare.grammar.certify import TextMatcher, accepts
+from trysquare.grammar.dialects.lark import lark_text, own_grammar
+from trysquare.grammar.engine import LlguidanceEngine, llguidance_engine
+from trysquare.grammar.schema.shapes import ShapeTree
+from trysquare.models.local.runtime import Runtime
 
 
 @cache

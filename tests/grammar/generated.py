@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 WORDS = ("path", "limit", "query", "a", "A", "ä", "in valid", 'quo"te', "x/y", "~", "", "名", "line_no", "back\\slash")
 PATTERNS = {

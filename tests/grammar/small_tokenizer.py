@@ -7,9 +7,9 @@ from functools import cache
 import numpy
 from llguidance import LLTokenizer, TokenizerWrapper
 
-from trysquare.grammar.engines.llguidance import LlguidanceEngine, llguidance_engine
+from trysquare.grammar import CallMatcher
+from trysquare.grammar.engine import LlguidanceEngine, llguidance_engine
 from trysquare.grammar.filters import allowed_tokens, full_mask
-from trysquare.grammar.matcher import CallMatcher
 
 PIECES = (
     b'{"', b'":"', b'":', b'","', b'",', b'"}', b'"}}', b'}}', b'},{"', b'[{"', b'}]', b'}}]', b'"}},{"', b'{}', b'[]',

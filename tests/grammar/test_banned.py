@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from tests.grammar.small_tokenizer import small_engine
 from tests.support import size
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.banned import Banned, ByteAutomaton
-from trysquare.grammar.filters import allowed_tokens, full_mask
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar.filters import Banned, ByteAutomaton, allowed_tokens, full_mask
 
 LETTERS = st.binary(min_size=1, max_size=4).map(lambda text: bytes(byte % 3 + 97 for byte in text))
 
@@ -51,7 +50,7 @@ def test_a_banned_sequence_cannot_be_written_across_tokens(seed: int):
 def test_a_token_that_completes_a_sequence_is_refused_and_one_that_begins_it_is_not():
     banned = Banned([b"ab"], small_engine())
     banned.take(ord("a"))
-    with pytest.raises(ToolError, match="would complete a banned sequence") as refused:
+    with pytest.raises(ToolError, match="banned") as refused:
         banned.take(ord("b"))
     assert refused.value.code is ErrorCode.GRAMMAR_REFUSED
     banned.take_back(1)
@@ -59,5 +58,5 @@ def test_a_token_that_completes_a_sequence_is_refused_and_one_that_begins_it_is_
 
 
 def test_an_empty_sequence_is_refused():
-    with pytest.raises(ValueError, match="an empty sequence would ban everything"):
+    with pytest.raises(ValueError, match="must not be empty"):
         ByteAutomaton([b"a", b""])

@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 from tests.grammar.engines_at_hand import byte_engine
 from tests.grammar.generated import as_json, cases
 from tests.support import size
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.bounding import bounded
-from trysquare.grammar.certifying import first_error, validator_of
-from trysquare.grammar.gbnf import gbnf_text
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.lark import lark_rules
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.sampling import RandomModel
-from trysquare.grammar.schema_reading import read_schema
-from trysquare.grammar.shape_text import grammar_of
-from trysquare.grammar.text_matching import TextMatcher
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar import Unsupported, bounded, gbnf_text, grammar_of, read_gbnf, read_schema
+from trysquare.grammar.certify import RandomModel, TextMatcher, first_error, validator_of
+from trysquare.grammar.dialects.lark import lark_rules
 
 FREE = {"type": "object", "properties": {"path": {"type": "string"}, "text": {"type": "string"}}, "required": ["text"],
         "additionalProperties": False}  # fmt: skip
@@ -36,7 +29,7 @@ def longest(matcher: TextMatcher, letter: str) -> int:
     return max(n for n in range(40, 120) if matcher.accepts(json.dumps({"text": letter * n}, separators=(",", ":"))))
 
 
-def test_a_string_gets_the_room_that_is_left_counted_in_bytes() -> None:
+def test_a_string_gets_the_rest_of_the_budget_counted_in_bytes() -> None:
     matcher = matcher_for({**FREE, "properties": {"text": {"type": "string"}}}, 111)
     assert longest(matcher, "a") == 100
     assert longest(matcher, "\n") == 50
@@ -59,7 +52,7 @@ def test_an_optional_property_that_does_not_fit_is_left_out() -> None:
 
 
 def test_where_not_even_the_shortest_text_fits_it_is_refused() -> None:
-    with pytest.raises(ToolError, match="it has 11 bytes, and there is room for 10 tokens") as refusal:
+    with pytest.raises(ToolError, match="11 bytes") as refusal:
         matcher_for(FREE, 10)
     assert refusal.value.code is ErrorCode.GRAMMAR_REFUSED
 
@@ -73,12 +66,12 @@ def test_a_shape_that_contains_itself_ends_in_time() -> None:
 
 @given(st.integers(0, 300), st.integers(2, 300))
 @settings(max_examples=30)
-def test_exactly_the_strings_that_fit_into_the_room_are_allowed(length: int, room: int) -> None:
+def test_exactly_the_strings_that_fit_into_the_budget_are_allowed(length: int, room: int) -> None:
     matcher = matcher_for({"type": "string"}, room)
     assert matcher.accepts(f'"{"a" * length}"') is (length + 2 <= room)
 
 
-def test_no_text_of_a_bounded_grammar_is_longer_than_its_room_and_all_are_valid() -> None:
+def test_no_text_of_a_bounded_grammar_is_longer_than_its_limit_and_all_are_valid() -> None:
     import numpy
 
     model = RandomModel(byte_engine(), numpy.random.default_rng(9))
@@ -90,7 +83,7 @@ def test_no_text_of_a_bounded_grammar_is_longer_than_its_room_and_all_are_valid(
         except Unsupported:
             continue
         except ToolError as refusal:
-            assert "not even the shortest" in refusal.message.lower()  # noqa: PT017
+            assert "the shortest response" in refusal.message.lower()  # noqa: PT017
             continue
         sample = model.write(lark, most_tokens=room, patient=True)
         assert not sample.cut, lark

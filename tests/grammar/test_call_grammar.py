@@ -9,21 +9,18 @@ from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator
 
 from tests.grammar.engines_at_hand import byte_engine
-from trysquare.core.errors import ToolError
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.grammar.certifying import accepts
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.text_matching import TextMatcher
-from trysquare.models.model import Constraint, ToolOffer
+from trysquare import ToolError
+from trysquare.grammar import CallGrammar, Unsupported, read_gbnf
+from trysquare.grammar.certify import TextMatcher, accepts
+from trysquare.models import Constraint, ToolSpec
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TREE = {"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"in": {"$ref": "#/$defs/node"}},
         "additionalProperties": False}}}  # fmt: skip
 
 
-def offer(name: str, schema: dict[str, Any]) -> ToolOffer:
-    return ToolOffer(name=name, description="", schema=schema, flat=schema)
+def offer(name: str, schema: dict[str, Any]) -> ToolSpec:
+    return ToolSpec(name=name, description="", schema=schema, flat=schema)
 
 
 TOOLS = [offer("read", {**PATH, "additionalProperties": False}), offer("grow_tree", TREE), offer("grow_bush", TREE)]
@@ -111,7 +108,7 @@ def test_the_schema_for_servers_says_the_same() -> None:
 
 def test_a_refusal_names_the_tool_and_the_others_can_still_be_written() -> None:
     grammar = CallGrammar([*TOOLS, offer("odd", {"not": {}})])
-    with pytest.raises(Unsupported, match="`not` at `/not` in the arguments of `odd`") as refusal:
+    with pytest.raises(Unsupported, match=r"`not` at `/not` .*`odd`") as refusal:
         grammar.gbnf()
     assert refusal.value.fields == {"keyword": "not", "pointer": "/not", "tool": "odd"}
     assert grammar.tree_of("read")
@@ -122,7 +119,7 @@ def test_nothing_is_read_before_a_dialect_is_asked_for() -> None:
 
 
 def test_an_answer_that_cannot_fit_into_its_tokens_is_refused() -> None:
-    with pytest.raises(ToolError, match="Not even the shortest answer fits"):
+    with pytest.raises(ToolError, match="The shortest response"):
         CallGrammar(TOOLS).lark(tokens=20)
 
 

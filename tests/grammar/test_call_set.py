@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.call_set import CallSet
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar.calls.call_set import CallSet
 
 
 def test_a_set_without_tools_is_refused_by_name():
-    with pytest.raises(ToolError, match="No tool may be called") as refused:
+    with pytest.raises(ToolError, match="No tools") as refused:
         CallSet(tools={})
     assert refused.value.code is ErrorCode.GRAMMAR_UNSUPPORTED
 
 
-def test_an_answer_must_have_room_for_one_call():
+def test_an_answer_must_fit_one_call():
     with pytest.raises(ToolError, match="most_calls is 0"):
         CallSet(tools={"now": {"type": "object"}}, parallel=True, most_calls=0)
 

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.grammar.call_state import CallState, call_length, state_of, string_end
+from trysquare.grammar.calls.call_set import CallState, call_length, state_of, string_end
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,11 +8,9 @@ from typing import Any, cast
 import pytest
 
 from tests.grammar.engines_at_hand import byte_engine
-from trysquare.grammar import certifying
-from trysquare.grammar.call_grammar import CallableTool
-from trysquare.grammar.certifying import certify
-from trysquare.grammar.sampling import Sample
-from trysquare.grammar.schema_reading import read_schema
+from trysquare.grammar import CallableTool, read_schema
+from trysquare.grammar import certify as certifying
+from trysquare.grammar.certify import Sample, certify
 
 GOOD = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["n"],
         "additionalProperties": False}  # fmt: skip
@@ -22,7 +20,7 @@ def tool(name: str, schema: dict[str, Any]) -> CallableTool:
     return cast(CallableTool, SimpleNamespace(name=name, schema=schema))
 
 
-def test_a_sound_grammar_holds_and_a_refused_schema_is_told() -> None:
+def test_a_sound_grammar_holds_and_a_refused_schema_is_reported() -> None:
     certificate = certify([tool("good", GOOD), tool("odd", {"not": {}})], byte_engine(), samples=20)
     assert (certificate.tools, certificate.samples, certificate.holds) == (2, 20, True)
     assert list(certificate.refused) == ["odd"]

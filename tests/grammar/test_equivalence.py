@@ -14,21 +14,14 @@ from tests.grammar.bfcl import bfcl_cases
 from tests.grammar.engines_at_hand import byte_engine, everyone, random_llama_cpp
 from tests.grammar.generated import Case, as_json, cases
 from tests.grammar.small_tokenizer import small_engine
+from tests.grammar.value_text import value_text
 from tests.support import size
-from trysquare.core.errors import ToolError
-from trysquare.grammar.bounding import bounded
-from trysquare.grammar.call_grammar import CallableTool
-from trysquare.grammar.certifying import certify, first_error, validator_of
-from trysquare.grammar.gbnf import gbnf_text
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.json_text import json_text
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
-from trysquare.grammar.shape_text import grammar_of
-from trysquare.grammar.shapes import ShapeTree
-from trysquare.grammar.text_matching import TextMatcher
-from trysquare.grammar.value_text import value_text
-from trysquare.models.runtime import Runtime
+from trysquare import ToolError
+from trysquare.grammar import CallableTool, Unsupported, bounded, gbnf_text, grammar_of, read_gbnf, read_schema
+from trysquare.grammar.certify import TextMatcher, certify, first_error, validator_of
+from trysquare.grammar.schema.shapes import ShapeTree
+from trysquare.grammar.text.expressions import json_text
+from trysquare.models.local.runtime import Runtime
 
 
 def readable(found: list[Case]) -> list[tuple[Case, ShapeTree]]:

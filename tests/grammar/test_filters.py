@@ -5,11 +5,11 @@ import pytest
 
 from tests.grammar.small_tokenizer import small_engine
 from tests.grammar.tools_for_calls import TOOLS
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.banned import Banned
-from trysquare.grammar.call_set import CallSet
-from trysquare.grammar.filters import Biased, FilterChain, HeldToCalls
-from trysquare.grammar.matcher import CallMatcher, take_all
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar import CallMatcher
+from trysquare.grammar.calls.call_set import CallSet
+from trysquare.grammar.calls.matcher import take_all
+from trysquare.grammar.filters import Banned, Biased, CallFilter, FilterChain
 
 SIZE = small_engine().vocabulary_size
 
@@ -26,7 +26,7 @@ def named(*names: str) -> CallMatcher:
 
 def test_a_chain_leaves_only_what_all_filters_allow():
     matcher = CallMatcher(CallSet(tools={name: TOOLS[name] for name in ("git", "now")}), small_engine())
-    chain = FilterChain([HeldToCalls(matcher), Banned([b'"g'], small_engine())])
+    chain = FilterChain([CallFilter(matcher), Banned([b'"g'], small_engine())])
     for byte in b'{"name":"':
         chain.take(byte)
     logits = flat()
@@ -35,7 +35,7 @@ def test_a_chain_leaves_only_what_all_filters_allow():
 
 
 def test_a_bias_makes_a_token_likelier_and_minus_infinity_forbids_it():
-    chain = FilterChain([HeldToCalls(named("git", "now")), Biased({ord("n"): 3.0, ord("g"): -numpy.inf})])
+    chain = FilterChain([CallFilter(named("git", "now")), Biased({ord("n"): 3.0, ord("g"): -numpy.inf})])
     logits = flat()
     chain.apply(logits)
     assert (logits[ord("n")], logits[ord("g")]) == (3.0, -numpy.inf)
@@ -51,15 +51,15 @@ def test_every_token_can_be_forbidden_by_its_bias():
 
 
 def test_filters_that_contradict_one_another_refuse_instead_of_allowing_something():
-    chain = FilterChain([HeldToCalls(named("git", "now")), Biased(dict.fromkeys(b"gn", -numpy.inf))])
-    with pytest.raises(ToolError, match="the filters contradict one another") as refused:
+    chain = FilterChain([CallFilter(named("git", "now")), Biased(dict.fromkeys(b"gn", -numpy.inf))])
+    with pytest.raises(ToolError, match="contradict") as refused:
         chain.apply(flat())
     assert refused.value.code is ErrorCode.GRAMMAR_REFUSED
 
 
 def test_a_token_that_one_filter_refuses_is_taken_by_none():
     matcher = named("git", "now")
-    chain = FilterChain([HeldToCalls(matcher), Biased({ord("g"): -numpy.inf})])
+    chain = FilterChain([CallFilter(matcher), Biased({ord("g"): -numpy.inf})])
     with pytest.raises(ToolError):
         chain.take(ord("g"))
     assert matcher.text == b'{"name":"'

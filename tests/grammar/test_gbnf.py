@@ -8,12 +8,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.grammar.generated import cases
-from trysquare.grammar.expressions import Chars, Grammar, Repeat, Text, chars
-from trysquare.grammar.gbnf import gbnf_text, schema_to_gbnf
-from trysquare.grammar.gbnf_checking import check_grammar
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.text_matching import TextMatcher
+from trysquare.grammar import Unsupported, check_grammar, gbnf_text, read_gbnf, schema_to_gbnf
+from trysquare.grammar.certify import TextMatcher
+from trysquare.grammar.text.expressions import Chars, Grammar, Repeat, Text, chars
 
 GIT = {
     "type": "object",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.gbnf_checking import check_grammar
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.text_matching import TextMatcher
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar import check_grammar, read_gbnf
+from trysquare.grammar.certify import TextMatcher
 
 CHESS = """
 # Moves of a game, as a file of somebody else might have them.
@@ -104,7 +103,7 @@ def test_what_is_wrong_with_a_grammar_is_found(text: str, kind: str, rule: str) 
 
 
 def test_a_grammar_that_cannot_be_used_is_not_matched() -> None:
-    with pytest.raises(ToolError, match="`root` can begin with itself"):
+    with pytest.raises(ToolError, match="`root` is left-recursive"):
         TextMatcher(read_gbnf('root ::= root "a" | "b"'))
 
 

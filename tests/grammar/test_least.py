@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.grammar.generated import cases
 from tests.grammar.tools_for_calls import closed
 from tests.support import size
-from trysquare.core.errors import ToolError
-from trysquare.core.types import JsonObject
-from trysquare.grammar.least import NEVER_ENDS, Lengths, common_beginning
-from trysquare.grammar.schema_reading import read_schema
+from trysquare import ToolError
+from trysquare.core.json import JsonObject
+from trysquare.grammar import read_schema
+from trysquare.grammar.dialects.bounds import NEVER_ENDS, Lengths, common_beginning
 
 
 def least(schema: JsonObject) -> int:

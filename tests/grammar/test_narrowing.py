@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.grammar.small_tokenizer import allowed_by, small_engine
 from tests.grammar.tools_for_calls import closed
-from trysquare.grammar.call_set import CallSet
-from trysquare.grammar.matcher import CallMatcher, take_all
-from trysquare.grammar.narrowing import WORKSPACE_PATH, Facts, narrowed, narrowed_tools
-from trysquare.grammar.walk import CallWalk
+from trysquare.grammar import CallMatcher, CallWalk, Facts, narrowed_tools
+from trysquare.grammar.calls.call_set import CallSet
+from trysquare.grammar.calls.matcher import take_all
+from trysquare.grammar.narrowing import WORKSPACE_PATH, narrowed
 
 FILE = {"type": "string", "x-trysquare-kind": "existing_file"}
 BRANCH = {"type": "string", "x-trysquare-kind": "branch"}

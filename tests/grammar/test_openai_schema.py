@@ -9,11 +9,9 @@ from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator
 
 from tests.grammar.generated import cases
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.grammar.openai_schema import openai_format, strict_schema, without_nulls
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
-from trysquare.models.model import ToolOffer
+from trysquare.grammar import CallGrammar, Unsupported, openai_format, read_schema, strict_schema
+from trysquare.grammar.calls.grammar import without_nulls
+from trysquare.models import ToolSpec
 
 SEARCH = {
     "type": "object",
@@ -43,7 +41,7 @@ def test_every_property_is_required_and_what_may_be_left_out_may_be_null() -> No
 
 
 def test_calls_are_a_property_of_an_object_because_a_union_may_not_be_the_root() -> None:
-    offer = ToolOffer(name="search", description="", schema=SEARCH, flat=SEARCH)
+    offer = ToolSpec(name="search", description="", schema=SEARCH, flat=SEARCH)
     for parallel, key in ((False, "call"), (True, "calls")):
         form = openai_format(CallGrammar([offer], parallel=parallel))
         assert form["json_schema"]["strict"] is True

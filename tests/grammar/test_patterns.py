@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.grammar.formats import PATTERNS
-from trysquare.grammar.patterns import PatternRefused, read_pattern
-from trysquare.grammar.regex_text import says
+from trysquare.grammar.schema.reader import PATTERNS
+from trysquare.grammar.text.regex import PatternRefused, read_pattern, says
 
 KNOWN = [
     "^[a-z]+$", "a", "^a|b$", "^(ab|c){2,3}$", r"^\d{3}-\w*\s?$", "^[^a-c\\]]$", r"^.\.$", "^a*?b+?$", "^(?:x|y)z?$",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.grammar.ranges import bounded_number_text, integer_text, multiples_text, number_text, split_number
-from trysquare.grammar.regex_text import says
+from trysquare.grammar.text.ranges import bounded_number_text, integer_text, multiples_text, number_text, split_number
+from trysquare.grammar.text.regex import says
 
 BOUNDS = st.none() | st.integers(-1_200, 1_200) | st.integers(-(10**20), 10**20)
 DECIMALS = st.decimals(-120, 120, allow_nan=False, allow_infinity=False, places=3).map(Fraction)

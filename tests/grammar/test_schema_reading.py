@@ -11,13 +11,11 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.grammar.generated import as_json, cases
 from tests.support import size
-from trysquare.core.errors import ErrorCode
-from trysquare.grammar.admission import admits
-from trysquare.grammar.gbnf import schema_to_gbnf
-from trysquare.grammar.gbnf_reading import read_gbnf
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import BY_TYPE, REFUSED, TYPES, read_schema
-from trysquare.grammar.text_matching import TextMatcher
+from trysquare import ErrorCode
+from trysquare.grammar import Unsupported, read_gbnf, read_schema, schema_to_gbnf
+from trysquare.grammar.certify import TextMatcher
+from trysquare.grammar.schema.reader import BY_TYPE, REFUSED, TYPES
+from trysquare.grammar.schema.shapes import admits
 
 ITEM = {"type": "array", "items": {"type": "integer"}}
 WRONG: list[tuple[dict[str, Any], str, str]] = [

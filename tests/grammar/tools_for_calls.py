@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonschema
 
-from trysquare.core.types import JsonObject
-from trysquare.grammar.call_set import CallSet
+from trysquare.core.json import JsonObject
+from trysquare.grammar.calls.call_set import CallSet
 
 
 def closed(required: list[str] | None = None, **properties: Any) -> JsonObject:

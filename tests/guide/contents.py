@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trysquare.guide.content import Category, Collection
-from trysquare.guide.delivery import Piece
-from trysquare.guide.document import Document, DocumentId
+from trysquare.guide.documents import Category, Collection, Document, DocumentId
+from trysquare.guide.retrieval import ContentPart
 from trysquare.guide.selection import Chosen
 
 
@@ -18,10 +17,12 @@ def document(id: str, text: str = "text", **more: Any) -> Document:
     return Document(id=DocumentId(category=category, name=name), text=text, digest=f"digest of {id}", **more)
 
 
-def piece(id: str, *, tokens: int = 1, digest: str | None = None, text: str = "text", **more: Any) -> Piece:
+def piece(id: str, *, tokens: int = 1, digest: str | None = None, text: str = "text", **more: Any) -> ContentPart:
     """A document that is ready to be sent."""
     made = document(id, text, **more)
-    return Piece(chosen=Chosen(document=made, because=id), text=text, digest=digest or f"{id}-digest", tokens=tokens)
+    return ContentPart(
+        chosen=Chosen(document=made, because=id), text=text, digest=digest or f"{id}-digest", tokens=tokens
+    )
 
 
 @dataclass

@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from trysquare import CallContext, Result, call_tool
+from trysquare import CallContext, Result, Toolset, call_tool
 from trysquare.app import App, open_app
-from trysquare.core.toolset import Toolset
-from trysquare.settings.model import Settings
+from trysquare.settings import Settings
 from trysquare.testing import ScriptedCaller, accept, make_context
 
 DOCUMENTS: Mapping[str, str] = {

@@ -13,9 +13,8 @@ import pytest
 
 from tests.files.attacks import LINKS, SECRET, TRAVERSALS, make_stage
 from tests.guide.opened import agreeing, ask, opened
-from trysquare import CallContext
+from trysquare import CallContext, TrysquareError
 from trysquare.app import App
-from trysquare.core.errors import TrysquareError
 from trysquare.testing import make_context
 
 PATHS = [*TRAVERSALS, *LINKS]

@@ -96,7 +96,7 @@ async def test_a_stored_document_takes_the_place_of_a_file_and_gives_it_back(app
         ("set_document", {"id": "lang/x", "text": "---\ntags: [\n---\nx"}),
     ],
 )
-async def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
+async def test_what_cannot_be_stored_is_refused_and_nothing_is_written(
     app: App, project: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     result = await ask(app, tool, **arguments)

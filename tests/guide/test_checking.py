@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inline_snapshot import snapshot
 
 from tests.guide.opened import write_guide
-from trysquare.app import guide_config, guide_states
-from trysquare.guide.checking import Finding, check_content
+from trysquare.guide.lint import Finding, check_content
 from trysquare.guide.projects import Projects
-from trysquare.settings.model import Settings
+from trysquare.providers import guide_config, open_states
+from trysquare.settings import Settings
 
 
 def checked(root: Path, documents: dict[str, str], guide_file: dict[str, Any] | None = None) -> list[tuple[str, str]]:
@@ -25,7 +24,7 @@ def checked(root: Path, documents: dict[str, str], guide_file: dict[str, Any] | 
 
 def findings(root: Path) -> list[Finding]:
     settings = Settings.model_validate({"project": root, "guide": [root / "docs/guide"]})
-    with guide_states() as states:
+    with open_states() as states:
         projects = Projects(guide_config(settings), project_state=states.of_project, user_state=states.of_user())
         try:
             return check_content(projects.get())
@@ -57,15 +56,14 @@ def test_each_kind_of_fault_is_found_with_its_place(
     assert checked(tmp_path, documents, guide_file) == found
 
 
-def test_a_cycle_is_told_for_each_collection_in_it(tmp_path: Path) -> None:
+def test_a_cycle_is_reported_for_each_collection_in_it(tmp_path: Path) -> None:
     collections = {
         "one": {"expressions": ["two", "lang"]},
         "two": {"expressions": ["one", "lang"]},
     }
     checked(tmp_path, {"lang/a.md": "x"}, {"collections": collections})
-    assert [finding.message for finding in findings(tmp_path)] == snapshot(
-        [
-            "Collection `one` contains itself (one > two > one); the inner one was left out.",
-            "Collection `two` contains itself (two > one > two); the inner one was left out.",
-        ]
-    )
+    first, second = (finding.message for finding in findings(tmp_path))
+    assert "`one`" in first
+    assert "(one > two > one)" in first
+    assert "`two`" in second
+    assert "(two > one > two)" in second

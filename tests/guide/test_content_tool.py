@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.guide.opened import ask, opened, write_guide
-from trysquare import CallContext
-from trysquare.core.context import Principal
-from trysquare.core.handles import MemoryHandles
+from trysquare import CallContext, Principal
+from trysquare.core.cache import MemoryHandles
+from trysquare.guide.retrieval import BY_TYPE
 
 CONFLICTING = {
     "rules/tabs.md": "---\ntopic: indentation\nstance: tabs\n---\nIndent with tabs.\n",
@@ -36,27 +37,44 @@ def masked(text: str) -> str:
 async def test_an_answer_has_the_text_first_and_then_what_to_do_with_it(project: Path) -> None:
     async with opened(project) as app:
         result = await ask(app, "get_content", expression="lang/python, docs")
-    assert masked(result.to_text()) == snapshot(
-        """\
-<!-- lang/python -->
+    body, _, rest = masked(result.to_text()).partition("\n{")
+    assert body.split("\n\n") == [
+        "<!-- lang/python -->",
+        "Use four spaces.",
+        "<!-- docs/api -->",
+        "The API speaks JSON.",
+    ]
+    fields, instruction = rest.splitlines()
+    assert json.loads("{" + fields) == {
+        "project": "shop",
+        "documents": [
+            {
+                "id": "lang/python",
+                "type": "agent/instruction",
+                "tokens": 4,
+                "title": "Python",
+                "instruction_id": "shop:lang/python@DIGEST",
+                "instruction": BY_TYPE["agent/instruction"],
+            },
+            {
+                "id": "docs/api",
+                "type": "agent/information",
+                "tokens": 6,
+                "instruction_id": "shop:docs/api@DIGEST",
+                "instruction": BY_TYPE["agent/information"],
+            },
+        ],
+        "holding": "HANDLE",
+    }
+    assert "`instruction`" in instruction
 
-Use four spaces.
 
-<!-- docs/api -->
-
-The API speaks JSON.
-{"project":"shop","documents":[{"id":"lang/python","type":"agent/instruction","tokens":4,"title":"Python","instruction_id":"shop:lang/python@DIGEST","instruction":"Follow this in the work at hand."},{"id":"docs/api","type":"agent/information","tokens":6,"instruction_id":"shop:docs/api@DIGEST","instruction":"Know this; there is no need to show it."}],"holding":"HANDLE"}
-Instruction: Do with each document what its `instruction` says.\
-"""  # noqa: E501 - what a model sees, as it is
-    )
-
-
-async def test_an_instruction_that_all_documents_share_is_told_once(project: Path) -> None:
+async def test_an_instruction_that_all_documents_share_is_sent_once(project: Path) -> None:
     async with opened(project) as app:
         result = await ask(app, "get_content", expression="lang")
-    assert result.instruction == "Follow this in the work at hand."
+    assert result.instruction == BY_TYPE["agent/instruction"]
     assert all("instruction" not in each for each in result.fields["documents"])
-    assert result.to_text().count("Follow this") == 1
+    assert result.to_text().count(BY_TYPE["agent/instruction"]) == 1
 
 
 async def test_what_a_caller_holds_is_not_sent_again_until_it_changes(project: Path) -> None:
@@ -68,7 +86,7 @@ async def test_what_a_caller_holds_is_not_sent_again_until_it_changes(project: P
         (project / "docs/guide/lang/rust.md").write_text("Run clippy.\n", encoding="utf-8")
         changed = await ask(app, "get_content", expression="lang", holding=again.fields["holding"], context=context)
     assert (both.value, both.fields["unchanged"]) == ("Run cargo fmt.", ["lang/python"])
-    assert (again.value, again.message) == (None, "You hold all of it already; nothing has changed.")
+    assert again.value is None
     assert again.fields["unchanged"] == ["lang/python", "lang/rust"]
     assert (changed.value, changed.fields["unchanged"]) == ("Run clippy.", ["lang/python"])
 
@@ -81,14 +99,14 @@ async def test_a_caller_can_name_the_instructions_that_it_holds(project: Path) -
     assert (second.value, second.fields["unchanged"]) == ("Run cargo fmt.", ["lang/python"])
 
 
-async def test_a_changed_instruction_is_told_again_though_the_text_is_the_same(project: Path) -> None:
+async def test_a_changed_instruction_is_sent_again_though_the_text_is_the_same(project: Path) -> None:
     context = CallContext()
     async with opened(project) as app:
         first = await ask(app, "get_content", expression="docs", context=context)
         (project / "docs/guide/docs/api.md").write_text("The API speaks JSON.\n", encoding="utf-8")
         second = await ask(app, "get_content", expression="docs", holding=first.fields["holding"], context=context)
     assert second.value == "The API speaks JSON."
-    assert second.instruction == "Follow this in the work at hand."
+    assert second.instruction == BY_TYPE["agent/instruction"]
 
 
 async def test_a_handle_that_is_not_the_callers_hides_nothing_and_tells_nothing(project: Path) -> None:
@@ -125,7 +143,8 @@ async def test_a_long_rest_is_listed_in_part_and_counted(project: Path) -> None:
 async def test_a_budget_that_nothing_fits_says_so(project: Path) -> None:
     async with opened(project) as app:
         result = await ask(app, "get_content", expression="lang", budget=0)
-    assert (result.success, result.value, result.message) == (True, None, "No document fits the budget.")
+    assert (result.success, result.value) == (True, None)
+    assert "budget" in (result.message or "")
     assert len(result.fields["left_out"]) == 2
 
 
@@ -181,7 +200,7 @@ async def test_a_flag_shows_a_document_that_asks_for_it(project: Path) -> None:
     assert shown.value == "Open a ticket first."
 
 
-async def test_documents_that_contradict_one_another_are_told_with_both_places(project: Path) -> None:
+async def test_documents_that_contradict_one_another_are_reported_with_both_places(project: Path) -> None:
     write_guide(project, CONFLICTING)
     async with opened(project) as app:
         result = await ask(app, "get_content", expression="rules/tabs+spaces")

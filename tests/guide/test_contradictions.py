@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tests.guide.contents import document
 from trysquare.guide.contradictions import MAX_CONTRADICTIONS, Place, contradictions
-from trysquare.guide.document import DocumentId
-from trysquare.guide.reading import read_document
+from trysquare.guide.documents import DocumentId, read_document
 
 
 def read(id: str, text: str):

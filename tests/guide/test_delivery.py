@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.guide.contents import piece
 from tests.support import size
-from trysquare.guide.delivery import SHORT_DIGEST, Delivery, Piece, by_id, deliver, held_after
+from trysquare.guide.retrieval import SHORT_DIGEST, ContentPart, Delivery, deliver, digests_after
 
 
-def ids(pieces: tuple[Piece, ...]) -> list[str]:
+def ids(pieces: tuple[ContentPart, ...]) -> list[str]:
     return [each.document.id.name for each in pieces]
 
 
@@ -28,7 +28,7 @@ def test_priority_decides_what_fits_and_the_expression_in_which_order_it_comes()
     assert ids(found.left_out) == ["3"]
 
 
-def test_a_document_that_is_too_large_leaves_room_for_smaller_ones():
+def test_a_document_that_is_too_large_leaves_budget_for_smaller_ones():
     found = deliver([piece("a/1", tokens=50, priority=9), piece("a/2", tokens=5)], budget=10)
     assert ids(found.sent) == ["2"]
 
@@ -39,12 +39,8 @@ def test_what_is_held_in_full_or_short_form_is_not_sent_and_costs_nothing():
     assert (ids(found.unchanged), ids(found.sent)) == (["1", "2"], ["3"])
 
 
-def test_pieces_are_found_by_id():
-    assert list(by_id([piece("a/1")])) == ["a/1"]
-
-
 @st.composite
-def deliveries(draw: st.DrawFn) -> tuple[list[Piece], int | None, frozenset[str], Delivery]:
+def deliveries(draw: st.DrawFn) -> tuple[list[ContentPart], int | None, frozenset[str], Delivery]:
     count = draw(st.integers(0, 12))
     pieces = [
         piece(f"a/{n}", tokens=draw(st.integers(0, 20)), digest=f"{n:064x}"[::-1], priority=draw(st.integers(-2, 2)))
@@ -58,7 +54,7 @@ def deliveries(draw: st.DrawFn) -> tuple[list[Piece], int | None, frozenset[str]
 @hypothesis_settings(max_examples=size(300, 5_000))
 @given(deliveries())
 def test_nothing_is_lost_nothing_is_sent_twice_and_no_budget_is_passed(
-    made: tuple[list[Piece], int | None, frozenset[str], Delivery],
+    made: tuple[list[ContentPart], int | None, frozenset[str], Delivery],
 ):
     pieces, budget, held, found = made
     everything = [*found.sent, *found.unchanged, *found.left_out]
@@ -74,7 +70,7 @@ def test_nothing_is_lost_nothing_is_sent_twice_and_no_budget_is_passed(
 @hypothesis_settings(max_examples=size(300, 5_000))
 @given(deliveries())
 def test_nothing_is_left_out_for_the_sake_of_something_less_important(
-    made: tuple[list[Piece], int | None, frozenset[str], Delivery],
+    made: tuple[list[ContentPart], int | None, frozenset[str], Delivery],
 ):
     pieces, budget, _, found = made
     rank = {id(each): (-each.document.priority, number) for number, each in enumerate(pieces)}
@@ -86,8 +82,8 @@ def test_nothing_is_left_out_for_the_sake_of_something_less_important(
 
 @given(deliveries())
 def test_asking_again_with_what_is_held_then_sends_only_what_did_not_fit(
-    made: tuple[list[Piece], int | None, frozenset[str], Delivery],
+    made: tuple[list[ContentPart], int | None, frozenset[str], Delivery],
 ):
     pieces, _, held, found = made
-    again = deliver(pieces, held=held | frozenset(held_after(found)))
+    again = deliver(pieces, held=held | frozenset(digests_after(found)))
     assert again.sent == found.left_out

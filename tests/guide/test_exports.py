@@ -11,6 +11,7 @@ from inline_snapshot import snapshot
 
 from tests.guide.opened import agreeing, ask, opened, told, write_guide
 from trysquare.app import App
+from trysquare.guide.retrieval import BY_TYPE
 
 
 @pytest.fixture
@@ -41,23 +42,15 @@ async def test_agents_md_holds_each_document_with_what_to_do_with_it(project: Pa
         done = await exported(app, expression="lang/python,rules")
     assert done == {"files": {"AGENTS.md": "missing"}, "written": ["AGENTS.md"]}
     body = (project / "AGENTS.md").read_text(encoding="utf-8").split("-->\n", 1)[1]
-    assert body == snapshot(
-        """\
-## Python
-
-Use four spaces.
-
-_Follow this in the work at hand._
-
-## tests
-
-Every change has a test.
-
-_Hold the work to this: it is done only when all of it is met._
-
-<!-- trysquare guide end -->
-"""
-    )
+    assert body.split("\n\n") == [
+        "## Python",
+        "Use four spaces.",
+        f"_{BY_TYPE['agent/instruction']}_",
+        "## tests",
+        "Every change has a test.",
+        f"_{BY_TYPE['agent/requirements']}_",
+        "<!-- trysquare guide end -->\n",
+    ]
 
 
 async def test_text_that_people_wrote_around_the_part_stays(project: Path) -> None:
@@ -133,7 +126,7 @@ async def test_a_cursor_rule_is_a_file_for_each_document_whose_head_belongs_to_t
     assert "two tests" in text
 
 
-async def test_a_rule_whose_document_is_gone_is_told_and_removed(project: Path) -> None:
+async def test_a_rule_whose_document_is_gone_is_reported_and_removed(project: Path) -> None:
     rules = project / ".cursor/rules"
     async with opened(project) as app:
         await exported(app, expression="lang", format="cursor")
@@ -196,7 +189,7 @@ async def test_a_link_that_leads_outside_is_not_followed(project: Path, tmp_path
     assert list(outside.iterdir()) == []
 
 
-async def test_a_person_can_allow_a_place_and_take_it_back(project: Path) -> None:
+async def test_the_user_can_allow_a_path_and_revoke_it(project: Path) -> None:
     async with opened(project) as app:
         unasked = await ask(app, "allow_path", path="docs/rules")
         allowed = await told(app, "allow_path", path="docs/rules", context=agreeing())

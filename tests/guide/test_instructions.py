@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from tests.guide.contents import piece
-from trysquare.guide.document import DocumentType
-from trysquare.guide.instructions import BY_TYPE, held_digest, instruction_for, instruction_id, shared_instruction
+from trysquare.guide.documents import DocumentType
+from trysquare.guide.retrieval import BY_TYPE, held_digest, instruction_for, instruction_id, shared_instruction
 
 
 def test_every_type_says_what_to_do():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.guide.contents import piece
-from trysquare.guide.joining import joined
+from trysquare.guide.retrieval import joined
 
 ONE = piece("lang/a", text="\n# A\n\n", digest="0123456789abcdef", tokens=3, tags=frozenset({"x", "b"}))
 TWO = piece("lang/b", text="B", digest="fedcba9876543210", tokens=1)

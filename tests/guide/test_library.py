@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support import size
-from trysquare.core.errors import ConfigurationError
-from trysquare.files import entries
+from trysquare import ConfigurationError
+from trysquare.files import watch as entries
+from trysquare.guide import documents as reading
 from trysquare.guide import library as library_module
-from trysquare.guide import reading, shelf
+from trysquare.guide import library as shelf
 from trysquare.guide.config import Limits
 from trysquare.guide.library import Library
 
@@ -55,7 +56,7 @@ def library(folder: Path) -> Iterator[Library]:
 
 def names(library: Library, category: str) -> list[str]:
     """What a new call finds in a category."""
-    library.look_again()
+    library.revalidate()
     return [each.id.name for each in library.documents(category)]
 
 
@@ -121,7 +122,7 @@ def test_what_did_not_change_is_not_even_looked_through(folder: Path, monkeypatc
     library = Library(folder)
     first = library.documents("lang")
     before = library.version
-    library.look_again()
+    library.revalidate()
     assert library.documents("lang") is first
     assert library.is_current(first)
     assert library.version == before
@@ -131,7 +132,7 @@ def test_an_edit_is_noticed_for_the_documents_that_are_about_to_be_sent(folder: 
     names(library, "lang")
     for text in ("other text", "OTHER TEXT"):
         write(folder, "lang/python.md", text)
-        library.look_again()
+        library.revalidate()
         library.is_current(library.documents("lang"))
         assert library.documents("lang")[1].text == text
 
@@ -173,7 +174,7 @@ def test_only_what_changed_is_read_again(folder: Path, monkeypatch: pytest.Monke
     assert read == ["lang/rust"]
 
 
-def test_a_change_told_by_the_watcher_reaches_only_its_category(folder: Path, library: Library):
+def test_a_change_seen_by_the_watcher_reaches_only_its_category(folder: Path, library: Library):
     names(library, "docs")
     names(library, "lang")
     before = library.version
@@ -225,12 +226,12 @@ BROKEN = ["{", "[]", '{"categories": 1}', '{"nosuch": {}}', '{"categories": {"..
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_a_broken_guide_json_is_told_at_the_start_and_while_running_and_mends(folder: Path, text: str):
+def test_a_broken_guide_json_is_reported_at_the_start_and_while_running_until_repaired(folder: Path, text: str):
     library = Library(folder)
     assert names(library, "lang") == ["deep/go", "python"]
     (folder / "guide.json").write_text(text, encoding="latin-1")
     for _ in range(2):
-        library.look_again()
+        library.revalidate()
         with pytest.raises(ConfigurationError, match=r"guide\.json"):
             library.categories()
     with pytest.raises(ConfigurationError, match=r"guide\.json"):
@@ -240,21 +241,21 @@ def test_a_broken_guide_json_is_told_at_the_start_and_while_running_and_mends(fo
     assert library.collection("c") is not None
 
 
-def test_a_guide_json_that_is_no_file_is_told(folder: Path):
+def test_a_guide_json_that_is_not_a_file_is_reported(folder: Path):
     (folder / "guide.json").mkdir()
-    with pytest.raises(ConfigurationError, match="not a plain file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         Library(folder).categories()
 
 
-def test_a_guide_json_that_leads_outside_is_told(folder: Path):
+def test_a_guide_json_that_leads_outside_is_reported(folder: Path):
     write(folder, "../outside.json", "{}")
     (folder / "guide.json").symlink_to("../outside.json")
     with pytest.raises(ConfigurationError, match="leads outside"):
         Library(folder).categories()
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
-    with pytest.raises(ConfigurationError, match="there is no such folder"):
+def test_a_missing_folder_is_reported(tmp_path: Path):
+    with pytest.raises(ConfigurationError, match="directory not found"):
         Library(tmp_path / "nosuch")
 
 
@@ -266,7 +267,7 @@ def test_more_documents_than_allowed_are_reported_and_not_read(folder: Path):
         write(folder, f"lang/{number}.md")
     library = Library(folder, limits=Limits(documents=3))
     assert len(names(library, "lang")) == 3
-    assert library.problems()[0].reason == "7 documents; only the first 3 are read"
+    assert library.problems()[0].reason.startswith("7 documents")
 
 
 def test_more_files_than_are_looked_at_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -284,17 +285,16 @@ def test_large_broken_and_unreadable_documents_are_reported_and_the_others_read(
     os.mkfifo(folder / "lang/fifo.md")
     library = Library(folder, limits=Limits(document_bytes=100, depth=3))
     assert names(library, "lang") == ["deep/go", "python"]
-    assert {each.path: each.reason.partition(":")[0] for each in library.problems()} == {
-        "lang/large.md": "`lang/large.md` has 200 bytes; at most 100 are read.",
-        "lang/broken.md": "The front matter cannot be read (line 3)",
-        "lang/binary.md": "`lang/binary.md` is not UTF-8 text (byte 0).",
-    }
+    reasons = {each.path: each.reason for each in library.problems()}
+    expected = {"lang/large.md": "200 bytes", "lang/broken.md": "(line 3)", "lang/binary.md": "(byte 0)"}
+    assert reasons.keys() == expected.keys()
+    assert [path for path, token in expected.items() if token not in reasons[path]] == []
 
 
-def test_a_mended_document_is_no_problem_any_more(folder: Path, library: Library):
+def test_a_repaired_document_is_no_problem_any_more(folder: Path, library: Library):
     write(folder, "lang/python.md", "---\na: [1\n---\n")
     assert names(library, "lang") == ["deep/go"]
-    write(folder, "lang/python.md", "mended")
+    write(folder, "lang/python.md", "repaired")
     library.changed("lang/python.md")
     assert names(library, "lang") == ["deep/go", "python"]
     assert library.problems() == []
@@ -313,7 +313,7 @@ def test_tags_follow_the_files(folder: Path, library: Library):
     write(folder, "docs/api.md", "---\ntags: [web, http]\n---\n")
     assert [str(each.id) for each in library.tagged("web")] == ["docs/api", "lang/python"]
     (folder / "docs/api.md").unlink()
-    library.look_again()
+    library.revalidate()
     assert [str(each.id) for each in library.tagged("web")] == ["lang/python"]
     assert library.tagged("http") == ()
 
@@ -338,7 +338,7 @@ def test_threads_read_while_others_change_and_never_see_half_a_document(folder: 
     def read() -> set[str]:
         seen: set[str] = set()
         for _ in range(size(30, 500)):
-            library.look_again()
+            library.revalidate()
             found = [each for each in library.documents("lang") if each.id.name.isdigit()]
             library.is_current(found)
             library.tagged("x")
@@ -400,7 +400,7 @@ class FolderAndLibrary(RuleBasedStateMachine):
 
     @invariant()
     def shows_what_is_there(self) -> None:
-        self.library.look_again()
+        self.library.revalidate()
         for category in self.library.categories():
             self.library.is_current(self.library.documents(category.name))
         shown = {

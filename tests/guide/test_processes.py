@@ -14,9 +14,9 @@ import pytest
 
 from tests.guide.updating_process import PROJECT, opened_guide, state_of
 from tests.support import size
-from trysquare.core.toolset import Toolset
+from trysquare import Toolset
+from trysquare.store.content import StoredDocuments
 from trysquare.store.database import open_database
-from trysquare.store.documents import StoredDocuments
 from trysquare.testing import call
 
 ROOT = Path(__file__).parents[2]

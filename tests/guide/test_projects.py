@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tests.guide.opened import agreeing, ask, opened, told, write_guide
-from trysquare import CallContext
+from trysquare import CallContext, Principal
 from trysquare.app import App
-from trysquare.core.context import Principal
-from trysquare.core.handles import MemoryHandles
+from trysquare.core.cache import MemoryHandles
 
 SHOP = {"rules/style.md": "Shop: write short sentences.\n", "rules/money.md": "Shop: count in cents.\n"}
 BANK = {
@@ -81,7 +80,7 @@ async def test_a_feature_flag_holds_in_all_projects_until_one_sets_its_own(app: 
     assert (await told(app, "list_feature_flags")) == {"workflow": "ours"}
 
 
-async def test_what_was_told_in_one_project_does_not_count_as_told_in_another(app: App) -> None:
+async def test_what_was_sent_in_one_project_does_not_count_as_sent_in_another(app: App) -> None:
     """The money rule reads the same in both projects; holding one is not holding the other."""
     context = CallContext()
     shop = await ask(app, "get_content", expression="rules/money", context=context)

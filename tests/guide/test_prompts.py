@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.guide.opened import ask, opened, write_guide
-from trysquare import CallContext
+from trysquare import CallContext, Text, ToolError
 from trysquare.app import App
-from trysquare.core.content import Text
-from trysquare.core.errors import InvalidArguments, ToolError
-from trysquare.guide.commands import CommandLine, parse_command
+from trysquare.core.errors import InvalidArguments
+from trysquare.guide.prompts import CommandLine, parse_command
+from trysquare.guide.retrieval import BY_TYPE
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def completed(app: App, typed: str) -> list[str]:
 
 
 async def test_the_prompt_delivers_content_and_what_to_do_with_it(app: App) -> None:
-    assert await rendered(app, "lang/python") == "Use four spaces.\n\nFollow this in the work at hand."
+    assert await rendered(app, "lang/python") == f"Use four spaces.\n\n{BY_TYPE['agent/instruction']}"
 
 
 async def test_several_words_are_several_expressions_in_order(app: App) -> None:
@@ -50,13 +50,13 @@ async def test_several_words_are_several_expressions_in_order(app: App) -> None:
 
 
 async def test_without_words_the_startup_expression_is_delivered(app: App) -> None:
-    with pytest.raises(ToolError, match="The categories are docs, lang, rules"):
+    with pytest.raises(ToolError, match="docs, lang, rules"):
         await rendered(app)
     await ask(app, "set_project_flag", name="startup-instruction", value="docs")
     assert (await rendered(app)).startswith("The API speaks JSON.")
 
 
-async def test_what_cannot_be_found_is_told_to_the_person(app: App) -> None:
+async def test_an_unknown_document_is_refused_with_the_nearest_name(app: App) -> None:
     with pytest.raises(ToolError, match="`python`"):
         await rendered(app, "lang/pyton")
 

@@ -7,8 +7,7 @@ import hashlib
 import pytest
 
 from trysquare.files.front_matter import FrontMatterError
-from trysquare.guide.document import Document, DocumentId
-from trysquare.guide.reading import read_document
+from trysquare.guide.documents import Document, DocumentId, read_document
 
 ID = DocumentId(category="lang", name="python")
 

@@ -10,9 +10,12 @@ import pytest
 
 from tests.docs.pages import ROOT, read_page
 from tests.guide.updating_process import opened_guide
-from trysquare.guide import contradictions, expression, flags, instructions, render, sandbox, selection
+from trysquare.guide import contradictions, expression, flags, selection
+from trysquare.guide import retrieval as instructions
+from trysquare.guide import templates as render
+from trysquare.guide import templates as sandbox
 from trysquare.guide.config import CategoryEntry, CollectionEntry, ExportEntry, GuideFile, Limits, PresetEntry
-from trysquare.guide.document import DocumentType
+from trysquare.guide.documents import DocumentType
 from trysquare.guide.tools.content import GetContent
 
 DOCS = ROOT / "docs"
@@ -79,13 +82,13 @@ def test_each_filter_of_templates_is_named() -> None:
 @pytest.mark.parametrize(
     ("page", "what", "figures"),
     [
-        (CONTENT, "depth of folders in a category", [Limits().depth]),
+        (CONTENT, "depth of directories in a category", [Limits().depth]),
         (CONTENT, "documents of a category", [Limits().documents]),
         (CONTENT, "size of a document", [Limits().document_bytes]),
         (CONTENT, "template", [render.MAX_TEMPLATE // 1024, render.MAX_RENDERED, sandbox.MAX_TURNS]),
         (
             CONTENT,
-            "contradictions in one answer",
+            "contradictions in one result",
             [contradictions.MAX_CONTRADICTIONS, contradictions.MAX_DIRECTIONS],
         ),
         (CONTENT, "flags", [flags.MAX_CHARACTERS]),

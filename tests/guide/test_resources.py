@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.guide.opened import agreeing, ask, opened, write_guide
-from trysquare import CallContext
+from trysquare import CallContext, ToolError
 from trysquare.app import App
-from trysquare.core.errors import NotFound, ToolError
+from trysquare.core.errors import NotFound
 
 ODD = {
     "odd/SKILL.md": "Called like the skill itself.\n",
@@ -111,6 +111,6 @@ async def test_a_skill_holds_what_flags_and_templates_make_of_its_documents(app:
     assert await read(app, "skill://shop/rules/tickets.md") == "Open a ticket first.\n"
 
 
-async def test_a_document_called_like_its_skills_own_file_is_kept_beside_it(app: App) -> None:
+async def test_a_document_named_like_the_file_of_its_skill_is_served_under_another_name(app: App) -> None:
     assert (await read(app, "skill://shop/odd-2/SKILL.md")).startswith("---\nname:")
     assert await read(app, "skill://shop/odd-2/SKILL_.md") == "Called like the skill itself.\n"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.guide.contents import FixedContent, document
 from tests.support import size
-from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.guide.document import Document
+from trysquare import ErrorCode
+from trysquare.core.errors import NotFound
+from trysquare.guide.documents import Document
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.selection import MAX_WARNINGS, Selection, matches, select
 
@@ -107,12 +108,12 @@ def test_each_document_tells_which_part_chose_it():
     assert found["lang/python"] == "lang"
 
 
-def test_what_was_excluded_is_told():
+def test_exclusions_are_reported():
     selection = chosen("lang,-#draft")
     assert [(str(each.document.id), each.because) for each in selection.excluded] == [("lang/python", "-#draft")]
 
 
-def test_an_exclusion_that_excludes_nothing_is_told():
+def test_an_exclusion_that_excludes_nothing_is_reported():
     assert chosen("lang,-lang/zzz").warnings == ("`-lang/zzz` excludes nothing.",)
 
 
@@ -124,7 +125,7 @@ def test_an_exclusion_that_excludes_nothing_is_told():
         ("other", ["docs/api", "lang/rust"], "Collection `other` contains itself (other > one > other)"),
     ],
 )
-def test_a_collection_that_contains_itself_is_told_and_the_rest_counts(text: str, expected: list[str], warning: str):
+def test_a_collection_with_a_cycle_is_reported_and_the_rest_counts(text: str, expected: list[str], warning: str):
     selection = chosen(text)
     assert ids(selection) == expected
     assert selection.warnings[0].startswith(warning)
@@ -135,7 +136,7 @@ def test_collections_of_one_circle_asked_for_together_are_both_whole():
     assert ids(chosen("loop,one,other,-lang/rust")) == ["docs/api"]
 
 
-def test_broken_members_of_a_collection_are_told_and_the_others_count():
+def test_broken_members_of_a_collection_are_reported_and_the_others_count():
     selection = chosen("broken")
     assert ids(selection) == ["lang/rust"]
     assert [warning.partition(": ")[0] for warning in selection.warnings] == [
@@ -144,7 +145,7 @@ def test_broken_members_of_a_collection_are_told_and_the_others_count():
     ]
 
 
-def test_collections_nested_too_deeply_are_told():
+def test_collections_nested_too_deeply_are_reported():
     deep = {f"c{n}": [f"c{n + 1}"] for n in range(40)} | {"c40": ["lang"]}
     with pytest.raises(NotFound):
         chosen("c0", FixedContent(held=[document("lang/a")], named=deep))

@@ -11,12 +11,13 @@ import pytest
 from tests.guide.opened import ask, opened, settings_for, told, write_guide
 from trysquare import ConfigurationError
 from trysquare.app import App, open_app
-from trysquare.catalog.lint import lint
-from trysquare.catalog.profiles import ProfileChoice, listed
-from trysquare.catalog.tokens import definition_tokens
+from trysquare.catalog import ProfileChoice
+from trysquare.catalog.descriptions import definition_tokens
+from trysquare.catalog.lint.engine import lint
+from trysquare.catalog.toolset import listed
 from trysquare.core.errors import NotFound
 from trysquare.core.toolset import Change
-from trysquare.files.sealed_folder import SealedFolder
+from trysquare.files.root import DirectoryRoot
 
 
 @pytest.fixture
@@ -34,9 +35,9 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def test_all_tools_of_the_room_cost_less_than_2700_tokens(project: Path) -> None:
+async def test_all_tools_of_the_guide_cost_less_than_2700_tokens(project: Path) -> None:
     async with opened(project) as app:
-        shown = [tool for tool in listed(app.toolset, ProfileChoice()) if tool.metadata.room == "guide"]
+        shown = [tool for tool in listed(app.toolset, ProfileChoice()) if tool.metadata.toolset == "guide"]
         assert len(shown) == 18
         assert sum(definition_tokens(tool) for tool in shown) < 2700
 
@@ -90,16 +91,16 @@ async def test_flags_and_documents_go_to_the_project_and_the_users_flags_to_the_
 
 
 async def test_nothing_is_read_before_somebody_asks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(folder: SealedFolder, path: str, **_: object) -> bytes:
+    def refuse(folder: DirectoryRoot, path: str, **_: object) -> bytes:
         raise NotFound(path) if path == "guide.json" else AssertionError(f"{path} was read at the start")
 
-    monkeypatch.setattr(SealedFolder, "read_bytes", refuse)
+    monkeypatch.setattr(DirectoryRoot, "read_bytes", refuse)
     async with opened(project) as app:
         assert app.toolset.find("guide_get_content") is not None
 
 
 async def test_a_folder_that_is_not_there_is_a_configuration_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no such folder"):
+    with pytest.raises(ConfigurationError, match="directory not found"):
         async with open_app(settings_for(tmp_path)):
             pass
 
@@ -111,7 +112,7 @@ async def test_a_guide_file_that_cannot_be_read_stops_the_start_with_its_line(pr
             pass
 
 
-async def test_a_guide_file_that_breaks_while_running_is_told_and_mended_without_a_restart(project: Path) -> None:
+async def test_a_guide_file_that_breaks_while_running_is_reported_and_reloaded_without_a_restart(project: Path) -> None:
     file = project / "docs/guide/guide.json"
     async with opened(project) as app:
         assert (await ask(app, "get_content", expression="lang")).success
@@ -174,7 +175,7 @@ async def heard_of(change: Change, app: App, do: Callable[[int], object]) -> Non
         end()
 
 
-async def test_edits_on_disk_are_told_to_who_listens(project: Path) -> None:
+async def test_edits_on_disk_are_announced_to_subscribers(project: Path) -> None:
     file = project / "docs/guide/lang/python.md"
     async with opened(project) as app:
         await heard_of("guide://shop/lang/python", app, lambda n: file.write_text(f"Edit {n}.\n", encoding="utf-8"))

@@ -15,13 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from trysquare.guide.config import GuideConfig, GuideFile
-from trysquare.guide.guide_json import change_guide_file
-from trysquare.guide.library import Library
-from trysquare.guide.toolset import GuideToolset, guide_toolset
-from trysquare.store.documents import StoredDocument, StoredDocuments
-from trysquare.store.flags import StoredFlags
-from trysquare.store.lazy import LazyDatabase
+from trysquare.guide import GuideConfig, open_guide
+from trysquare.guide.config import GuideFile
+from trysquare.guide.library import Library, change_guide_file
+from trysquare.guide.provider import GuideToolset
+from trysquare.store import LazyDatabase
+from trysquare.store.content import StoredDocument, StoredDocuments, StoredFlags
 from trysquare.testing import accept, call
 
 PROJECT = "team"
@@ -46,7 +45,7 @@ async def opened_guide(folder: Path) -> AsyncGenerator[GuideToolset]:
     config = GuideConfig(project=PROJECT, root=folder, folders=(folder / "guide",), watch=False)
     project, user = state_of(folder), LazyDatabase(folder / "user" / "state.db")
     try:
-        async with guide_toolset(config, project_state=lambda root: project, user_state=user) as toolset:
+        async with open_guide(config, project_state=lambda root: project, user_state=user) as toolset:
             yield toolset
     finally:
         project.close()

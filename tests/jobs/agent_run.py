@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tests.agent.scripted import FINISH, ScriptedModel, call, definition
+from tests.agents.scripted import FINISH, ScriptedModel, call, definition
 from tests.jobs.dying import Dying
-from trysquare.agent.journal import Journal
-from trysquare.agent.loop import run_agent
-from trysquare.agent.run import AgentRun
-from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import FixedToolset
-from trysquare.core.types import JsonObject
-from trysquare.models.model import ModelAnswer, ModelRequest
+from trysquare import StaticToolset, Tool, tool
+from trysquare.agents import run_agent
+from trysquare.agents.journal import Journal
+from trysquare.agents.run import AgentRun
+from trysquare.core.json import JsonObject
+from trysquare.models import ModelRequest, ModelResponse
 
 LINES = (
     [call("look", what="a"), call("look", what="b")],
@@ -37,7 +36,7 @@ class ByHeart(ScriptedModel):
         super().__init__(())
         self._dying = dying
 
-    async def answer(self, request: ModelRequest) -> ModelAnswer:
+    async def answer(self, request: ModelRequest) -> ModelResponse:
         number = sum(message.role == "assistant" for message in request.messages)
         self._said = [LINES[number]]
         self._dying.do(f"answer {number + 1}")
@@ -68,5 +67,5 @@ def tools(dying: Dying) -> list[Tool]:
 async def run_recorded(journal: Journal, dying: Dying) -> JsonObject:
     """The run, as a job's body has it."""
     agent = definition(parallel=True)
-    run = AgentRun(definition=agent, task="Pay and write.", model=ByHeart(dying), toolset=FixedToolset(tools(dying)))
+    run = AgentRun(definition=agent, task="Pay and write.", model=ByHeart(dying), toolset=StaticToolset(tools(dying)))
     return (await run_agent(run, journal)).to_json()

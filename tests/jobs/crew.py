@@ -11,9 +11,9 @@ from typing import Any
 
 import anyio
 
-from trysquare.core.types import JsonObject
-from trysquare.jobs.engine import JobRun, Pulse
-from trysquare.jobs.opening import open_engine
+from trysquare.core.json import JsonObject
+from trysquare.jobs import JobRun, open_engine
+from trysquare.jobs.engine import Liveness
 
 
 def say(line: str) -> None:
@@ -58,7 +58,7 @@ async def hold(argument: JsonObject, run: JobRun) -> JsonObject:
 
 
 async def live(asked: dict[str, Any]) -> None:
-    pulse = Pulse(**asked.get("pulse", {}))
+    pulse = Liveness(**asked.get("pulse", {}))
     bodies = {"work": work, "hold": hold}
     async with open_engine(asked["url"], bodies, adopting=asked.get("adopting", True), pulse=pulse) as engine:
         for job in asked.get("start", ()):

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
-from trysquare.core.types import JsonObject
-from trysquare.jobs.dbos_engine import LIVES
-from trysquare.jobs.engine import JobRun, RunEngine
-from trysquare.jobs.opening import jobs_file, open_engine, open_reader
+from trysquare import ConfigurationError, ErrorCode, ToolError
+from trysquare.core.errors import NotFound
+from trysquare.core.json import JsonObject
+from trysquare.jobs import JobRun, RunEngine, jobs_file, open_engine, open_reader
+from trysquare.jobs.dbos import LIVES
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return jobs_file(tmp_path)
+
+
+@contextmanager
+def refused(code: ErrorCode) -> Generator[None]:
+    with pytest.raises(ToolError) as error:
+        yield
+    assert error.value.code is code
 
 
 class Counting:
@@ -167,11 +176,11 @@ async def test_a_question_waits_for_one_of_its_choices(url: str) -> None:
         question = (await engine.status(job)).question
         assert question is not None
         assert (question.text, question.choices) == ("Left or right?", ("left", "right"))
-        with pytest.raises(ToolError, match="`up` is no answer"):
+        with refused(ErrorCode.VALIDATION_INVALID_PARAM):
             await engine.signal(job, "which", "up")
         await engine.signal(job, "which", "right")
         assert (await engine.wait(job)).result == {"choice": "right"}
-        with pytest.raises(ToolError, match="asks nothing"):
+        with refused(ErrorCode.JOB_NOT_RUNNING):
             await engine.signal(job, "which", "left")
 
 
@@ -181,7 +190,7 @@ async def test_a_cancelled_job_stops_in_its_step_and_can_be_taken_up(url: str) -
         await state_is(engine, job, "asks")
         await engine.cancel(job)
         assert (await engine.status(job)).state == "cancelled"
-        with pytest.raises(ToolError, match="has ended before: cancelled"):
+        with refused(ErrorCode.JOB_NOT_RUNNING):
             await engine.cancel(job)
         await engine.resume(job)
         await state_is(engine, job, "asks")
@@ -193,11 +202,11 @@ async def test_a_job_that_runs_or_is_done_is_not_taken_up(url: str) -> None:
     async with open_engine(url, {"ask": asking}) as engine:
         job = await engine.start("ask", {}, title="")
         await state_is(engine, job, "asks")
-        with pytest.raises(ToolError, match="is running, in the process"):
+        with refused(ErrorCode.JOB_NOT_RUNNING):
             await engine.resume(job)
         await engine.signal(job, "which", "left")
         await engine.wait(job)
-        with pytest.raises(ToolError, match="is done"):
+        with refused(ErrorCode.JOB_NOT_RUNNING):
             await engine.resume(job)
 
 
@@ -207,22 +216,22 @@ async def test_an_id_can_be_shortened_while_it_is_unambiguous(url: str) -> None:
             await engine.start("count", {"name": ""}, title="", job=job)
             await engine.wait(job)
         assert (await engine.status("x")).job == "xyz"
-        with pytest.raises(NotFound, match="beginning of several jobs"):
+        with pytest.raises(NotFound, match=r"abc1, abc2|abc2, abc1"):
             await engine.status("abc")
-        with pytest.raises(NotFound, match="no job `nope`"):
+        with refused(ErrorCode.JOB_NOT_FOUND):
             await engine.status("nope")
         assert [each.job for each in await engine.list(limit=2)] == ["xyz", "abc2"]
 
 
 async def test_an_unknown_kind_is_refused(url: str) -> None:
     async with open_engine(url, {"count": Counting()}) as engine:
-        with pytest.raises(ConfigurationError, match="no kind of job called `cuont`"):
+        with pytest.raises(ConfigurationError, match="`cuont`"):
             await engine.start("cuont", {}, title="")
 
 
 async def test_a_process_has_one_engine_at_a_time(url: str) -> None:
     async with open_engine(url, {}):
-        with pytest.raises(ConfigurationError, match="there can be one only"):
+        with pytest.raises(ConfigurationError, match="already"):
             async with open_engine(url, {}):
                 pass
 
@@ -248,13 +257,13 @@ async def test_projects_that_share_a_database_do_not_see_each_others_jobs(url: s
         await engine.wait(await engine.start("count", {"name": ""}, title="", job="mine"))
     async with open_reader(url, project="two") as other:
         assert list(await other.list()) == []
-        with pytest.raises(NotFound, match="no job `mine`"):
+        with pytest.raises(NotFound, match="`mine`"):
             await other.cancel("mine")
     async with open_reader(url, project="one") as same:
         assert [each.job for each in await same.list()] == ["mine"]
 
 
-async def test_a_job_that_ends_its_process_every_time_is_left_to_a_person(url: str) -> None:
+async def test_a_job_that_ends_its_process_every_time_is_left_to_the_user(url: str) -> None:
     async def endless() -> JsonObject:
         await anyio.sleep_forever()
         return {}
@@ -272,7 +281,8 @@ async def test_a_job_that_ends_its_process_every_time_is_left_to_a_person(url: s
         assert list(await engine.adopt()) == []
         left = await engine.status("job")
     assert left.state == "failed"
-    assert left.error == "It was taken up 5 times, and its process ended each time without a step."
+    assert left.error is not None
+    assert f"{LIVES} times" in left.error
 
 
 async def test_a_job_in_a_file_reaches_for_no_network(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

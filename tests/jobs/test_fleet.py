@@ -21,8 +21,7 @@ from anyio.streams.text import TextReceiveStream
 
 from tests.bots.faults.postgres import postgres_server
 from tests.support import size
-from trysquare.jobs.engine import JobReader, JobStatus
-from trysquare.jobs.opening import open_reader
+from trysquare.jobs import JobReader, JobStatus, open_reader
 
 SHORT = {"every": 0.1, "silence": 1.5}
 STEPS = size(5, 10)

@@ -12,7 +12,7 @@ import pytest
 from tests.jobs.nest import STEPS, Hatchery, Nest, open_hatchery
 from tests.jobs.worker import step_name
 from tests.support import size
-from trysquare.jobs.opening import open_reader
+from trysquare.jobs import open_reader
 
 POINTS = ("within", "before", "after")
 JOBS = size(2, 20)
@@ -73,7 +73,7 @@ async def test_the_effect_of_a_call_with_a_key_happens_once_although_it_was_sent
     assert happened == [(f"job/{name}",)]
 
 
-async def test_a_call_without_a_key_that_was_in_flight_asks_and_is_sent_again_only_if_a_person_says_so(
+async def test_a_call_in_flight_without_a_key_is_sent_again_only_if_the_user_agrees(
     hatchery: Hatchery,
     tmp_path: Path,
 ) -> None:
@@ -103,7 +103,7 @@ async def test_an_answer_to_send_again_counts_for_one_sending_only(hatchery: Hat
     assert nest.effects().count(f"ran {name}") == 2
 
 
-async def test_what_the_model_is_told_of_a_call_that_was_not_sent_again_says_that_nobody_knows(
+async def test_the_model_reads_that_the_outcome_of_an_unsent_retry_is_unknown(
     hatchery: Hatchery,
     tmp_path: Path,
 ) -> None:
@@ -115,4 +115,4 @@ async def test_what_the_model_is_told_of_a_call_that_was_not_sent_again_says_tha
         result = (await reader.status("job")).result
     assert result is not None
     assert result["seen"][:3] == [0, 1, 2]
-    assert result["seen"][3].startswith(f"sent_unknown: `{name}` was sent before the process ended")
+    assert result["seen"][3].startswith(f"sent_unknown: `{name}`")

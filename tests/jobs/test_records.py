@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support import size
+from trysquare.jobs import JobQuestion, jobs_file
 from trysquare.jobs.database import connect
-from trysquare.jobs.engine import JobQuestion
-from trysquare.jobs.heartbeat import has_ended, process_name
-from trysquare.jobs.opening import jobs_file
-from trysquare.jobs.records import Records
+from trysquare.jobs.records import Records, has_ended, process_name
 
 SILENCE = 5.0
 PROCESSES = st.sampled_from(["p1", "p2", "p3"])
@@ -123,7 +121,7 @@ def test_of_many_lives_one_may_send(records: Records) -> None:
         assert sum(threads.map(lambda number: records.claim_step("job", "mail", f"life-{number}"), range(8))) == 1
 
 
-def test_a_note_keeps_what_was_told_last(records: Records) -> None:
+def test_a_note_keeps_the_last_text(records: Records) -> None:
     records.begin("job", kind="agent", title="builder: it")
     records.begin("job", kind="other", title="again")
     records.tell("job", 3, None, "three")

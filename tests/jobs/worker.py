@@ -17,13 +17,12 @@ import anyio
 
 from tests.jobs.agent_run import run_recorded
 from tests.jobs.dying import Dying
-from trysquare.agent.job import agent_bodies
-from trysquare.agent.journal import Journal, Repeat
-from trysquare.core.errors import ToolError
-from trysquare.core.types import JsonObject
-from trysquare.jobs.dbos_engine import DbosEngine
-from trysquare.jobs.engine import Pulse, RunEngine
-from trysquare.jobs.opening import open_engine
+from trysquare import ToolError
+from trysquare.agents.journal import Journal, Repeat, agent_bodies
+from trysquare.core.json import JsonObject
+from trysquare.jobs import RunEngine, open_engine
+from trysquare.jobs.dbos import DbosEngine
+from trysquare.jobs.engine import Liveness
 
 REPEATS: tuple[Repeat, ...] = ("harmless", "keyed", "unknown")
 
@@ -53,7 +52,7 @@ async def run_steps(argument: JsonObject, journal: Journal) -> JsonObject:
             outcome = await journal.call(name, REPEATS[kind - 1], work)
             seen.append(outcome.value["number"] if outcome.value is not None else outcome.unknown)
         dying.at(name, "after")
-        await journal.tell(number + 1, argument["steps"], name)
+        await journal.report(number + 1, argument["steps"], name)
     return {"seen": seen}
 
 
@@ -76,7 +75,7 @@ async def waited(engine: RunEngine, life: dict[str, Any]) -> None:
 
 async def live(life: dict[str, Any]) -> None:
     """Start the job, or take it up, and wait for its end."""
-    pulse = Pulse(**life.get("pulse", {}))
+    pulse = Liveness(**life.get("pulse", {}))
     async with open_engine(life["url"], agent_bodies(run_steps), pulse=pulse) as engine:
         for name, choice in life.get("answers", {}).items():
             await engine.signal(life["job"], name, choice)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from trysquare.models.model import ToolOffer
+from trysquare.models import ToolSpec
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -14,7 +14,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["path"],
     "additionalProperties": False,
 }
-OFFER = ToolOffer(name="read", description="Reads a file.", schema=SCHEMA, flat=SCHEMA)
+OFFER = ToolSpec(name="read", description="Reads a file.", schema=SCHEMA, flat=SCHEMA)
 CALL = '{"name":"read","args":{"path":"a.py"}}'
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.models.decoding import Decoder
-from trysquare.models.model import Sampling, ToolOffer
-from trysquare.models.runtime import Candidate, Runtime
-from trysquare.models.vocabulary import Vocabulary, build_tokenizer
+from trysquare.grammar import CallGrammar
+from trysquare.models import Sampling, ToolSpec
+from trysquare.models.local.decoding import Decoder
+from trysquare.models.local.runtime import Candidate, Runtime
+from trysquare.models.local.vocabulary import Vocabulary, build_tokenizer
 
 WORDS = ("}}", "},", '},{"', '{"', '":', '":"', '":["', '","', '"}', '"}}', "20", "15", "Ve", "getarian", "get", "play")
 END = 256 + len(WORDS)
@@ -46,13 +46,13 @@ class WishfulRuntime:
         return [Candidate(token=token, probability=shares.get(token, 1e-9)) for token in among]
 
 
-def offer(**properties: Any) -> ToolOffer:
+def offer(**properties: Any) -> ToolSpec:
     """A tool whose arguments are all required."""
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return ToolOffer(name="play", description="", schema=schema, flat=schema)
+    return ToolSpec(name="play", description="", schema=schema, flat=schema)
 
 
-def decoded(tool: ToolOffer, wishes: Callable[[str], Wishes], *, parallel: bool = True) -> Any:
+def decoded(tool: ToolSpec, wishes: Callable[[str], Wishes], *, parallel: bool = True) -> Any:
     """The answer of a model with these wishes, read as JSON."""
     runtime = cast(Runtime, WishfulRuntime(wishes))
     decoder = Decoder(runtime, [], Sampling(), lambda: False, tools=frozenset({"play"}))
@@ -106,8 +106,8 @@ def test_a_control_token_counts_for_no_text() -> None:
         return {"a": 0.1} if text.endswith('"name":"') else {'"': 0.5}
 
     runtime = WishfulRuntime(wishes)
-    assert list(runtime.vocabulary.beginnings(END)) == []
-    assert [runtime.vocabulary.tokens[each] for each in runtime.vocabulary.beginnings(256 + 2)] == [b"},", b"}"]
+    assert list(runtime.vocabulary.prefixes(END)) == []
+    assert [runtime.vocabulary.tokens[each] for each in runtime.vocabulary.prefixes(256 + 2)] == [b"},", b"}"]
 
 
 def test_text_that_is_not_ascii_is_held_back_and_written_once() -> None:

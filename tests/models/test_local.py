@@ -16,16 +16,14 @@ import pytest
 from tests.models.constraints import ListedWalk, OneCall, Piece
 from tests.models.tiny_gguf import write_tiny_gguf
 from tests.support import size
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.call_grammar import CallGrammar
-from trysquare.models.choosing import open_model
-from trysquare.models.messages import Message
-from trysquare.models.model import ModelRequest, Sampling, ToolOffer
-from trysquare.models.options import Hold, ModelOptions
-from trysquare.models.runtime import PROMPT_CHUNK, Runtime, give_back, load
+from trysquare import ErrorCode, ToolError
+from trysquare.grammar import CallGrammar
+from trysquare.models import Message, ModelOptions, ModelRequest, Sampling, ToolSpec, open_model
+from trysquare.models.base import Hold
+from trysquare.models.local.runtime import PROMPT_CHUNK, Runtime, give_back, load
 
 
-def offer(name: str, **properties: Any) -> ToolOffer:
+def offer(name: str, **properties: Any) -> ToolSpec:
     """A tool whose arguments are all required."""
     schema = {
         "type": "object",
@@ -33,7 +31,7 @@ def offer(name: str, **properties: Any) -> ToolOffer:
         "required": list(properties),
         "additionalProperties": False,
     }
-    return ToolOffer(name=name, description="", schema=schema, flat=schema)
+    return ToolSpec(name=name, description="", schema=schema, flat=schema)
 
 
 OFFERS = (
@@ -65,7 +63,7 @@ async def test_every_call_is_valid_whatever_the_weights(tiny: Path, hold: Hold) 
             answer = await model.answer(asking(f"{seed}", sampling=Sampling(temperature=1.0, seed=seed)))
             [call] = answer.calls
             jsonschema.validate(call.arguments, SCHEMAS[call.name])
-            assert (answer.stop, answer.held) == ("calls", "grammar")
+            assert (answer.stop, answer.constrained_by) == ("calls", "grammar")
 
 
 async def test_calls_are_valid_with_a_vocabulary_of_sentence_pieces_too(tmp_path: Path) -> None:
@@ -123,7 +121,7 @@ async def test_the_same_seed_gives_the_same_answer(tiny: Path) -> None:
 async def test_a_text_without_a_constraint_is_free_and_ends_at_its_limit(tiny: Path) -> None:
     async with open_model(f"local:{tiny}", options()) as model:
         answer = await model.answer(asking(constraint=None, tools=(), max_tokens=5))
-    assert (answer.held, answer.calls, answer.stop) == ("free", (), "length")
+    assert (answer.constrained_by, answer.calls, answer.stop) == ("free", (), "length")
     assert answer.usage.completion_tokens == 5
 
 
@@ -147,13 +145,13 @@ async def test_a_piece_is_cut_where_it_may_have_no_more_tokens(tiny: Path) -> No
         assert model.count(walk.taken[1]) <= 4
 
 
-async def test_a_grammar_that_is_none_is_told(tiny: Path) -> None:
+async def test_an_invalid_grammar_is_refused(tiny: Path) -> None:
     class Broken(OneCall):
         def walk(self) -> ListedWalk:
             return ListedWalk([Piece(lark="start: (")])
 
     async with open_model(f"local:{tiny}", options()) as model:
-        with pytest.raises(ToolError, match="does not take a grammar") as caught:
+        with pytest.raises(ToolError, match="rejected the grammar") as caught:
             await model.answer(asking(constraint=Broken()))
     assert caught.value.code == ErrorCode.GRAMMAR_REFUSED
 
@@ -218,7 +216,7 @@ async def test_an_answer_gets_no_more_tokens_than_the_context_has_left(tiny: Pat
     assert answer.usage.prompt_tokens + answer.usage.completion_tokens <= 1024
 
 
-async def test_weights_that_are_cut_are_told(tiny: Path, tmp_path: Path) -> None:
+async def test_truncated_weights_are_reported(tiny: Path, tmp_path: Path) -> None:
     path = tmp_path / "cut.gguf"
     await anyio.Path(path).write_bytes((await anyio.Path(tiny).read_bytes())[:-1000])
     with pytest.raises(ToolError, match=r"llama\.cpp cannot load") as caught:
@@ -262,10 +260,10 @@ async def test_a_long_prompt_is_read_in_chunks_and_once(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF\x09\0\0\0" + bytes(16), b"not a model at all, but text"])
-async def test_a_file_that_is_no_gguf_is_told(tmp_path: Path, content: bytes) -> None:
+async def test_a_file_that_is_not_gguf_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
-    with pytest.raises(ToolError, match="is no GGUF file") as caught:
+    with pytest.raises(ToolError, match="GGUF") as caught:
         async with open_model(f"local:{path}", options()):
             pass
     assert caught.value.code == ErrorCode.MODEL_NOT_INSTALLED

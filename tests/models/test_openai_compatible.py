@@ -11,11 +11,9 @@ from inline_snapshot import snapshot
 
 from tests.models.constraints import OFFER, OneCall
 from tests.models.stand_in import FREE_TEXT, Kind, StandIn, serving
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.models.choosing import open_model
-from trysquare.models.messages import CallRequest, Message
-from trysquare.models.model import ModelAnswer, ModelRequest, Sampling
-from trysquare.models.options import ModelOptions, Prices
+from trysquare import ErrorCode, ToolError
+from trysquare.models import CallRequest, Message, ModelOptions, ModelRequest, ModelResponse, Sampling, open_model
+from trysquare.models.base import Prices
 
 READ = CallRequest(id="call_1", name="read", arguments={"path": "a.py"})
 QUICK = ModelOptions(retries=2)
@@ -27,7 +25,7 @@ def asking(**more: Any) -> ModelRequest:
     return ModelRequest(messages=(Message(role="user", text="Read a.py."),), **words)
 
 
-async def ask(server: StandIn, request: ModelRequest, options: ModelOptions = QUICK) -> ModelAnswer:
+async def ask(server: StandIn, request: ModelRequest, options: ModelOptions = QUICK) -> ModelResponse:
     """One answer of a stand-in."""
     async with open_model(f"openai:m@{server.url}", options, {"OPENAI_API_KEY": "key"}) as model:
         return await model.answer(request)
@@ -49,7 +47,7 @@ async def test_a_server_is_asked_in_the_way_that_it_honours(kind: Kind, field: s
         answer = await ask(server, asking())
     assert field in server.requests[-1]
     assert len(server.requests) == 1
-    assert (answer.held, answer.stop) == (held, "calls")
+    assert (answer.constrained_by, answer.stop) == (held, "calls")
     assert [(call.name, call.arguments) for call in answer.calls] == [("read", {"path": "a.py"})]
 
 
@@ -87,7 +85,9 @@ async def test_one_answer_does_not_decide_that_tools_are_not_offered_natively(ca
     assert await offered_natively([text, GOOD, text, GOOD, text, cut, text], caplog) == [True] * 7
     assert not caplog.records
     assert await offered_natively([text, text, text], caplog) == [True, True, False, False]
-    assert [record.levelname for record in caplog.records if "natively" in record.getMessage()] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if "native tools disabled" in record.getMessage()] == [
+        "WARNING"
+    ]
 
 
 async def test_the_text_among_the_parts_of_a_message_is_read_and_its_thinking_is_not() -> None:
@@ -101,7 +101,7 @@ async def test_calls_that_come_back_as_fenced_text_are_not_taken_for_tool_callin
     with serving("fenced") as server:
         answer = await ask(server, asking())
     assert "tools" not in server.requests[-1]
-    assert (answer.held, answer.text, answer.calls) == ("free", FREE_TEXT, ())
+    assert (answer.constrained_by, answer.text, answer.calls) == ("free", FREE_TEXT, ())
 
 
 async def test_what_a_server_honours_is_found_out_once() -> None:
@@ -117,15 +117,15 @@ async def test_a_text_is_asked_for_without_any_probe() -> None:
     with serving("llama.cpp") as server:
         answer = await ask(server, asking(constraint=None, tools=(), must_call=False))
     assert len(server.asked) == 1
-    assert (answer.text, answer.stop, answer.held) == (FREE_TEXT, "text", "free")
+    assert (answer.text, answer.stop, answer.constrained_by) == (FREE_TEXT, "text", "free")
 
 
 async def test_a_way_can_be_chosen_by_hand() -> None:
     with serving("tools") as server:
         answer = await ask(server, asking(), ModelOptions(hold="free"))
-        assert answer.held == "free"
+        assert answer.constrained_by == "free"
         answer = await ask(server, asking(), ModelOptions(hold="native"))
-        assert answer.held == "native"
+        assert answer.constrained_by == "native"
 
 
 async def test_the_dialogue_is_sent_with_native_calls_and_results() -> None:
@@ -214,22 +214,22 @@ async def test_a_busy_server_is_asked_again() -> None:
     assert len(server.headers) == 3
 
 
-async def test_a_server_that_stays_busy_is_told_with_what_it_said() -> None:
+async def test_a_busy_server_is_reported_with_its_message() -> None:
     troubles = [(503, {"retry-after": "0"}, '{"error": {"message": "Loading model"}}')] * 3
     with serving("free", troubles=troubles) as server, pytest.raises(ToolError) as caught:
         await ask(server, asking(constraint=None, tools=(), must_call=False))
     assert caught.value.code == ErrorCode.MODEL_UNAVAILABLE
-    assert caught.value.message.endswith("did not answer in 3 attempts: 503 Loading model")
+    assert caught.value.message.endswith("3 attempts: 503 Loading model")
 
 
-async def test_a_server_that_is_not_there_is_told() -> None:
+async def test_an_unreachable_server_is_reported() -> None:
     async with open_model("openai:m@http://127.0.0.1:9/v1", ModelOptions(retries=0), {}) as model:
-        with pytest.raises(ToolError, match=r"127\.0\.0\.1:9/v1 did not answer") as caught:
+        with pytest.raises(ToolError, match=r"127\.0\.0\.1:9/v1 is unavailable") as caught:
             await model.answer(asking())
     assert caught.value.code == ErrorCode.MODEL_UNAVAILABLE
 
 
-async def test_a_wrong_key_is_told_with_its_variable_and_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_key_is_reported_with_its_variable_and_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     options = ModelOptions(key_variable="OUR_KEY")
     with serving("llama.cpp", key="right") as server:
@@ -268,7 +268,7 @@ async def test_arguments_that_are_no_json_stay_in_the_text() -> None:
     assert (answer.text, answer.calls, answer.stop) == ('Here:\n{"name":"read","args":{"path": }', (), "length")
 
 
-async def test_an_answer_that_is_none_is_told() -> None:
+async def test_an_invalid_answer_is_reported() -> None:
     with serving("free", answer={"hello": 1}) as server, pytest.raises(ToolError, match="without choices"):
         await ask(server, asking(constraint=None, tools=(), must_call=False))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare.core.errors import NotFound
-from trysquare.models.safety import COVERED, SafetyFilter
+from trysquare.models.sampling import COVERED, SafetyFilter
 
 COVERED_TEXTS = [
     ("credentials", "-----BEGIN RSA " + "PRIVATE KEY-----"),
@@ -54,7 +54,7 @@ def test_what_only_looks_alike_is_left(text: str) -> None:
     assert SafetyFilter().find(text) == ()
 
 
-def test_every_category_is_told_and_tried() -> None:
+def test_every_category_is_listed_and_tried() -> None:
     assert {category for category, _ in COVERED_TEXTS} == COVERED.keys()
 
 

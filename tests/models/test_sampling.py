@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare.core.errors import NotFound
-from trysquare.models.drawing import draw
-from trysquare.models.model import Sampling
+from trysquare.models import Sampling
+from trysquare.models.local.decoding import draw
+from trysquare.models.local.runtime import Candidate
 from trysquare.models.sampling import PRESETS, find_preset
 
 
-@dataclass(frozen=True)
-class Token:
-    token: int
-    probability: float
-
-
-def tokens(*probabilities: float) -> list[Token]:
+def tokens(*probabilities: float) -> list[Candidate]:
     """Tokens with these probabilities."""
-    return [Token(number, probability) for number, probability in enumerate(probabilities)]
+    return [Candidate(token=number, probability=probability) for number, probability in enumerate(probabilities)]
 
 
-def drawn(candidates: list[Token], sampling: Sampling, times: int = 300) -> set[int]:
+def drawn(candidates: list[Candidate], sampling: Sampling, times: int = 300) -> set[int]:
     """Every token that comes in so many draws."""
     source = random.Random(1)
     return {draw(candidates, sampling, source) for _ in range(times)}
@@ -38,8 +32,8 @@ def test_every_preset_of_the_catalogue_is_there() -> None:
     assert all(find_preset(name).about.endswith(".") for name in PRESETS)
 
 
-def test_a_misspelt_preset_is_told_with_the_nearest() -> None:
-    with pytest.raises(NotFound, match="The nearest is `creative`"):
+def test_a_misspelt_preset_is_refused_with_the_nearest() -> None:
+    with pytest.raises(NotFound, match="`creative`"):
         find_preset("creativ")
 
 

@@ -1,4 +1,4 @@
-"""A program for tests that starts children in a nursery and waits to be killed.
+"""A program for tests that starts children in a supervisor and waits to be killed.
 
 It writes a line of JSON with the numbers of all processes that it has started, directly or not.
 """
@@ -10,8 +10,7 @@ import json
 import os
 import sys
 
-from trysquare.processes.child import Command
-from trysquare.processes.nursery import open_nursery
+from trysquare.processes.supervisor import Command, supervise
 
 # A child with a grandchild in its group, one that left the session, and one that ignores every polite request.
 FAMILY = """
@@ -36,10 +35,10 @@ def family() -> Command:
 async def main(count: int) -> None:
     """Start families, tell of them, and wait."""
     loop = asyncio.get_running_loop()
-    async with open_nursery() as nursery:
+    async with supervise() as supervisor:
         pids: list[int] = []
         for _ in range(count):
-            child = nursery.start(family())
+            child = supervisor.start(family())
             told = loop.create_future()
             loop.add_reader(child.stdout, told.set_result, None)
             await told

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tests.support import size
 from trysquare import ConfigurationError
-from trysquare.settings.keys import all_keys
-from trysquare.settings.load import MASK, Loaded, load_settings
-from trysquare.settings.origin import Given, Origin
+from trysquare.settings import Origin, load_settings
+from trysquare.settings.keys import Given, all_keys
+from trysquare.settings.load import MASK, Loaded
 
 
 def option(flag: str, value: Any) -> Given:
-    return Given(value=value, origin=Origin(source="option", place=flag))
+    return Given(value=value, origin=Origin(source="option", location=flag))
 
 
 def load(
@@ -47,10 +47,10 @@ def test_options_win_over_the_environment_and_the_environment_over_the_file(tmp_
     env = {"TRYSQUARE_PREFIX": "env", "TRYSQUARE_HTTP_PORT": "2"}
     loaded = load(tmp_path, text, env, {"prefix": option("--prefix", "cli")})
     assert (loaded.settings.prefix, loaded.settings.http.port, loaded.settings.log_level) == ("cli", 2, "INFO")
-    places = {one.key.name: one.origin.place for one in loaded.effective()}
-    assert places["prefix"] == "--prefix"
-    assert places["http.port"] == "$TRYSQUARE_HTTP_PORT"
-    assert places["log_level"] == f"{tmp_path}/trysquare.toml:2"
+    locations = {one.key.name: one.origin.location for one in loaded.effective()}
+    assert locations["prefix"] == "--prefix"
+    assert locations["http.port"] == "$TRYSQUARE_HTTP_PORT"
+    assert locations["log_level"] == f"{tmp_path}/trysquare.toml:2"
 
 
 @given(st.sets(st.sampled_from(["file", "env", "cli"])))
@@ -70,7 +70,7 @@ def test_a_table_in_pyproject_is_read_with_its_lines(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.trysquare]\nstrict = true\n', "utf-8")
     loaded = load(tmp_path)
     assert loaded.settings.strict
-    assert loaded.origins["strict"].place == f"{tmp_path}/pyproject.toml:5"
+    assert loaded.origins["strict"].location == f"{tmp_path}/pyproject.toml:5"
 
 
 def test_trysquare_toml_wins_over_pyproject_and_says_so(tmp_path: Path) -> None:
@@ -88,56 +88,46 @@ def test_a_pyproject_that_is_not_about_us_is_left_alone_even_when_it_is_broken(t
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "line", "shown"),
     [
-        ('prefx = "a"', "trysquare.toml:1: there is no setting `prefx`. The nearest is `prefix`."),
-        ("[http]\n\nprt = 3", "trysquare.toml:3: there is no setting `http.prt`. The nearest is `http.port`."),
-        ("port = 3", "trysquare.toml:1: there is no setting `port`. The nearest is `http.port`."),
-        ("[htp]\nport = 3", "trysquare.toml:1: there is no setting `htp`. The nearest is `http`."),
-        (
-            "zzzz = 3",
-            "trysquare.toml:1: there is no setting `zzzz`. `trysquare config` shows all there are.",
-        ),
-        ("[http]\nport = 'x'", "trysquare.toml:2: http.port: expected a whole number; got 'x'."),
-        ("http = { port = 70000 }", "trysquare.toml:1: http.port: expected less than or equal to 65535; got 70000."),
-        ("strict = 3", "trysquare.toml:1: strict: expected true or false; got 3."),
-        (
-            'log_level = "debg"',
-            "trysquare.toml:1: log_level: expected 'TRACE', 'DEBUG', 'INFO', 'WARNING' or 'ERROR'; got 'debg'. "
-            "Did you mean DEBUG?",
-        ),
-        (
-            'tools = [\n  "a:b",\n  "a-b",\n]',
-            "trysquare.toml:1: tools: expected MODULE:NAME, such as my_module:tools; got 'a-b'.",
-        ),
-        (
-            'profile = "bots=lev"',
-            "trysquare.toml:1: profile: expected [ROOM=] and one of full, levels, gateway, search; got 'bots=lev'.",
-        ),
-        ("tools = 3", "trysquare.toml:1: tools: expected a list; got 3."),
-        ('project = "nope"', "trysquare.toml:1: project: nope is no folder."),
-        ("http = 3", "trysquare.toml:1: `http` must be a table: write [http]."),
-        ("a = 1\nb", "trysquare.toml:2: no valid TOML: expected '=' after a key in a key/value pair."),
-        ('a = """', "trysquare.toml:1: no valid TOML: unterminated string."),
-        ("a = 1\na = 2\n", "trysquare.toml:2: no valid TOML: cannot overwrite a value."),
+        ('prefx = "a"', 1, ("`prefx`", "`prefix`")),
+        ("[http]\n\nprt = 3", 3, ("`http.prt`", "`http.port`")),
+        ("port = 3", 1, ("`port`", "`http.port`")),
+        ("[htp]\nport = 3", 1, ("`htp`", "`http`")),
+        ("zzzz = 3", 1, ("`zzzz`", "`trysquare config`")),
+        ("[http]\nport = 'x'", 2, ("http.port", "integer", "'x'")),
+        ("http = { port = 70000 }", 1, ("http.port", "65535", "70000")),
+        ("strict = 3", 1, ("strict", "boolean", "3")),
+        ('log_level = "debg"', 1, ("log_level", "'TRACE', 'DEBUG', 'INFO', 'WARNING' or 'ERROR'", "'debg'", "DEBUG?")),
+        ('tools = [\n  "a:b",\n  "a-b",\n]', 1, ("tools", "MODULE:NAME", "'a-b'")),
+        ('profile = "bots=lev"', 1, ("profile", "full, levels, gateway, search", "'bots=lev'")),
+        ("tools = 3", 1, ("tools", "list", "3")),
+        ('project = "nope"', 1, ("project", "nope", "directory")),
+        ("http = 3", 1, ("`http`", "[http]")),
+        ("a = 1\nb", 2, ("TOML", "'='")),
+        ('a = """', 1, ("TOML", "unterminated")),
+        ("a = 1\na = 2\n", 2, ("TOML", "overwrite")),
     ],
 )
 def test_a_wrong_file_names_the_line_what_was_expected_and_the_nearest_key(
-    tmp_path: Path, text: str, expected: str
+    tmp_path: Path, text: str, line: int, shown: tuple[str, ...]
 ) -> None:
-    assert refusal(tmp_path, text) == expected
+    where, _, said = refusal(tmp_path, text).partition(": ")
+    assert where == f"trysquare.toml:{line}"
+    assert [part for part in shown if part not in said] == []
 
 
-def test_all_wrong_values_are_told_at_once(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "strict = 3\n[limits]\ntimeout = -1\n").splitlines() == [
-        "trysquare.toml:1: strict: expected true or false; got 3.",
-        "trysquare.toml:3: limits.timeout: expected greater than 0; got -1.",
-    ]
+def test_all_wrong_values_are_reported_at_once(tmp_path: Path) -> None:
+    first, second = refusal(tmp_path, "strict = 3\n[limits]\ntimeout = -1\n").splitlines()
+    assert first.startswith("trysquare.toml:1: strict: ")
+    assert second.startswith("trysquare.toml:3: limits.timeout: ")
 
 
 def test_a_file_that_is_no_text_names_the_line(tmp_path: Path) -> None:
     (tmp_path / "trysquare.toml").write_bytes(b"a = 1\nb = '\xff'\n")
-    assert refusal(tmp_path) == "trysquare.toml:2: not UTF-8 (byte 11). Save it as UTF-8."
+    where, _, said = refusal(tmp_path).partition(": ")
+    assert where == "trysquare.toml:2"
+    assert "UTF-8" in said
 
 
 def test_a_file_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,29 +136,34 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest
 
     (tmp_path / "trysquare.toml").touch()
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    assert refusal(tmp_path) == "trysquare.toml: cannot be read: Permission denied."
+    where, _, said = refusal(tmp_path).partition(": ")
+    assert where == "trysquare.toml"
+    assert "Permission denied" in said
 
 
 def test_a_folder_in_place_of_the_named_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"cannot be read: Is a directory\."):
+    with pytest.raises(ConfigurationError, match="Is a directory"):
         load_settings({}, {}, tmp_path, config=tmp_path)
 
 
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"other\.toml: there is no such file\."):
+    with pytest.raises(ConfigurationError) as raised:
         load_settings({}, {"TRYSQUARE_CONFIG": "other.toml"}, tmp_path)
+    assert str(raised.value.where).endswith("other.toml")
 
 
 @pytest.mark.parametrize(
-    ("env", "expected"),
+    ("variable", "value", "shown"),
     [
-        ({"TRYSQUARE_PREFX": "a"}, "$TRYSQUARE_PREFX: there is no such setting. The nearest is $TRYSQUARE_PREFIX."),
-        ({"TRYSQUARE_HTTP_PORT": "x"}, "$TRYSQUARE_HTTP_PORT: http.port: expected a whole number; got 'x'."),
-        ({"TRYSQUARE_STRICT": "perhaps"}, "$TRYSQUARE_STRICT: strict: expected true or false; got 'perhaps'."),
+        ("TRYSQUARE_PREFX", "a", ("$TRYSQUARE_PREFIX",)),
+        ("TRYSQUARE_HTTP_PORT", "x", ("http.port", "integer", "'x'")),
+        ("TRYSQUARE_STRICT", "perhaps", ("strict", "boolean", "'perhaps'")),
     ],
 )
-def test_a_wrong_variable_is_named(tmp_path: Path, env: dict[str, str], expected: str) -> None:
-    assert refusal(tmp_path, env=env) == expected
+def test_a_wrong_variable_is_named(tmp_path: Path, variable: str, value: str, shown: tuple[str, ...]) -> None:
+    where, _, said = refusal(tmp_path, env={variable: value}).partition(": ")
+    assert where == f"${variable}"
+    assert [part for part in shown if part not in said] == []
 
 
 def test_lists_in_variables_are_separated_by_commas_and_empty_variables_count_as_unset(tmp_path: Path) -> None:
@@ -207,9 +202,9 @@ def test_secrets_are_masked_wherever_they_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_wrong_secret_is_not_repeated(tmp_path: Path) -> None:
-    assert (
-        refusal(tmp_path, "[http]\nstate_keys = [1234567]\n") == "trysquare.toml:2: http.state_keys: expected a text."
-    )
+    said = refusal(tmp_path, "[http]\nstate_keys = [1234567]\n")
+    assert said.startswith("trysquare.toml:2: http.state_keys: ")
+    assert "1234567" not in said
 
 
 def test_every_setting_is_described_and_has_a_variable_of_its_own() -> None:
@@ -264,6 +259,6 @@ def test_no_variable_whatever_its_value_brings_more_than_a_clear_error(
 
 
 @pytest.mark.parametrize("folder", ["x" * 300, "a\x00b"])
-def test_a_project_that_no_file_system_could_hold_is_no_folder(tmp_path: Path, folder: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no folder"):
+def test_a_project_that_no_file_system_could_hold_is_not_a_directory(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not a directory"):
         load_settings({"project": option("--project", folder)}, {}, tmp_path)

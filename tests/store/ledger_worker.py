@@ -6,9 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from trysquare.store import ledger as ledger_module
-from trysquare.store.ledger import CallLedger
-from trysquare.store.ledger_rows import CallEnd, KeyedCall, NewCall
+from trysquare.store import call_ledger as ledger_module
+from trysquare.store.call_ledger import CallEnd, CallLedger, KeyedCall, NewCall
 
 
 def call(number: int) -> NewCall:

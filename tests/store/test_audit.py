@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trysquare.store import Database
 from trysquare.store.audit import Audit
-from trysquare.store.database import Database, open_database
+from trysquare.store.database import open_database
 
 
 @pytest.fixture
@@ -65,12 +66,15 @@ def test_a_value_of_another_kind_is_found_too(audit: Audit, database: Database) 
 def test_a_removed_row_is_found(audit: Audit, database: Database, seq: int) -> None:
     tamper(database, "DELETE FROM audit WHERE seq = ?", seq)
     report = audit.verify()
-    assert (report.broken, report.problem) == (seq, f"row {seq} is missing; the next one is {seq + 1}")
+    assert report.broken == seq
+    assert f"row {seq} " in str(report.problem)
 
 
 def test_rows_cut_from_the_end_are_missed(audit: Audit, database: Database) -> None:
     tamper(database, "DELETE FROM audit WHERE seq > 3")
-    assert audit.verify().problem == "rows are missing at the end, after row 3"
+    report = audit.verify()
+    assert not report.sound
+    assert "row 3" in str(report.problem)
 
 
 def test_a_whole_chain_that_is_gone_is_missed(audit: Audit, database: Database) -> None:

@@ -9,31 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.keys import Keys
 from trysquare import ErrorCode, ToolError
-from trysquare.store.database import Database, open_database
-from trysquare.store.idempotency import KEPT, LEASE, Claim, EarlierAnswer, IdempotencyKeys
+from trysquare.store import Database
+from trysquare.store.database import open_database
+from trysquare.store.idempotency import LEASE, RETENTION, Claim, RecordedAnswer
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     with closing(open_database(tmp_path / "s" / "state.db")) as opened:
         yield opened
-
-
-class Keys(IdempotencyKeys):
-    def __init__(self, database: Database) -> None:
-        self.now = 0.0
-        super().__init__(database, clock=lambda: self.now)
-
-    def use(
-        self, key: str = "k", *, tool: str = "close", principal: str = "ada", digest: str = "d"
-    ) -> Claim | EarlierAnswer:
-        return self.claim(key, tool=tool, principal=principal, digest=digest)
-
-    def claimed(self, key: str = "k") -> Claim:
-        got = self.use(key)
-        assert isinstance(got, Claim)
-        return got
 
 
 @pytest.fixture
@@ -43,7 +29,7 @@ def keys(database: Database) -> Keys:
 
 def test_the_first_call_runs_and_a_repetition_gets_its_answer(keys: Keys) -> None:
     keys.finish(keys.claimed(), {"success": True, "value": "é"})
-    assert keys.use() == EarlierAnswer(result={"success": True, "value": "é"})
+    assert keys.use() == RecordedAnswer(result={"success": True, "value": "é"})
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -71,9 +57,9 @@ def test_a_call_that_still_runs_is_not_run_again(keys: Keys) -> None:
 
 def test_a_call_that_was_interrupted_is_never_simply_run_again(keys: Keys) -> None:
     keys.claimed()
-    for after in (LEASE + 1, KEPT * 10):
+    for after in (LEASE + 1, RETENTION * 10):
         keys.now = after
-        with pytest.raises(ToolError, match="nobody knows whether it took effect"):
+        with pytest.raises(ToolError, match="may or may not have taken effect"):
             keys.use()
 
 
@@ -86,23 +72,23 @@ def test_an_answer_cannot_be_taken_back_or_written_twice(keys: Keys) -> None:
     claimed = keys.claimed()
     keys.finish(claimed, {"n": 1})
     keys.release(claimed)
-    with pytest.raises(ToolError, match="claim on request key `k` is gone"):
+    with pytest.raises(ToolError, match="`k`"):
         keys.finish(claimed, {"n": 2})
-    assert keys.use() == EarlierAnswer(result={"n": 1})
+    assert keys.use() == RecordedAnswer(result={"n": 1})
 
 
 def test_an_answer_is_forgotten_after_its_time(keys: Keys) -> None:
     keys.finish(keys.claimed(), {})
-    keys.now = KEPT + 1
+    keys.now = RETENTION + 1
     assert isinstance(keys.use(digest="new"), Claim)
 
 
 def test_of_many_callers_at_once_one_gets_the_key(database: Database) -> None:
-    got: list[Claim | EarlierAnswer | ToolError] = []
+    got: list[Claim | RecordedAnswer | ToolError] = []
 
     def use() -> None:
         try:
-            got.append(IdempotencyKeys(database).claim("k", tool="t", principal="p", digest="d"))
+            got.append(Keys(database).use())
         except ToolError as error:
             got.append(error)
 

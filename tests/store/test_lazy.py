@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trysquare.core.errors import ToolError
-from trysquare.store.flags import StoredFlags
-from trysquare.store.lazy import LazyDatabase
+from trysquare import ToolError
+from trysquare.store import LazyDatabase
+from trysquare.store.content import StoredFlags
 
 
 def test_reading_finds_empty_tables_and_makes_nothing(tmp_path: Path) -> None:

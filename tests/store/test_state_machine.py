@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support import size
-from trysquare import ToolError
-from trysquare.core.consent import ConsentRequest
-from trysquare.core.errors import NotFound
-from trysquare.store.approvals import LIFETIME, StoredApprovals
+from tests.store.keys import Keys
+from tests.support import raises_code, size
+from trysquare import ErrorCode, ToolError
+from trysquare.core.approvals import ConsentRequest
+from trysquare.store import StoredApprovals
+from trysquare.store.approvals import LIFETIME
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
-from trysquare.store.idempotency import KEPT, LEASE, Claim, EarlierAnswer, IdempotencyKeys
+from trysquare.store.idempotency import LEASE, RETENTION, Claim, RecordedAnswer
 
 CALLS = st.tuples(st.sampled_from(["ada", "bob"]), st.sampled_from(["d1", "d2"]))
 KEYS = st.sampled_from(["k1", "k2"])
@@ -42,16 +43,17 @@ class State(RuleBasedStateMachine):
     def open(self) -> None:
         self.database = open_database(self.folder / "state.db")
         self.approvals = StoredApprovals(self.database, clock=lambda: self.now)
-        self.idempotency = IdempotencyKeys(self.database, clock=lambda: self.now)
+        self.idempotency = Keys(self.database, now=self.now)
 
     def teardown(self) -> None:
         if hasattr(self, "database"):
             self.database.close()
             shutil.rmtree(self.folder)
 
-    @rule(seconds=st.sampled_from([1.0, 299.0, LIFETIME, LEASE, KEPT]))
+    @rule(seconds=st.sampled_from([1.0, 299.0, LIFETIME, LEASE, RETENTION]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
+        self.idempotency.now = self.now
         self.waiting = {call: kept for call, kept in self.waiting.items() if kept["expires"] > self.now}
 
     @rule()
@@ -96,7 +98,7 @@ class State(RuleBasedStateMachine):
     @rule()
     def guess(self) -> None:
         self.misses += 1
-        with pytest.raises(NotFound):
+        with raises_code(ErrorCode.HANDLE_NOT_FOUND):
             self.approvals.approve("2222-2222", by="eve")
 
     @rule(key=KEYS, digest=st.sampled_from(["d1", "d2"]))
@@ -106,10 +108,10 @@ class State(RuleBasedStateMachine):
             kept = None
         if kept is not None and (kept["digest"] != digest or kept["result"] is None):
             with pytest.raises(ToolError, match="equest key"):
-                self.idempotency.claim(key, tool="close", principal="ada", digest=digest)
+                self.idempotency.use(key, digest=digest)
             return
-        got = self.idempotency.claim(key, tool="close", principal="ada", digest=digest)
-        if isinstance(got, EarlierAnswer):
+        got = self.idempotency.use(key, digest=digest)
+        if isinstance(got, RecordedAnswer):
             assert kept is not None
             assert (got.result, digest) == (kept["result"], kept["digest"])
         else:
@@ -125,7 +127,7 @@ class State(RuleBasedStateMachine):
         if finish:
             result = {"at": self.now}
             self.idempotency.finish(claim, result)
-            self.keys[key] |= {"result": result, "expires": self.now + KEPT}
+            self.keys[key] |= {"result": result, "expires": self.now + RETENTION}
         else:
             self.idempotency.release(claim)
             del self.keys[key]

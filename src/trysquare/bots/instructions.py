@@ -1,8 +1,4 @@
-"""Instructions: the parts that tell an agent what to do in one action, packed into a budget of tokens.
-
-Parts come in the order in which an agent should read them. What has not changed since it was last delivered is named by
-its digest instead of sent; what does not fit is named with the call that fetches it. Parts are never cut.
-"""
+"""Instructions of an action, packed into a token budget."""
 
 from __future__ import annotations
 
@@ -13,49 +9,44 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from trysquare.catalog.packing import SHORT_DIGEST, Packed, is_held
-from trysquare.catalog.packing import pack as pack_items
-from trysquare.catalog.tokens import count_tokens
+from trysquare.core.json import JsonObject
 from trysquare.core.result import dump_json
-from trysquare.core.types import JsonObject
+from trysquare.core.tokens import SHORT_DIGEST, BudgetSelection, count_tokens, is_held
+from trysquare.core.tokens import fit_budget as pack_items
 
 ALL_PARTS = "*"
-"""The name under which the list of all parts is fetched."""
 _FRAME = 12
-"""Tokens that a part's name and braces cost beside its content."""
+"""Tokens of a part's name and braces."""
 _CALL = 70
-"""Tokens that it costs to name a part that is left out, with the call that fetches it."""
+"""Tokens of an omitted part with the call that fetches it."""
 _MOST_NAMED = 8
 _NAMED_SHARE = 4
-"""Naming what is left out takes at most a fourth of the budget."""
+"""Omitted parts may take a fourth of the budget."""
 
 Fetch = Callable[[str], JsonObject]
-"""The call that fetches a part by its name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One part of the instructions: a name, its content as JSON, and how much it matters."""
+    """One part of the instructions. Parts are sent whole or not at all, in reading order."""
 
     name: str
     content: Any
     priority: int = 0
-    """Parts of a higher priority are kept first when the budget is short."""
+    """Parts of higher priority are sent first when the budget is short."""
 
     @property
     def digest(self) -> str:
-        """What changes when the content does."""
+        """Digest of name and content."""
         return hashlib.sha256(f"{self.name}\n{dump_json(self.content)}".encode("utf-8", "replace")).hexdigest()
 
     @property
     def tokens(self) -> int:
-        """What the part costs the reader."""
         text = self.content if isinstance(self.content, str) else dump_json(self.content)
         return _counted(text) + _FRAME
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to say."""
         return self.content in (None, "", [], {})
 
 
@@ -65,18 +56,16 @@ _counted = lru_cache(maxsize=1_024)(count_tokens)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pack:
-    """What is delivered of an action's instructions."""
-
-    parts: Packed[Part]
+    parts: BudgetSelection[Part]
     named: int = _MOST_NAMED
-    """How many of the parts that are left out are named one by one."""
+    """How many omitted parts are listed one by one."""
 
     def digests(self) -> tuple[str, ...]:
-        """The digests that the reader holds once this has arrived."""
+        """Digests of the parts that the reader has after this delivery."""
         return self.parts.held()
 
     def to_json(self, fetch: Fetch) -> JsonObject:
-        """The instructions as a tool's answer holds them."""
+        """The instructions in a response."""
         document: JsonObject = {part.name: part.content for part in self.parts.sent}
         if self.parts.unchanged:
             document["unchanged"] = {part.name: part.digest[:SHORT_DIGEST] for part in self.parts.unchanged}
@@ -86,16 +75,16 @@ class Pack:
 
     def _left_out(self, fetch: Fetch) -> list[JsonObject]:
         ranked = sorted(self.parts.left_out, key=lambda part: -part.priority)
-        told: list[JsonObject] = [
+        entries: list[JsonObject] = [
             {"part": part.name, "tokens": part.tokens, "fetch": fetch(part.name)} for part in ranked[: self.named]
         ]
         if more := ranked[self.named :]:
-            told.append({"more_parts": len(more), "fetch": fetch(ALL_PARTS)})
-        return told
+            entries.append({"more_parts": len(more), "fetch": fetch(ALL_PARTS)})
+        return entries
 
 
 def pack(parts: Sequence[Part], *, budget: int, held: AbstractSet[str] = frozenset()) -> Pack:
-    """Choose what to deliver: whole parts, the most important first, in reading order."""
+    """Select the parts to deliver, by priority; unchanged ones are sent as digests."""
     present = [part for part in parts if not part.is_empty]
     left = budget - _FRAME * sum(1 for part in present if is_held(part.digest, held))
     named = min(_MOST_NAMED, max(0, budget // (_NAMED_SHARE * _CALL) - 1))
@@ -107,7 +96,7 @@ def pack(parts: Sequence[Part], *, budget: int, held: AbstractSet[str] = frozens
 
 
 def listed(parts: Sequence[Part], fetch: Fetch) -> list[JsonObject]:
-    """All parts, each with what it costs and the call that fetches it."""
+    """All parts, each with its tokens and the call that fetches it."""
     return [
         {"part": part.name, "tokens": part.tokens, "fetch": fetch(part.name)} for part in parts if not part.is_empty
     ]

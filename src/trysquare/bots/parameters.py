@@ -1,55 +1,173 @@
-"""Parameters: what the tools of a bot take, in one closed object. A name that a tool does not take is refused.
-
-Every parameter is described once, in `PARAMETERS`. A tool lists the names that it takes; the schema, the check and the
-error that proposes the nearest name are made of the same list. An unknown name is never ignored: it may be a rejection
-that is spelled differently.
-"""
+"""Parameters of bot tools, and the scope of a call."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, cast
 
-from trysquare.bots.scope import read_scope
-from trysquare.bots.state_file import MAIN
+from trysquare.bots.graph.graph import Graph, Node, walk
+from trysquare.bots.scanners.base import Rule
+from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.nearest import nearest
-from trysquare.core.shortening import short
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
+from trysquare.core.text import closest_names, truncate
 
-_LONGEST = 1_000
-_MOST_NAMES = 8
+KINDS = ("epic", "story", "increment", "files")
+_NOT_IN = {
+    "story": frozenset({"epic", "sub_epic", "increment"}),
+    "epic": frozenset({"increment"}),
+    "increment": frozenset[str](),
+}
 
 
-def _of(kind: str, description: str) -> JsonObject:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """Names of epics, stories or increments, or globs of files; empty means everything."""
+
+    epic: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
+    increment: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.epic or self.story or self.increment or self.files)
+
+    @property
+    def names_nodes(self) -> bool:
+        return bool(self.epic or self.story or self.increment)
+
+    def to_json(self) -> JsonObject:
+        return {kind: list(names) for kind in KINDS if (names := getattr(self, kind))}
+
+    def holds(self, rule: Rule) -> bool:
+        """Whether a rule can find anything in this scope."""
+        if not self or rule.scanner is None:
+            return True
+        kind = rule.scanner.target.kind
+        if self.files and not self.names_nodes:
+            return kind == "file"
+        named = [each for each in ("epic", "story", "increment") if getattr(self, each)]
+        return any(kind not in _NOT_IN[each] for each in named)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """The parts of a story graph in a scope."""
+
+    paths: tuple[str, ...]
+    """Paths of names from the top of the graph, joined as in findings."""
+    files: tuple[str, ...]
+    unknown: tuple[str, ...]
+    """Names of the scope that the graph does not have."""
+
+    def holds(self, where: str) -> bool:
+        """Whether a node is in the scope."""
+        return any(where == path or where.startswith(f"{path}{_SEPARATOR}") for path in self.paths)
+
+
+def select(scope: Scope, graph: Graph) -> Selected:
+    """Select the nodes of a scope, and the stories of its increments."""
+    nodes = list(walk(graph))
+    planned = {
+        str(name)
+        for node in nodes
+        if node.kind == "increment" and node.name in scope.increment
+        for name in node.value.get("stories", ())
+    }
+    selected = [node for node in nodes if _is_in(scope, node) or (node.kind == "story" and node.name in planned)]
+    roots = [node.address for node in selected if node.kind != "increment"]
+    stories = [
+        node for node in nodes if node.kind == "story" and any(node.address[: len(root)] == root for root in roots)
+    ]
+    named = {(_SCOPE_KIND.get(node.kind, ""), node.name) for node in selected}
+    return Selected(
+        paths=tuple(_SEPARATOR.join(node.address) for node in selected),
+        files=tuple(dict.fromkeys(file for story in stories for file in _files_of(story))),
+        unknown=tuple(
+            f"{kind} `{name}`"
+            for kind in ("epic", "story", "increment")
+            for name in getattr(scope, kind)
+            if (kind, name) not in named
+        ),
+    )
+
+
+_SEPARATOR = " > "
+_SCOPE_KIND = {"epic": "epic", "sub_epic": "epic", "story": "story", "increment": "increment"}
+
+
+def _is_in(scope: Scope, node: Node) -> bool:
+    kind = _SCOPE_KIND.get(node.kind)
+    return kind is not None and node.name in getattr(scope, kind)
+
+
+def _files_of(story: Node) -> list[str]:
+    files = [story.value.get("test_file"), *(story.value.get("code_files") or ())]
+    return [file for file in files if isinstance(file, str) and file]
+
+
+def read_scope(raw: Any) -> Scope:
+    """Parse the scope of a call: `{"story": ["Book a table"]}`, or `all`."""
+    if raw is None or raw in ("", "all"):
+        return Scope()
+    if not isinstance(raw, Mapping):
+        raise _invalid_scope("`scope` must be an object")
+    given = cast(Mapping[str, Any], raw)
+    unknown = sorted(str(name) for name in given if name not in KINDS)
+    if unknown:
+        raise _invalid_scope(f"Unknown key `{unknown[0][:40]}` in `scope`")
+    return Scope(**{kind: _names(kind, given.get(kind)) for kind in KINDS})
+
+
+def _names(kind: str, raw: Any) -> tuple[str, ...]:
+    if raw is None:
+        return ()
+    names = cast(list[Any], raw) if isinstance(raw, list) else [raw]
+    if not all(isinstance(name, str) for name in names):
+        raise _invalid_scope(f"`scope.{kind}` must be a list of names")
+    return tuple(names)
+
+
+def _invalid_scope(what: str) -> InvalidArguments:
+    return InvalidArguments(
+        f"{what}.",
+        instruction='Send {"scope": {"story": ["Name of a story"]}}; the keys are ' + ", ".join(KINDS) + ".",
+    )
+
+
+_MAX_TEXT = 1_000
+_MAX_NAMES = 8
+
+
+def _spec(kind: str, description: str) -> JsonObject:
     return {"type": kind, "description": description}
 
 
 PARAMETERS: dict[str, JsonObject] = {
-    "project": _of("string", "Project folder"),
-    "run": _of("string", "Run (default: main)"),
-    "request_key": _of("string", "Unique key; a repeated call changes nothing"),
-    "expected_action": _of("string", "behavior.action that is meant"),
-    "reject": _of("boolean", "Send back to work; needs reason"),
-    "skip": _of("boolean", "Close without the work; needs reason"),
-    "reason": _of("string", "Why it is rejected or skipped"),
-    "confirm": _of("string", "true, or another folder, as the user agreed"),
-    "scope": _of("object", "Lists of epic, story, increment, files"),
-    "part": _of("string", "Handle of one part of the instructions, which is returned whole"),
-    "fresh": _of("boolean", "true sends parts again that were delivered before"),
-    "answers": _of("object", "Answers to the key questions, by question"),
-    "evidence": _of("object", "Evidence that was found, by its name"),
-    "decisions": _of("object", "Decisions, by the name of the criterion"),
-    "assumptions": _of("array", "Assumptions, each a string"),
-    "corrections": _of("array", "What the bot should have done differently, each a string"),
-    "overwrite": _of("boolean", "true gives up edits of a rendered file that were not carried back"),
-    "confirm_deletion": _of("boolean", "true carries large deletions back into the document"),
-    "hard": _of("boolean", "true ends the server process, so that its client starts a new one"),
-    "query": _of("string", "What is wanted, in a few words"),
-    "tool": _of("string", "Name of the tool to call"),
+    "project": _spec("string", "Project directory"),
+    "run": _spec("string", "Run (default: main)"),
+    "request_key": _spec("string", "Unique key; a repeated call changes nothing"),
+    "expected_action": _spec("string", "behavior.action to close"),
+    "reject": _spec("boolean", "Send back to work; needs reason"),
+    "skip": _spec("boolean", "Close without the work; needs reason"),
+    "reason": _spec("string", "Why it is rejected or skipped"),
+    "confirm": _spec("string", "true, or another directory, as the user agreed"),
+    "scope": _spec("object", "Lists of epic, story, increment, files"),
+    "part": _spec("string", "Handle of one part of the instructions"),
+    "fresh": _spec("boolean", "true sends delivered parts again"),
+    "answers": _spec("object", "Answers to the key questions, by question"),
+    "evidence": _spec("object", "Evidence found, by name"),
+    "decisions": _spec("object", "Decisions, by the name of the criterion"),
+    "assumptions": _spec("array", "Assumptions, each a string"),
+    "corrections": _spec("array", "What the bot should have done differently, each a string"),
+    "overwrite": _spec("boolean", "true discards edits of a rendered file that were not merged"),
+    "confirm_deletion": _spec("boolean", "true merges large deletions into the document"),
+    "hard": _spec("boolean", "true ends the server process; its client starts a new one"),
+    "query": _spec("string", "Task in a few words"),
+    "tool": _spec("string", "Name of the tool to call"),
 }
 
 OF_ACTION: dict[str, frozenset[str]] = {
@@ -59,7 +177,6 @@ OF_ACTION: dict[str, frozenset[str]] = {
     "synchronize_output": frozenset({"confirm_deletion"}),
     "correct_bot": frozenset({"corrections"}),
 }
-"""The parameters that only one action understands."""
 
 _ANYWHERE = ("project", "run")
 _FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "request_key")
@@ -70,7 +187,7 @@ _NOT_REASONS = frozenset({"", "true", "false", "yes", "no", "y", "n", "1", "0", 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parameters:
-    """The parameters of one call. `given` holds all of them, also those that only an action understands."""
+    """Parameters of one call; `given` has all of them, including those of a single action."""
 
     given: JsonObject = field(default_factory=dict[str, Any])
     project: str | None = None
@@ -84,96 +201,76 @@ class Parameters:
     skip: bool = False
     hard: bool = False
     fresh: bool = False
-    """Whether parts that were delivered before are to be sent whole again."""
 
     def repeated(self, **more: Any) -> JsonObject:
-        """The arguments of a call that goes on where this one was: the same project, run and scope, and what is new."""
-        kept = {name: self.given[name] for name in ("project", "run", "scope") if name in self.given}
-        inner = {**kept, **{name: value for name, value in more.items() if value is not None}}
+        """Arguments of a follow-up call: the same project, run and scope, and `more`."""
+        repeated = {name: self.given[name] for name in ("project", "run", "scope") if name in self.given}
+        inner = {**repeated, **{name: value for name, value in more.items() if value is not None}}
         return {"parameters": inner} if inner else {}
 
 
+def _schema(parameters: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {"parameters": parameters}, "additionalProperties": False}
+
+
 class BotArguments:
-    """The arguments of one tool of a bot. What a model put beside `parameters` is read as if it stood inside."""
+    """Arguments of one bot tool: an object `parameters`; top-level names are read as if they were inside it."""
 
     def __init__(self, names: Iterable[str], *, listed: bool = False) -> None:
-        """`listed` puts every parameter with its description on the wire, and not only the names."""
+        """`listed` shows every parameter with its description in the listed schema, not only the names."""
         self.names = tuple(names)
-        self._listed = listed
-
-    @property
-    def wire(self) -> JsonObject:
-        return self.exact if self._listed else self._short
-
-    @property
-    def exact(self) -> JsonObject:
-        return self._exact
-
-    @cached_property
-    def _exact(self) -> JsonObject:
-        return _wrapped(
-            {
-                "type": "object",
-                "properties": {name: PARAMETERS[name] for name in self.names},
-                "additionalProperties": False,
-            }
-        )
-
-    @cached_property
-    def _short(self) -> JsonObject:
-        # Many tools share it, and a list of tools is read by a model in every conversation.
+        properties = {name: PARAMETERS[name] for name in self.names}
+        self.exact = _schema({"type": "object", "properties": properties, "additionalProperties": False})
+        # The short form is part of every conversation with a model, for many tools.
         own = [name for name in self.names if name not in _FORWARD] or ["scope"]
-        return _wrapped({"type": "object", "description": ", ".join((*self.names[:2], own[0])) + " …"})
+        short = {"type": "object", "description": ", ".join((*self.names[:2], own[0])) + " …"}
+        self.wire = self.exact if listed else _schema(short)
 
     def usage(self) -> str:
-        """The parameters in words, for the full description of a tool."""
-        told = "\n".join(f"- `{name}`: {PARAMETERS[name]['description']}." for name in self.names)
-        return f"`parameters` is one object with any of these; other names are refused:\n{told}"
+        lines = "\n".join(f"- `{name}`: {PARAMETERS[name]['description']}." for name in self.names)
+        return f"`parameters` is one object with any of these; other names are refused:\n{lines}"
 
     def parse(self, tool: str, raw: JsonObject) -> Parameters:
-        """The parameters, or an error that says what is wrong with which of them."""
-        beside = {name: value for name, value in raw.items() if name != "parameters"}
-        inside = _object(tool, raw.get("parameters"))
-        for name in beside.keys() & inside.keys():
-            if beside[name] != inside[name]:
-                raise _wrong(tool, f"`{name}` stands inside `parameters` and beside it, with two values")
-        return self.read(tool, {**beside, **inside})
+        """Parse the arguments of a call."""
+        outer = {name: value for name, value in raw.items() if name != "parameters"}
+        inner = _object(tool, raw.get("parameters"))
+        for name in outer.keys() & inner.keys():
+            if outer[name] != inner[name]:
+                raise _invalid(tool, f"`{name}` has two values, inside and outside `parameters`")
+        return self.read(tool, {**outer, **inner})
 
     def read(self, tool: str, given: JsonObject) -> Parameters:
-        """The same for parameters that stand in no object of their own."""
+        """Parse parameters without the enclosing object."""
         unknown = [name for name in given if name not in self.names]
         if unknown:
             raise self._unknown(tool, given, unknown)
         return _read(tool, given)
 
     def _unknown(self, tool: str, given: JsonObject, unknown: list[str]) -> InvalidArguments:
-        """The refusal, with the corrected call where every unknown name is near to one that is free."""
+        """The error for unknown names, with the corrected call where each has a close match."""
         corrected = {name: value for name, value in given.items() if name in self.names}
-        told: list[str] = []
+        errors: list[str] = []
         for name in unknown:
-            near = nearest(name, (each for each in self.names if each not in corrected))
+            near = closest_names(name, (each for each in self.names if each not in corrected))
             if near:
                 corrected[near[0]] = given[name]
             meant = f" Did you mean `{near[0]}`?" if near else ""
-            told.append(f"Unknown parameter `{short(name)}`.{meant}")
+            errors.append(f"Unknown parameter `{truncate(name)}`.{meant}")
         known = ", ".join(f"`{name}`" for name in self.names)
-        message = f"{' '.join(told[:_MOST_NAMES])} Nothing was done."
+        message = f"{' '.join(errors[:_MAX_NAMES])} Nothing was done."
         if len(corrected) < len(given) or not _is_readable(tool, corrected):
-            instruction = f"{tool} takes {known}.{self._rejecting()} Correct the names and call again."
+            example = ' To reject an action, send {"reject": true, "reason": "…"}.' if "reject" in self.names else ""
+            instruction = f"{tool} takes {known}.{example} Correct the names and call again."
             return InvalidArguments(message, code=ErrorCode.VALIDATION_UNKNOWN_PARAM, instruction=instruction)
         return InvalidArguments(
             message,
             code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
-            instruction=f"If that is meant, send the corrected call in `next`. {tool} takes {known}.",
+            instruction=f"If that is correct, send `next`. {tool} takes {known}.",
             next={"tool": tool, "arguments": {"parameters": corrected}},
         )
 
-    def _rejecting(self) -> str:
-        return ' To reject an action, send {"reject": true, "reason": "…"}.' if "reject" in self.names else ""
-
 
 BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)))
-"""What the bot tool and the behavior tools take: the current action may be any."""
 CLOSE = BotArguments(
     ("expected_action", "reject", "skip", "reason", "request_key", *_ANYWHERE, "scope", "confirm"), listed=True
 )
@@ -183,27 +280,22 @@ DO = BotArguments(("tool", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *REST
 
 
 def action_arguments(action: str) -> BotArguments:
-    """What the tool of an action takes."""
     return BotArguments((*_FORWARD, *sorted(OF_ACTION.get(action, ()))))
 
 
 def require_understood(tool: str, given: Iterable[str], actions: Iterable[str], *, instead: Mapping[str, str]) -> None:
-    """Refuse what only another action understands: it would be lost. `instead` names the tool of each action."""
+    """Refuse parameters of another action, which would be lost. `instead` maps actions to their tools."""
     understood = {name for action in actions for name in OF_ACTION.get(action, ())}
     for name in given:
         owner = next((action for action, names in OF_ACTION.items() if name in names), None)
         if owner is None or name in understood:
             continue
-        way = f" Send it to `{instead[owner]}`." if owner in instead else ""
+        hint = f" Send it to `{instead[owner]}`." if owner in instead else ""
         raise InvalidArguments(
             f"{tool}: `{name}` belongs to {owner}, and another action is current. Nothing was done.",
             code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
-            instruction=f"Leave `{name}` out.{way}",
+            instruction=f"Remove `{name}`.{hint}",
         )
-
-
-def _wrapped(parameters: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": {"parameters": parameters}, "additionalProperties": False}
 
 
 def _read(tool: str, given: JsonObject) -> Parameters:
@@ -239,18 +331,12 @@ def _object(tool: str, raw: Any) -> JsonObject:
     if raw is None or raw == "":
         return {}
     if isinstance(raw, str):
-        raw = _parsed(raw)
+        # Some models send the object as a string.
+        with contextlib.suppress(ValueError, RecursionError):
+            raw = json.loads(raw)
     if not isinstance(raw, Mapping):
-        raise _wrong(tool, '`parameters` is one JSON object, such as {"run": "main"}')
+        raise _invalid(tool, '`parameters` must be one JSON object, such as {"run": "main"}')
     return dict(cast(Mapping[str, Any], raw))
-
-
-def _parsed(text: str) -> Any:
-    """Some models send the object as a text that holds it."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _text(tool: str, given: JsonObject, name: str) -> str | None:
@@ -258,9 +344,9 @@ def _text(tool: str, given: JsonObject, name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise _wrong(tool, f"`{name}` is a string")
-    if len(value) > _LONGEST:
-        raise _wrong(tool, f"`{name}` has more than {_LONGEST} characters")
+        raise _invalid(tool, f"`{name}` must be a string")
+    if len(value) > _MAX_TEXT:
+        raise _invalid(tool, f"`{name}` has more than {_MAX_TEXT} characters")
     return value
 
 
@@ -268,40 +354,40 @@ def _flag(tool: str, given: JsonObject, name: str) -> bool:
     value = given.get(name)
     if value is None or isinstance(value, bool):
         return bool(value)
-    raise _wrong(tool, f"`{name}` is true or false")
+    raise _invalid(tool, f"`{name}` must be a boolean")
 
 
 def _decision(tool: str, given: JsonObject, name: str) -> str | bool:
-    """Whether an action is rejected or skipped: a boolean, or the reason itself, which is what people write."""
+    """Whether an action is rejected or skipped: a boolean, or directly the reason."""
     value = given.get(name)
     if value is None or isinstance(value, bool):
         return bool(value)
     if not isinstance(value, str) or value.strip().lower() in _NOT_REASONS:
-        raise _wrong(
-            tool, f'`{name}` is true with a `reason`, or false. To {name}, send {{"{name}": true, "reason": "…"}}'
+        raise _invalid(
+            tool, f'`{name}` must be true with a `reason`, or false. To {name}, send {{"{name}": true, "reason": "…"}}'
         )
-    if len(value) > _LONGEST:
-        raise _wrong(tool, f"`{name}` has more than {_LONGEST} characters")
+    if len(value) > _MAX_TEXT:
+        raise _invalid(tool, f"`{name}` has more than {_MAX_TEXT} characters")
     return value
 
 
 def _reason(tool: str, text: str | None, reject: str | bool, skip: str | bool) -> str | None:
-    """The reason of a rejection or a skip. On its own it may be a rejection that lacks its word, so it is refused."""
+    """The reason of a rejection or skip. A reason alone is refused: it may be a rejection without its flag."""
     if reject is not False and skip is not False:
-        raise _wrong(tool, "`reject` and `skip` cannot both be meant")
-    said = reject if isinstance(reject, str) else skip if isinstance(skip, str) else None
+        raise _invalid(tool, "`reject` and `skip` cannot be combined")
+    given = reject if isinstance(reject, str) else skip if isinstance(skip, str) else None
     if reject is False and skip is False and text is not None:
-        raise _wrong(
-            tool, '`reason` goes with `reject` or `skip`. To reject, add "reject": true; to close, leave `reason` out'
+        raise _invalid(
+            tool, '`reason` needs `reject` or `skip`. To reject, add "reject": true; to close, remove `reason`'
         )
-    return text or said
+    return text or given
 
 
 def _confirm(tool: str, value: Any) -> bool | str | None:
     if value is None or isinstance(value, (bool, str)):
         return value or None
-    raise _wrong(tool, "`confirm` is true, or the path of the project's folder")
+    raise _invalid(tool, "`confirm` must be true, or the path of the project directory")
 
 
-def _wrong(tool: str, what: str) -> InvalidArguments:
+def _invalid(tool: str, what: str) -> InvalidArguments:
     return InvalidArguments(f"{tool}: {what}. Nothing was done.", instruction="Correct that and send the call again.")

@@ -1,31 +1,28 @@
-"""Files of a run: every run has documents, answers and rendered files of its own.
-
-The main run has the paths of the bot's definition. Those of another run lie beside them in `runs/<run>/`:
-`docs/stories/story-graph.json` of run `b` is `docs/stories/runs/b/story-graph.json`.
-"""
+"""Files of a run: every run has documents, answers and rendered files of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
-from trysquare.bots.actions.built_in import produced_files
+from trysquare.bots.actions.builtin import produced_files
 from trysquare.bots.artifacts import contents, files_at
-from trysquare.bots.definition import BehaviorDefinition, BotDefinition
-from trysquare.bots.gates import file_digests
-from trysquare.bots.rendering.files import copy_path
-from trysquare.bots.state import BotState
-from trysquare.bots.state_file import MAIN
-from trysquare.bots.workflow import Entry
+from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, RenderConfig, SynchronizeConfig
+from trysquare.bots.gates import MAX_FILE, file_digests
+from trysquare.bots.rendering.sync import copy_path
+from trysquare.bots.workflow.machine import Entry
+from trysquare.bots.workflow.runs import WorkflowRuns
+from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.files.sealed_folder import PathRefused, SealedFolder
+from trysquare.files.root import DirectoryRoot, PathNotAllowed
 
-_LARGEST = 64 * 1024 * 1024
+Config = TypeVar("Config", RenderConfig, SynchronizeConfig)
 
 
 def definition_of_run(definition: BotDefinition, run: str) -> BotDefinition:
-    """The definition with the paths of a run in place of those of the main one."""
+    """The definition with the paths of a run instead of those of the main run."""
     if run == MAIN:
         return definition
     behaviors = tuple(_behavior_of_run(each, run) for each in definition.behaviors)
@@ -33,38 +30,30 @@ def definition_of_run(definition: BotDefinition, run: str) -> BotDefinition:
 
 
 def _behavior_of_run(behavior: BehaviorDefinition, run: str) -> BehaviorDefinition:
+    def moved(configs: tuple[Config, ...]) -> tuple[Config, ...]:
+        return tuple(
+            replace(each, input=run_path(each.input, run), output=run_path(each.output, run)) for each in configs
+        )
+
     content = behavior.content
-    return replace(
-        behavior,
-        content=replace(
-            content,
-            knowledge=tuple(replace(each, output=run_path(each.output, run)) for each in content.knowledge),
-            renders=tuple(
-                replace(each, input=run_path(each.input, run), output=run_path(each.output, run))
-                for each in content.renders
-            ),
-            synchronizations=tuple(
-                replace(each, input=run_path(each.input, run), output=run_path(each.output, run))
-                for each in content.synchronizations
-            ),
-        ),
-    )
+    knowledge = tuple(replace(each, output=run_path(each.output, run)) for each in content.knowledge)
+    renders, synchronizations = moved(content.renders), moved(content.synchronizations)
+    content = replace(content, knowledge=knowledge, renders=renders, synchronizations=synchronizations)
+    return replace(behavior, content=content)
 
 
 def run_path(path: str, run: str) -> str:
-    """Where a file of the definition lies in a run."""
-    if run == MAIN:
-        return path
-    place = PurePosixPath(path)
-    return str(place.parent / "runs" / run / place.name)
+    """The path of a file in a run: `docs/graph.json` of run `b` is `docs/runs/b/graph.json`."""
+    file = PurePosixPath(path)
+    return path if run == MAIN else str(file.parent / "runs" / run / file.name)
 
 
 def defined_path(path: str, run: str) -> str:
     """The path in the definition of a file of a run."""
-    place = PurePosixPath(path)
-    if run == MAIN or place.parent.name != run or place.parent.parent.name != "runs":
+    file = PurePosixPath(path)
+    if run == MAIN or file.parent.name != run or file.parent.parent.name != "runs":
         return path
-    return str(place.parent.parent.parent / place.name)
+    return str(file.parent.parent.parent / file.name)
 
 
 def defined_digests(files: Mapping[str, str], run: str) -> dict[str, str]:
@@ -73,7 +62,7 @@ def defined_digests(files: Mapping[str, str], run: str) -> dict[str, str]:
 
 
 def proof_holds(project: Path, definition: BotDefinition, run: str, entry: Entry) -> bool:
-    """Whether a human agreed to these very files; a proof without a record of them does not hold."""
+    """Whether a human approved the present files; a proof without a record of files is invalid."""
     position = entry.position
     if entry.files is None or position.behavior not in (each.name for each in definition.behaviors):
         return False
@@ -83,18 +72,18 @@ def proof_holds(project: Path, definition: BotDefinition, run: str, entry: Entry
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copies:
-    """What a new run gets of another one's files."""
+    """Files to copy from another run."""
 
     files: Mapping[str, bytes]
-    """Contents by the path that they get."""
+    """Contents by their new path."""
     lost: tuple[str, ...] = ()
-    """Files that were recorded and whose contents are not at hand."""
+    """Recorded files whose contents are not available."""
 
 
 def plan_copies(
-    project: Path, definition: BotDefinition, state: BotState, run: str, to: str, version: int | None
+    project: Path, definition: BotDefinition, state: WorkflowRuns, run: str, to: str, version: int | None
 ) -> Copies:
-    """The files of a run as they are, or as its closes recorded them up to a version."""
+    """The present files of a run, or those recorded by its closes up to a version."""
     if version is None:
         return Copies(files=_present(project, definition, run, to))
     found: dict[str, bytes] = {}
@@ -110,21 +99,21 @@ def plan_copies(
 
 def _present(project: Path, definition: BotDefinition, run: str, to: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
-    with SealedFolder(project) as folder:
+    with DirectoryRoot(project) as folder:
         for path in all_files(definition):
             for source, target in (
                 (run_path(path, run), run_path(path, to)),
                 (copy_path(run_path(path, run)), copy_path(run_path(path, to))),
             ):
                 try:
-                    found[target] = folder.read_bytes(source, limit=_LARGEST)
-                except (NotFound, PathRefused):
+                    found[target] = folder.read_bytes(source, limit=MAX_FILE)
+                except (NotFound, PathNotAllowed):
                     continue
     return found
 
 
 def all_files(definition: BotDefinition) -> tuple[str, ...]:
-    """Every file that the actions of a bot make, by the paths of the definition."""
+    """Every file that the actions of a bot produce, by the paths of the definition."""
     found = (
         path
         for behavior in definition.behaviors
@@ -135,30 +124,29 @@ def all_files(definition: BotDefinition) -> tuple[str, ...]:
 
 
 def write_copies(project: Path, copies: Copies) -> None:
-    """Write the files of a new run, and nothing where other files lie in their place."""
-    with SealedFolder(project) as folder:
+    """Write the files of a new run, or none where another file has one of the paths."""
+    with DirectoryRoot(project) as folder:
         taken = [path for path, data in copies.files.items() if _differs(folder, path, data)]
         if taken:
             raise ToolError(
-                f"`{taken[0]}` exists already and belongs to no run. Nothing was changed.",
+                f"`{taken[0]}` already exists and belongs to no run. Nothing was changed.",
                 code=ErrorCode.FILE_CONFLICT,
-                instruction="Choose another name for the run, or move that file away.",
+                instruction="Choose another name for the run, or move that file.",
             )
         for path, data in copies.files.items():
             folder.write_bytes(path, data)
 
 
-def _differs(folder: SealedFolder, path: str, data: bytes) -> bool:
+def _differs(folder: DirectoryRoot, path: str, data: bytes) -> bool:
     try:
-        return folder.read_bytes(path, limit=_LARGEST) != data
+        return folder.read_bytes(path, limit=MAX_FILE) != data
     except NotFound:
         return False
-    except PathRefused:
+    except PathNotAllowed:
         return True
 
 
 def changed_since(project: Path, recorded: Mapping[str, str], run: str) -> tuple[str, ...]:
-    """The files of a run that differ from what was recorded of them, by where they lie."""
-    paths: Iterable[str] = [run_path(path, run) for path in recorded]
-    present = defined_digests(file_digests(project, paths), run)
-    return tuple(run_path(path, run) for path, digest in recorded.items() if present.get(path) != digest)
+    """The files of a run that differ from their recorded digests."""
+    present = file_digests(project, [run_path(path, run) for path in recorded])
+    return tuple(path for each, digest in recorded.items() if present.get(path := run_path(each, run)) != digest)

@@ -1,0 +1,12 @@
+"""Public names of this package; each is imported when it is first used."""
+
+from typing import TYPE_CHECKING
+
+from trysquare.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from trysquare.catalog.toolset import ProfileChoice, parse_profiles, with_catalog
+
+__all__ = ["ProfileChoice", "parse_profiles", "with_catalog"]
+
+__getattr__, __dir__ = lazy_exports(__name__, {"toolset": "ProfileChoice parse_profiles with_catalog"})

@@ -1,30 +1,89 @@
-"""catalogued: a toolset that can be searched, called by name and read about, however little of it is listed."""
+"""CatalogToolset: find_tools and call_tool; listing profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from pydantic import Field
 
-from trysquare.catalog.describe import compact_description, full_description, purpose_lines
-from trysquare.catalog.profiles import CATALOG_ROOM
+from trysquare.catalog.descriptions import compact_description, full_description, purpose_lines
 from trysquare.core.arguments import ToolArguments
-from trysquare.core.call import call_tool, found_tool
-from trysquare.core.content import ResourceContents
-from trysquare.core.context import CallContext, Principal
-from trysquare.core.errors import InvalidArguments
+from trysquare.core.call import call_tool, get_tool
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ConfigurationError, InvalidArguments
+from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
-from trysquare.core.resource import Resource, ResourceTemplate
-from trysquare.core.result import Result
+from trysquare.core.resources import Resource, ResourceTemplate
+from trysquare.core.result import ResourceContents, Result
+from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import Change, CombinedToolset, FixedToolset, Listener, Toolset, Unsubscribe
-from trysquare.core.types import JsonObject
+from trysquare.core.toolset import Change, CombinedToolset, Listener, StaticToolset, Toolset, Unsubscribe
 
 if TYPE_CHECKING:
-    from trysquare.catalog.search import SearchIndex
+    from trysquare.catalog.search import ToolIndex
+
+
+PROFILES = ("full", "levels", "gateway", "search")
+TOOLSETS = ("tools", "bots", "gateway", "debug", "guide", "workbench", "agents")
+TOOLSET_DEFAULTS = {"gateway": "levels"}
+"""Default profile of a toolset; of every other one it is `full`."""
+CATALOG_TOOLSET = "catalog"
+"""The toolset of `find_tools` and `call_tool`, which serve every toolset whose profile is `search`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProfileChoice:
+    """The profile of each toolset, and the one of all others; None leaves each to its default."""
+
+    default: str | None = None
+    toolsets: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def of_toolset(self, toolset: str) -> str:
+        """The profile that a toolset is listed in."""
+        if toolset == CATALOG_TOOLSET and "search" in self.toolsets.values():
+            return "search"
+        return self.toolsets.get(toolset) or self.default or TOOLSET_DEFAULTS.get(toolset, "full")
+
+
+def parse_profiles(choices: Iterable[str], *, toolsets: Iterable[str] = TOOLSETS) -> ProfileChoice:
+    """Parse `levels` (for all toolsets) and `bots=levels` (for one). A later choice for the same toolset wins."""
+    default: str | None = None
+    chosen: dict[str, str] = {}
+    known = tuple(toolsets)
+    for choice in choices:
+        toolset, separator, profile = (part.strip() for part in choice.rpartition("="))
+        _require_known("profile", profile, PROFILES, choice)
+        if separator:
+            _require_known("toolset", toolset, known, choice)
+            chosen[toolset] = profile
+        else:
+            default = profile
+    return ProfileChoice(default=default, toolsets=chosen)
+
+
+def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
+    """The tools that a client's list shows: those of each toolset's profile, and the pinned ones."""
+    return tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
+
+
+def is_listed(tool: Tool, choice: ProfileChoice) -> bool:
+    """Whether a tool is listed under a choice of profiles."""
+    return tool.metadata.pinned or choice.of_toolset(tool.metadata.toolset) in tool.metadata.profiles
+
+
+def _require_known(kind: str, name: str, known: Sequence[str], choice: str) -> None:
+    if name in known:
+        return
+    meant = "".join(f" Did you mean `{close}`?" for close in closest_names(name, known)[:1])
+    raise ConfigurationError(
+        f"Unknown {kind} `{name}`.{meant}",
+        where=f"profile `{choice}`",
+        hint=f"The {kind}s are {', '.join(f'`{one}`' for one in known)}.",
+    )
+
 
 INDEX_URI = "trysquare://tools"
 TOOL_URI = "trysquare://tools/{name}"
@@ -51,33 +110,33 @@ class CallTool(ToolArguments):
     )
 
 
-def catalogued(toolset: Toolset) -> Toolset:
+def with_catalog(toolset: Toolset) -> Toolset:
     """The toolset with `find_tools`, `call_tool` and a page about each tool."""
     return _CataloguedToolset([toolset, _Catalog(toolset).toolset()])
 
 
 class _CataloguedToolset(CombinedToolset):
-    """A toolset and its catalog, which tells that the list of tools is another one when the tools are."""
+    """A toolset and its catalog, whose list of tools changes with the tools."""
 
     def subscribe(self, listener: Listener) -> Unsubscribe:
-        def tell(change: Change) -> None:
+        def notify(change: Change) -> None:
             listener(change)
             if change == "tools":
                 listener(INDEX_URI)
 
-        return super().subscribe(tell)
+        return super().subscribe(notify)
 
 
 class _Catalog:
-    """What is added to a toolset: the index is made at the first search, and follows the toolset from then on."""
+    """The tools and resources of the catalog. The index is built at the first search and updated by each."""
 
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
-        self._index: SearchIndex | None = None
+        self._index: ToolIndex | None = None
 
-    def toolset(self) -> FixedToolset:
+    def toolset(self) -> StaticToolset:
         """The two tools, the list of all tools and the pages about them."""
-        return FixedToolset([self._finding(), self._calling()], resources=[self._list()], templates=[self._pages()])
+        return StaticToolset([self._finding(), self._calling()], resources=[self._list()], templates=[self._pages()])
 
     def _finding(self) -> Tool:
         async def find_tools(args: FindTools, context: CallContext) -> Result[list[JsonObject]]:
@@ -86,11 +145,20 @@ class _Catalog:
             Searches all tools, also those that are not listed. Call one that it returns with call_tool.
             """
             _refuse_out_of_range(args)
-            return self._found(args, context.principal)
+            matches = self._current_index().search(
+                args.query, limit=args.limit, allowed=lambda one: context.principal.may_use(one.metadata.toolset)
+            )
+            if not matches:
+                return Result[list[JsonObject]].ok([], message="There are no tools.")
+            return Result[list[JsonObject]].ok(
+                [_as_json(match.tool, args.detail) for match in matches],
+                instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
+                " If none does, ask again with the action and its object in the words that a tool would use.",
+            )
 
         return tool(
             find_tools,
-            room=CATALOG_ROOM,
+            toolset=CATALOG_TOOLSET,
             profiles=frozenset({"search"}),
             use_when="no listed tool fits the task",
             examples=(Example(arguments={"query": "rename a file"}, explanation="tools that rename or move files"),),
@@ -99,23 +167,11 @@ class _Catalog:
             open_world=False,
         )
 
-    def _found(self, args: FindTools, principal: Principal) -> Result[list[JsonObject]]:
-        matches = self._current_index().search(
-            args.query, limit=args.limit, allowed=lambda one: principal.may_use(one.metadata.room)
-        )
-        if not matches:
-            return Result[list[JsonObject]].ok([], message="There are no tools.")
-        return Result[list[JsonObject]].ok(
-            [_shown(match.tool, args.detail) for match in matches],
-            instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
-            " If none does, ask again with the action and its object in the words that a tool would use.",
-        )
-
-    def _current_index(self) -> SearchIndex:
-        from trysquare.catalog.search import SearchIndex
+    def _current_index(self) -> ToolIndex:
+        from trysquare.catalog.search import ToolIndex
 
         if self._index is None:
-            self._index = SearchIndex()
+            self._index = ToolIndex()
         self._index.update(self._toolset.tools())
         return self._index
 
@@ -136,7 +192,7 @@ class _Catalog:
         return tool(
             call_named_tool,
             name=CALL,
-            room=CATALOG_ROOM,
+            toolset=CATALOG_TOOLSET,
             profiles=frozenset({"search"}),
             use_when="find_tools returned the tool that you need",
             examples=(
@@ -149,8 +205,8 @@ class _Catalog:
 
     def _list(self) -> Resource:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-            usable = (one for one in self._toolset.tools() if context.principal.may_use(one.metadata.room))
-            lines = [f"- [{one.name}]({tool_uri(one.name)}): {_first_line(one)}" for one in usable]
+            usable = (one for one in self._toolset.tools() if context.principal.may_use(one.metadata.toolset))
+            lines = [f"- [{one.name}]({tool_uri(one.name)}): {' '.join(purpose_lines(one))}" for one in usable]
             text = "# Tools\n\n" + ("\n".join(lines) or "None.") + "\n"
             return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
 
@@ -166,7 +222,7 @@ class _Catalog:
     def _pages(self) -> ResourceTemplate:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
             name = unquote(uri.removeprefix(f"{INDEX_URI}/"))
-            text = full_description(found_tool(self._toolset, name, context.principal))
+            text = full_description(get_tool(self._toolset, name, context.principal))
             return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
 
         return ResourceTemplate(
@@ -180,10 +236,10 @@ class _Catalog:
         )
 
     async def _complete(self, argument: str, typed: str, others: dict[str, str]) -> Sequence[str]:
-        """Names that begin with what was typed, then those that hold it."""
-        wanted = typed.lower()
-        names = sorted(one.name for one in self._toolset.tools() if wanted in one.name.lower())
-        return sorted(names, key=lambda name: not name.lower().startswith(wanted))
+        """Names that begin with the typed text, then those that contain it."""
+        prefix = typed.lower()
+        names = sorted(one.name for one in self._toolset.tools() if prefix in one.name.lower())
+        return sorted(names, key=lambda name: not name.lower().startswith(prefix))
 
 
 def _refuse_out_of_range(args: FindTools) -> None:
@@ -205,21 +261,16 @@ def tool_uri(name: str) -> str:
     return f"{INDEX_URI}/{quote(name, safe='')}"
 
 
-def _shown(found: Tool, detail: str) -> JsonObject:
+def _as_json(found: Tool, detail: str) -> JsonObject:
     if detail == "names":
-        return {"name": found.name, "description": _first_line(found)}
+        return {"name": found.name, "description": " ".join(purpose_lines(found))}
     if detail == "full":
         return {"name": found.name, "description": full_description(found)}
     return {"name": found.name, "description": compact_description(found), "input_schema": found.input_schema}
 
 
-def _first_line(shown: Tool) -> str:
-    """The purpose in one line, with what a person must not miss."""
-    return " ".join(purpose_lines(shown))
-
-
 def _next_through_call(result: Result[Any]) -> Result[Any]:
-    """The same answer, whose next call also goes through `call_tool`: a client can call only what it has listed."""
+    """The same result, whose next call also goes through `call_tool`: a client can call only what it has listed."""
     following = result.next
     if following is None or "tool" not in following:
         return result

@@ -1,62 +1,61 @@
-"""`trysquare approve CODE`: the person in charge answers a tool's question for consent."""
+"""`trysquare approve CODE`: approve or refuse a call that needs consent."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from trysquare.app import state_file
+from trysquare.cli.command import Command
 from trysquare.cli.options import add_place_options, load
-from trysquare.cli.output import as_json, print_json, print_table, styled
-from trysquare.cli.terminal import ask_yes_or_no
+from trysquare.cli.terminal import as_json, ask_yes_or_no, print_json, print_table, require_terminal, styled
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.untrusted import one_line
+from trysquare.providers import state_file
 from trysquare.settings.load import Loaded
-from trysquare.store.approvals import PendingApproval, Receipt, StoredApprovals
-from trysquare.store.codes import normalized
+from trysquare.store import StoredApprovals, project_state, user_state
+from trysquare.store.approvals import PendingApproval, normalize_code
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state, user_state
 
 LONGEST = 4_000
 """Characters of a question."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and options of `approve`."""
-    parser.add_argument("code", metavar="CODE", nargs="?", help="the code that the tool's answer named; none lists all")
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the tool's answer; without it, list all")
     parser.add_argument("--refuse", action="store_true", help="refuse the call instead")
-    parser.add_argument("--receipts", action="store_true", help="show what was decided so far, latest first")
-    parser.add_argument("--json", action="store_true", help="print what waits, or the receipts, as JSON")
+    parser.add_argument("--receipts", action="store_true", help="show past decisions, latest first")
+    parser.add_argument("--json", action="store_true", help="print pending calls, or the receipts, as JSON")
     add_place_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Show what waits, or decide one call."""
+def approve(arguments: argparse.Namespace) -> int:
+    """Show pending calls or receipts, or decide one call."""
     with _open_approvals(load(arguments)) as found:
         if arguments.receipts:
             return _show_receipts(found, as_json=arguments.json)
         if arguments.code is None:
             return _show_all(found, as_json=arguments.json)
-        approvals = _holding(found, arguments.code)
-        return _refuse(approvals, arguments.code) if arguments.refuse else _approve(approvals, arguments.code)
+    return decide_code(arguments, refuse=arguments.refuse)
+
+
+def decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
+    """Approve or refuse the call of `arguments.code`."""
+    with _open_approvals(load(arguments)) as found:
+        return _decide(_holding(found, arguments.code), arguments.code, refuse=refuse)
 
 
 @contextmanager
 def _open_approvals(loaded: Loaded) -> Generator[list[StoredApprovals]]:
-    """The approvals of this project and of this user; a file that does not exist has none, and is not made."""
-    paths = _paths(loaded)
+    """Open the approvals of the project and of the user; a missing file is not created."""
     with ExitStack() as stack:
-        found: list[StoredApprovals] = []
-        for path in paths:
-            database = open_database(path)
+        databases = [open_database(path) for path in _paths(loaded)]
+        for database in databases:
             stack.callback(database.close)
-            found.append(StoredApprovals(database))
-        yield found
+        yield [StoredApprovals(database) for database in databases]
 
 
 def _paths(loaded: Loaded) -> list[Path]:
@@ -66,14 +65,14 @@ def _paths(loaded: Loaded) -> list[Path]:
 
 
 def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:
-    """The approvals that hold a code; the first ones for a wrong code, so that the try is counted."""
+    """The store of a code, or the first one for a wrong code, so that the attempt is counted."""
     if not found:
         raise ConfigurationError(
             "no call waits: no server that runs here has asked for consent.",
             where="approve",
             hint="Name the server's project with --project FOLDER.",
         )
-    wanted = normalized(code)
+    wanted = normalize_code(code)
     return next((one for one in found if any(waits.code == wanted for waits in one.pending())), found[0])
 
 
@@ -97,35 +96,28 @@ def _show_receipts(found: list[StoredApprovals], *, as_json: bool) -> int:
     elif not receipts:
         print("Nothing was decided yet.")
     else:
-        rows = [(one.at, _decision(one), one.by, one.how, one.tool, one.digest[:16], one.question) for one in receipts]
+        decisions = ["approved" if one.approved else "refused" for one in receipts]
+        rows = [
+            (one.at, decision, one.by, one.how, one.tool, one.digest[:16], one.question)
+            for one, decision in zip(receipts, decisions, strict=True)
+        ]
         print_table(("WHEN", "DECISION", "BY", "HOW", "TOOL", "DIGEST", "QUESTION"), rows)
     return 0
 
 
-def _decision(receipt: Receipt) -> str:
-    return "approved" if receipt.approved else "refused"
-
-
-def _approve(approvals: StoredApprovals, code: str) -> int:
+def _decide(approvals: StoredApprovals, code: str, *, refuse: bool) -> int:
     pending = approvals.show(code)
     _show(pending)
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            "only a person can approve, and stdin is no terminal.", where="approve", hint="Run it in a terminal."
-        )
+    if refuse:
+        receipt = approvals.refuse(pending.code, by=local_principal().subject)
+        print(f"Refused by {receipt.by} at {receipt.at}.")
+        return 0
+    require_terminal("approve", "approve")
     if not ask_yes_or_no("Let it run once with exactly these arguments?"):
         print("Not decided; the call still waits. `--refuse` refuses it.")
         return 1
     receipt = approvals.approve(pending.code, by=local_principal().subject)
     print(f"Approved by {receipt.by} at {receipt.at}. The caller can now send the same call again.")
-    return 0
-
-
-def _refuse(approvals: StoredApprovals, code: str) -> int:
-    pending = approvals.show(code)
-    _show(pending)
-    receipt = approvals.refuse(pending.code, by=local_principal().subject)
-    print(f"Refused by {receipt.by} at {receipt.at}.")
     return 0
 
 
@@ -141,3 +133,6 @@ def _show(pending: PendingApproval) -> None:
 
 def _time(seconds: float) -> str:
     return f"{max(0, round(seconds))} s"
+
+
+COMMAND = Command(approve, _add_options)

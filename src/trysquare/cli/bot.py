@@ -1,83 +1,440 @@
-"""`trysquare bot`: make and check workflow bots, see where their runs stand, and decide about them."""
+"""`trysquare bot`: create and check workflow bots, and show, change and approve their runs."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
-from collections.abc import Callable
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from trysquare.cli.options import SOURCES, add_place_options
-
-_BOT = next(option for option in SOURCES if option.key == "bot")
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what can be done with bots."""
-    actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
-    new = actions.add_parser("new", help="write a small bot that works, to change into your own")
-    new.add_argument("name", metavar="NAME", help="its name: small letters, digits and underscores")
-    new.add_argument("--into", metavar="FOLDER", type=Path, default=Path(), help="where its folder is made")
-    check = actions.add_parser("check", help="prove that a bot's folder is right")
-    check.add_argument("folder", metavar="PATH", type=Path, help="the bot's folder")
-    _configure_runs(actions)
-    for name, action in actions.choices.items():
-        action.add_argument("--json", action="store_true", help="print JSON")
-        if name not in ("new", "check"):
-            action.add_argument("--run", default="main", metavar="RUN", help="which run (default: main)")
-            action.add_argument(
-                _BOT.flag, dest=_BOT.key, metavar=_BOT.metavar, action="append", default=argparse.SUPPRESS,
-                help="the bot; needed where the configuration names none or several",
-            )  # fmt: skip
-            add_place_options(action)
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return number
+from trysquare.bots import check_bot, load_bot
+from trysquare.bots.artifacts import files_at
+from trysquare.bots.definition.check import other_documents
+from trysquare.bots.definition.folder import close_tool_name
+from trysquare.bots.definition.scaffold import write_new_bot
+from trysquare.bots.gates import Gates, ask_human
+from trysquare.bots.parameters import CLOSE
+from trysquare.bots.projects import LiveBot
+from trysquare.bots.run_files import changed_since, plan_copies, proof_holds, write_copies
+from trysquare.bots.scanners.runner import self_test
+from trysquare.bots.tools.close import close_action
+from trysquare.bots.tools.responses import BotCall
+from trysquare.bots.workflow.machine import RunState, open_actions
+from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_name
+from trysquare.bots.workflow.state_file import MAIN
+from trysquare.cli.approve import decide_code
+from trysquare.cli.bot_diff import compare, print_difference
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_json_option, add_place_options, load, positive
+from trysquare.cli.terminal import TerminalCaller, count, print_json, print_report, print_table, styled
+from trysquare.core.context import CallContext, local_principal
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject
+from trysquare.providers import bot_configs, open_states, state_file, workflow_store
+from trysquare.store import LazyApprovals
+from trysquare.store.lazy import LazyDatabase
 
 
-def _configure_runs(actions: Any) -> None:
-    actions.add_parser("status", help="where every run stands")
-    history = actions.add_parser("history", help="what was completed, by whom, and how it was approved")
-    history.add_argument("--events", action="store_true", help="every change instead of the completions")
-    history.add_argument("--limit", type=_positive, default=1_000, metavar="N", help="most lines to show")
-    diff = actions.add_parser("diff", help="what differs between two runs, or two versions of one, files and all")
-    diff.add_argument("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the folder as it is")
-    diff.add_argument("after", metavar="AFTER", help="the same")
-    rewind = actions.add_parser("rewind", help="set a run back to where it stood; nothing is deleted")
-    rewind.add_argument("version", type=int, metavar="VERSION")
-    rewind.add_argument("--reason", metavar="TEXT", help="why")
-    fork = actions.add_parser("fork", help="begin a run where another one stands, or stood")
-    fork.add_argument("name", metavar="NEW_RUN")
-    fork.add_argument("--at", type=int, metavar="VERSION", help="the version to begin from (default: now)")
-    loosen = actions.add_parser("loosen", help="take a run out of strict mode, as a human in a terminal")
-    loosen.add_argument("--reason", metavar="TEXT", help="why")
-    approve = actions.add_parser("approve", help="close the current action as the person in charge, or approve a code")
-    approve.add_argument("code", metavar="CODE", nargs="?", help="the code that a close named")
-    reject = actions.add_parser("reject", help="send the current action back to work, or refuse a code")
-    reject.add_argument("code", metavar="CODE", nargs="?", help="the code that a close named")
-    reject.add_argument("--reason", metavar="TEXT", help="why; needed without a code")
+@contextmanager
+def _opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
+    """Open the bots of the options or the configuration on the project's state."""
+    loaded = load(arguments)
+    configs = bot_configs(loaded.settings, loaded.origins)
+    if not configs:
+        raise ConfigurationError("no bot is named.", where="bot", hint="Name one with --bot FOLDER.")
+    with open_states() as states, closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
+        open_store = partial(workflow_store, loaded.settings, states)
+        # The working directory names the project.
+        yield [
+            LiveBot(replace(config, project_named=True), open_store=open_store, approvals=LazyApprovals(state))
+            for config in configs
+        ]
 
 
-_MODULES = {
-    "new": "bot_folder",
-    "check": "bot_folder",
-    "status": "bot_runs",
-    "history": "bot_runs",
-    "diff": "bot_diff",
-    "rewind": "bot_runs",
-    "fork": "bot_runs",
-    "loosen": "bot_runs",
-    "approve": "bot_decisions",
-    "reject": "bot_decisions",
+@contextmanager
+def _opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
+    """Open the only bot; several are a `ConfigurationError`."""
+    with _opened_bots(arguments) as bots:
+        if len(bots) > 1:
+            names = ", ".join(bot.name for bot in bots)
+            raise ConfigurationError(
+                f"several bots are configured: {names}.", where="bot", hint="Name one with --bot FOLDER."
+            )
+        yield bots[0]
+
+
+def _new_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="its name: small letters, digits and underscores")
+    parser.add_argument("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory")
+    add_json_option(parser)
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    folder = arguments.into / arguments.name
+    files = write_new_bot(folder, arguments.name)
+    tools = len(load_bot(folder).tool_names())
+    if arguments.json:
+        print_json({"folder": str(folder), "files": files, "tools": tools})
+        return 0
+    print(f"{folder} has a bot of {count(tools, 'tool')} in {count(len(files), 'file')}. Next:")
+    print(f"  trysquare bot check {folder}")
+    print(f"  trysquare serve --bot {folder}")
+    return 0
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="PATH", type=Path, help="the bot's directory")
+    add_json_option(parser)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Load the bot, run the tests of its rules, and explore its workflow; 1 if there are problems."""
+    definition = load_bot(arguments.folder)
+    problems = [str(problem) for rule in definition.all_rules for problem in self_test(rule)]
+    explored = check_bot(definition)
+    problems += [str(each) for each in explored.defects]
+    problems += other_documents(definition)
+    rules = definition.all_rules
+    report: dict[str, Any] = {
+        "bot": definition.name,
+        "behaviors": [behavior.name for behavior in definition.behaviors],
+        "actions": [action.name for action in definition.actions],
+        "tools": len(definition.tool_names()),
+        "rules": len(rules),
+        "tested_rules": sum(1 for rule in rules if rule.scanner is not None),
+        "problems": problems,
+        "warnings": list(definition.warnings),
+        "missing": [*definition.missing],
+        "states": explored.states,
+        "exhaustive": explored.exhaustive,
+    }
+    print_report(report, lambda: _print_check(report), json=arguments.json)
+    return 1 if problems else 0
+
+
+def _print_check(report: dict[str, Any]) -> None:
+    behaviors, actions = len(report["behaviors"]), len(report["actions"])
+    print(styled(report["bot"], "bold"))
+    print(f"  {count(behaviors, 'behavior')}, {count(actions, 'action')}, {count(report['tools'], 'tool')}")
+    print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} of them tested with their own examples")
+    explored = "all" if report["exhaustive"] else "part of"
+    print(f"  {count(report['states'], 'state')}: {explored} what the workflow can reach")
+    for name, style in (("problems", "red"), ("warnings", "yellow"), ("missing", "dim")):
+        for line in report[name]:
+            print(styled(f"  {name.removesuffix('s')}: {line}", style))
+    print("OK: no problems." if not report["problems"] else f"{count(len(report['problems']), 'problem')} found.")
+
+
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    add_json_option(parser)
+    parser.add_argument("--run", default="main", metavar="RUN", help="the run (default: main)")
+    parser.add_argument(
+        "--bot", dest="bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS,
+        help="the bot; required unless the configuration names exactly one",
+    )  # fmt: skip
+    add_place_options(parser)
+
+
+def _add_reason(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", metavar="TEXT", help="the reason, for the audit log")
+    _run_options(parser)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    """Every run of every bot."""
+    with _opened_bots(arguments) as bots:
+        reports = [_status_report(bot) for bot in bots]
+    if arguments.json:
+        print_json(reports)
+        return 0
+    for report in reports:
+        print(styled(report["bot"], "bold") + f" in {report['project']}")
+        for notice in report["notices"]:
+            print(styled(f"  Warning: {notice}", "yellow"))
+        shown = ("run", "version", "current_action", "state", "progress", "updated")
+        rows = [[str(each[name]) for name in shown] for each in report["runs"]]
+        if rows:
+            print_table(("RUN", "VERSION", "CURRENT ACTION", "STATE", "DONE", "UPDATED"), rows)
+        else:
+            print("  No runs yet.")
+    return 0
+
+
+def _status_report(bot: LiveBot) -> dict[str, Any]:
+    project = bot.project()
+    notices = project.load("main").notices
+    runs = [_summary(bot, each) for each in project.state.runs()]
+    shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
+    return {"bot": bot.name, "project": str(project.root), "runs": runs, "notices": shown}
+
+
+def _summary(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
+    state = run.state
+    opened = set(open_actions(bot.plan, state, Gates(definition=bot.definition).is_defined))
+    left, done = len(opened), sum(1 for each in state.latest if state.is_completed(each) and each not in opened)
+    return {
+        "run": run.name,
+        "version": state.version,
+        "current_action": f"{state.current.behavior}.{state.current.action}",
+        "state": _word(state, left),
+        "strict": state.strict,
+        "open": left,
+        "progress": f"{done}/{len(bot.plan.behaviors) * len(bot.plan.actions)}",
+        "updated": run.updated,
+        "origin": run.origin,
+    }
+
+
+def _word(state: RunState, left: int) -> str:
+    if state.finished:
+        return f"ended, {left} open" if left else "complete"
+    if state.rejections:
+        return f"sent back ({state.rejections})"
+    return "delivered" if state.delivered else "not delivered"
+
+
+def _history_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--events", action="store_true", help="show every change instead of the completions")
+    parser.add_argument("--limit", type=positive(int), default=1_000, metavar="N", help="maximum number of lines")
+    _run_options(parser)
+
+
+def _history(arguments: argparse.Namespace) -> int:
+    """What was completed and taken up again, or every change."""
+    with _opened_bot(arguments) as bot:
+        project = bot.project()
+        project.load(arguments.run)
+        state = project.state
+        _require_run(state, arguments.run)
+        lines = _events(state, arguments) if arguments.events else _entries(state, arguments)
+    if arguments.json:
+        print_json(lines)
+    elif not lines:
+        print(f"Run {arguments.run} has no history.")
+    else:
+        print_table([name.upper() for name in lines[0]], [[str(cell) for cell in line.values()] for line in lines])
+    return 0
+
+
+def _require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> None:
+    known = [each.name for each in state.runs()]
+    if run not in known and (known or run != MAIN):
+        raise ConfigurationError(
+            f"unknown run `{run}`.", where=where, hint=f"Known runs: {', '.join(known) or 'none'}."
+        )
+
+
+def _entries(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    return [
+        {
+            "version": line.entry.version,
+            "at": line.entry.at,
+            "action": f"{line.entry.position.behavior}.{line.entry.position.action}",
+            "what": line.entry.kind if line.entry.kind == "reopened" else line.entry.approval,
+            "by": line.entry.by or "",
+            "delivered": "yes" if line.entry.delivered else "no",
+            "reason": line.entry.reason or "",
+        }
+        for line in state.history(arguments.run, limit=arguments.limit)
+    ]
+
+
+def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    return [
+        {
+            "version": line.version,
+            "at": line.at,
+            "what": line.kind,
+            "by": line.principal,
+            "current": f"{line.current.behavior}.{line.current.action}",
+        }
+        for line in state.events(arguments.run, limit=arguments.limit)
+    ]
+
+
+def _diff_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the current files")
+    parser.add_argument("after", metavar="AFTER", help="the other side, in the same form")
+    _run_options(parser)
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    with _opened_bot(arguments) as bot:
+        report = compare(bot, arguments.before, arguments.after)
+    print_report(report, lambda: print_difference(report), json=arguments.json)
+    return 0
+
+
+def _rewind_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("version", type=int, metavar="VERSION", help="a version of the run")
+    _add_reason(parser)
+
+
+def _rewind(arguments: argparse.Namespace) -> int:
+    """Set a run back. Its files stay as they are, and proofs come back only where they fit them."""
+    with _opened_bot(arguments) as bot:
+        project, run = bot.project(), arguments.run
+        project.load(run)
+        definition = bot.definition_of(run)
+        moved = project.state.rewind(
+            run,
+            arguments.version,
+            principal=local_principal().subject,
+            reason=arguments.reason,
+            holds=lambda entry: proof_holds(project.root, definition, run, entry),
+        )
+        then = project.state.state_at(run, arguments.version)
+        changed = changed_since(project.root, files_at(project.state, run, arguments.version), run)
+    changes = {"files_restored": [], "files_not_restored": list(changed), "open_again": _open_again(then, moved.state)}
+    return _report(arguments, run, moved.state, "is back at", changes)
+
+
+def _open_again(then: RunState, now: RunState) -> list[str]:
+    """What was proven at a version and is not any more, because its files changed since."""
+    return [
+        f"{each.behavior}.{each.action}"
+        for each, entry in then.latest.items()
+        if entry.is_proven and not now.is_completed(each)
+    ]
+
+
+def _fork_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NEW_RUN", help="the name of the new run")
+    parser.add_argument("--at", type=int, metavar="VERSION", help="the version to start from (default: the latest)")
+    _run_options(parser)
+
+
+def _fork(arguments: argparse.Namespace) -> int:
+    """Begin a run at another one's place."""
+    with _opened_bot(arguments) as bot:
+        project, to = bot.project(), arguments.name
+        source = project.load(arguments.run).state
+        require_run_name(to)
+        definition = bot.definition_of(to)
+        copies = plan_copies(project.root, bot.definition, project.state, arguments.run, to, arguments.at)
+        moved = project.state.fork(
+            arguments.run,
+            to,
+            principal=local_principal().subject,
+            at_version=arguments.at,
+            holds=lambda entry: proof_holds(project.root, definition, to, entry),
+            prepare=lambda: write_copies(project.root, copies),
+        )
+        then = source if arguments.at is None else project.state.state_at(arguments.run, arguments.at)
+    changes = {
+        "files_restored": sorted(copies.files),
+        "files_not_restored": list(copies.lost),
+        "open_again": _open_again(then, moved.state),
+    }
+    return _report(arguments, to, moved.state, "starts at", changes)
+
+
+async def _loosen(arguments: argparse.Namespace) -> int:
+    """Take a run out of strict mode, which a human has to agree to in a terminal."""
+    with _opened_bot(arguments) as bot:
+        project, run = bot.project(), arguments.run
+        _require_run(project.state, run, "bot loosen")
+        context = CallContext(caller=TerminalCaller(), client="trysquare bot")
+        if not context.can_ask():
+            raise ConfigurationError(
+                "only a human can take a run out of strict mode, and stdin is not a terminal.",
+                where="bot loosen",
+                hint="Run it in a terminal.",
+            )
+        if not project.load(run).state.strict:
+            print(f"Run {run} is not strict.")
+            return 0
+        question = f"Take run {run} of {bot.name} out of strict mode? Its actions can then be closed without proof."
+        binding = {"project": str(project.root), "run": run, "loosen": True}
+        agreement = await ask_human("bot loosen", question, binding, approvals=bot.approvals, context=context)
+        audit = {"reason": arguments.reason, "agreement": {"by": agreement.by, "how": agreement.how}}
+        moved = project.state.loosen(run, principal=local_principal().subject, audit=audit)
+    return _report(arguments, run, moved.state, "is no longer strict and is at", {})
+
+
+def _report(arguments: argparse.Namespace, run: str, state: RunState, what: str, changes: dict[str, Any]) -> int:
+    current = f"{state.current.behavior}.{state.current.action}"
+    if arguments.json:
+        print_json({"run": run, "version": state.version, "current_action": current, **changes})
+        return 0
+    print(f"Run {run} {what} {current} (version {state.version}).")
+    for name, words in _FILES.items():
+        if changes.get(name):
+            print(f"{words}: {', '.join(changes[name])}.")
+    return 0
+
+
+_FILES = {
+    "files_restored": "Copied files",
+    "files_not_restored": "Files that differ from then and were not restored",
+    "open_again": "Open again, because the files changed since they were approved",
 }
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Do it, and return the exit code."""
-    module = importlib.import_module(f"trysquare.cli.{_MODULES[arguments.action]}")
-    return cast(Callable[[argparse.Namespace], int], getattr(module, arguments.action))(arguments)
+def _approve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
+    _run_options(parser)
+
+
+def _reject_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
+    parser.add_argument("--reason", metavar="TEXT", help="the reason; required without a code")
+    _run_options(parser)
+
+
+async def _approve(arguments: argparse.Namespace) -> int:
+    """Close the current action with proof, or approve the code of a close that waits."""
+    if arguments.code is not None:
+        return decide_code(arguments, refuse=False)
+    return await _decide(arguments, {}, proof=True)
+
+
+async def _reject(arguments: argparse.Namespace) -> int:
+    """Send the current action back to work, or refuse the code of a close that waits."""
+    if arguments.code is not None:
+        return decide_code(arguments, refuse=True)
+    if not arguments.reason:
+        raise ConfigurationError("a reason is required.", where="bot reject", hint='Add --reason "…".')
+    return await _decide(arguments, {"reject": True, "reason": arguments.reason}, proof=False)
+
+
+async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bool) -> int:
+    with _opened_bot(arguments) as bot:
+        tool = close_tool_name(bot.name)
+        read = CLOSE.read(tool, {**given, "run": arguments.run})
+        principal = CallContext().principal.subject
+        call = BotCall.of(bot, tool=tool, parameters=read, principal=principal, client="trysquare bot")
+        context = CallContext(caller=TerminalCaller(), client="trysquare bot")
+        if proof and not context.can_ask():
+            raise ConfigurationError(
+                "only a human can approve, and stdin is not a terminal.",
+                where="bot approve",
+                hint="Run it in a terminal.",
+            )
+        result = await close_action(call, context, proof=proof)
+    if arguments.json:
+        print_json(result.to_json())
+    else:
+        print(result.message)
+        for warning in result.warnings:
+            print(f"Warning: {warning}")
+    return 0
+
+
+COMMAND = Command(
+    subcommands={
+        "new": Command(_new, _new_options, "write a small working bot to start from"),
+        "check": Command(_check, _check_options, "check a bot's directory"),
+        "status": Command(_status, _run_options, "show the state of every run"),
+        "history": Command(_history, _history_options, "show completed actions, by whom and how they were approved"),
+        "diff": Command(_diff, _diff_options, "show changes of actions and files between two runs or versions"),
+        "rewind": Command(_rewind, _rewind_options, "set a run back to an earlier version; nothing is deleted"),
+        "fork": Command(_fork, _fork_options, "start a new run from another run's current or earlier state"),
+        "loosen": Command(_loosen, _add_reason, "take a run out of strict mode, as a human in a terminal"),
+        "approve": Command(_approve, _approve_options, "close the current action with proof, or approve a code"),
+        "reject": Command(_reject, _reject_options, "send the current action back to work, or refuse a code"),
+    }
+)

@@ -1,64 +1,55 @@
-"""`trysquare bot diff`: what differs between two runs or versions: what was done, and what the files held."""
+"""`trysquare bot diff`: differences between two runs or versions, in actions and files."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from trysquare.bots.actions.built_in import produced_files
+from trysquare.bots.actions.builtin import produced_files
 from trysquare.bots.artifacts import Digests, changed_files, files_at
 from trysquare.bots.gates import file_digests
-from trysquare.bots.plan import Position
 from trysquare.bots.projects import LiveBot
-from trysquare.bots.state import BotState
-from trysquare.bots.workflow import RunState
-from trysquare.cli.bot_projects import one_bot, opened_bots
-from trysquare.cli.output import print_json, print_table, styled
+from trysquare.bots.workflow.machine import Position, RunState
+from trysquare.bots.workflow.runs import WorkflowRuns
+from trysquare.cli.terminal import print_table, styled
 from trysquare.core.errors import ConfigurationError
 
 FOLDER = "."
-"""Stands for what lies in the project's folder now."""
+"""The current files of the project."""
+FOLDER_NAME = "the folder"
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """One of the two that are compared. The folder has files and no state."""
+    """One side of a comparison. The current files have no state."""
 
     name: str
     state: RunState | None
     files: Digests
 
 
-def diff(arguments: argparse.Namespace) -> int:
-    """What is done in one and not in the other, and what the files held."""
-    with opened_bots(arguments) as bots:
-        bot = one_bot(bots)
-        before, after = (_side(bot, text) for text in (arguments.before, arguments.after))
-        names = (before.name, after.name)
-        files = changed_files(bot.project().root, before.files, after.files, headings=names)
-        report = {"before": before.name, "after": after.name, "actions": _actions(bot, before, after), "files": files}
-    if arguments.json:
-        print_json(report)
-    else:
-        _show(report, compared=before.state is not None and after.state is not None)
-    return 0
+def compare(bot: LiveBot, first: str, second: str) -> dict[str, Any]:
+    """The actions and files that differ between two of `RUN`, `RUN@VERSION`, `@VERSION` and `.`."""
+    before, after = (_side(bot, text) for text in (first, second))
+    names = (before.name, after.name)
+    files = changed_files(bot.project().root, before.files, after.files, headings=names)
+    return {"before": before.name, "after": after.name, "actions": _actions(bot, before, after), "files": files}
 
 
 def _side(bot: LiveBot, text: str) -> Side:
     project = bot.project()
     if text == FOLDER:
-        return Side(name="the folder", state=None, files=file_digests(project.root, _produced(bot)))
+        return Side(name=FOLDER_NAME, state=None, files=file_digests(project.root, _produced(bot)))
     project.load("main")
     run, _, number = text.partition("@")
     run = run or "main"
     if number and not number.isdigit():
         raise ConfigurationError(
-            f"`{text}` is no RUN[@VERSION].", where="bot diff", hint="Write `main`, `main@12`, `@12`, or `.`."
+            f"expected RUN[@VERSION]; got `{text}`.", where="bot diff", hint="Write `main`, `main@12`, `@12`, or `.`."
         )
     version = int(number) if number else None
-    return Side(name=text, state=_stood(project.state, run, version), files=files_at(project.state, run, version))
+    return Side(name=text, state=_state_of(project.state, run, version), files=files_at(project.state, run, version))
 
 
 def _produced(bot: LiveBot) -> list[str]:
@@ -71,13 +62,13 @@ def _produced(bot: LiveBot) -> list[str]:
     return sorted({path for paths in found for path in paths})
 
 
-def _stood(state: BotState, run: str, version: int | None) -> RunState:
+def _state_of(state: WorkflowRuns, run: str, version: int | None) -> RunState:
     if version is not None:
         return state.state_at(run, version)
     known = {each.name: each.state for each in state.runs()}
     if run not in known:
-        hint = f"There are: {', '.join(known)}." if known else "No run has begun; `trysquare bot status` shows that."
-        raise ConfigurationError(f"there is no run `{run}`.", where="bot diff", hint=hint)
+        hint = f"Known runs: {', '.join(known)}." if known else "No run has started; see `trysquare bot status`."
+        raise ConfigurationError(f"unknown run `{run}`.", where="bot diff", hint=hint)
     return known[run]
 
 
@@ -87,24 +78,29 @@ def _actions(bot: LiveBot, before: Side, after: Side) -> list[dict[str, Any]]:
         return []
     places = (Position(behavior=behavior, action=action) for behavior in plan.behaviors for action in plan.actions)
     return [
-        {"action": f"{each.behavior}.{each.action}", "before": _said(first, each), "after": _said(second, each)}
+        {
+            "action": f"{each.behavior}.{each.action}",
+            "before": _status_of(first, each),
+            "after": _status_of(second, each),
+        }
         for each in places
-        if _said(first, each) != _said(second, each)
+        if _status_of(first, each) != _status_of(second, each)
     ]
 
 
-def _said(state: RunState, position: Position) -> str:
+def _status_of(state: RunState, position: Position) -> str:
     last = state.latest.get(position)
     word = "open" if last is None else "reopened" if last.kind == "reopened" else last.approval
     return f"{word}, current" if position == state.current and not state.finished else word
 
 
-def _show(report: dict[str, Any], *, compared: bool) -> None:
+def print_difference(report: dict[str, Any]) -> None:
+    """Print the report of `compare`."""
     rows = [(row["action"], row["before"], row["after"]) for row in report["actions"]]
     if rows:
         print_table(("ACTION", report["before"].upper(), report["after"].upper()), rows)
-    elif compared:
-        print("They stand at the same place.")
+    elif FOLDER_NAME not in (report["before"], report["after"]):
+        print("No action differs.")
     for file in report["files"]:
         print()
         _show_file(file)

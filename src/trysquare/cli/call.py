@@ -1,28 +1,25 @@
-"""`trysquare call NAME`: call one tool as the person at this terminal, and print its answer."""
+"""`trysquare call NAME`: call one tool and print its answer."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import logging
 import sys
 from typing import Any, cast
 
 from trysquare.app import open_app
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import as_json
-from trysquare.cli.terminal import TerminalCaller
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_shared_options, load_and_log
+from trysquare.cli.terminal import TerminalCaller, as_json
 from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
-from trysquare.core.types import JsonObject
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and options of `call`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it")
     parser.add_argument(
         "arguments", metavar="ARGUMENT", nargs="*",
@@ -32,16 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def call(arguments: argparse.Namespace) -> int:
     """Call the tool; 0 if it succeeded, 1 if it failed."""
-    return asyncio.run(_run(arguments))
-
-
-async def _run(arguments: argparse.Namespace) -> int:
-    loaded = load(arguments)
-    start_logging(loaded)
+    loaded = load_and_log(arguments)
     if not loaded.is_set("log_level"):
-        # The answer says it already; a log line beside it would only repeat it.
+        # A log line would only repeat the answer.
         logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         given = read_arguments(app.toolset, arguments.name, arguments.arguments)
@@ -50,7 +42,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             # Shared, so that the next page of a long answer can be asked for in the next command.
             handles=app.handles(shared=True),
             client="trysquare call",
-            # A handle would end with this command, and a person takes what there is.
+            # A handle would end with this command.
             meta={"trysquare/whole": True},
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
@@ -60,7 +52,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def read_arguments(toolset: Toolset, name: str, words: list[str]) -> Any:
-    """The arguments of a call, from one JSON text, from stdin, or from `key=value` pairs."""
+    """Arguments of a call, from one JSON text, from stdin, or from `key=value` pairs."""
     if words == ["-"]:
         return _json(_read_stdin(), "stdin")
     if len(words) == 1 and words[0].lstrip().startswith(("{", "[")):
@@ -108,10 +100,13 @@ def _schema_of(toolset: Toolset, name: str, key: str) -> JsonObject:
 
 
 def _value(schema: JsonObject, text: str) -> Any:
-    """A text for a text argument; elsewhere what the text means as JSON, so that `count=3` is a number."""
+    """The text itself for a string argument, otherwise its value as JSON: `count=3` is a number."""
     if schema.get("type") == "string":
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+COMMAND = Command(call, _add_options)

@@ -1,62 +1,45 @@
-"""`trysquare check`: descriptions and schemas held against the rules."""
+"""`trysquare check`: check descriptions and schemas against the rules."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from trysquare.app import open_app, place_of
-from trysquare.catalog.lint import lint
-from trysquare.catalog.profiles import ProfileChoice
-from trysquare.catalog.rules.rule import Finding, LintOptions
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import count, print_json, styled
+from trysquare.app import open_app
+from trysquare.catalog import ProfileChoice
+from trysquare.catalog.lint.base import Finding, LintOptions
+from trysquare.catalog.lint.engine import lint
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_report_options, load_and_log
+from trysquare.cli.terminal import count, print_report, styled
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.toolset import FixedToolset, Toolset
+from trysquare.core.toolset import StaticToolset, Toolset
+from trysquare.providers import setting_location
 from trysquare.settings.load import Loaded
 
 COLOURS = {"error": "red", "warning": "yellow", "advice": "blue"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `check`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    add_shared_options(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Check the tools; 1 if there are errors, or warnings with --strict."""
-    return asyncio.run(_run(arguments))
-
-
-async def _run(arguments: argparse.Namespace) -> int:
-    loaded = load(arguments)
-    start_logging(loaded)
+async def check(arguments: argparse.Namespace) -> int:
+    """Lint the tools; 1 if there are errors, or warnings with --strict."""
+    loaded = load_and_log(arguments)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         if not app.plain.tools():
-            raise ConfigurationError("there are no tools to check.", where="check", hint="Name some with --tools.")
-        own = _own(app.toolset)
+            raise ConfigurationError("no tools to check.", where="check", hint="Name some with --tools.")
+        # Those whose texts you can change: not the tools of servers behind the gateway.
+        tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway"]
+        own = StaticToolset(tools, prompts=app.toolset.prompts())
         findings = _linted(own, app.profiles, loaded)
-        if arguments.json:
-            print_json([asdict(finding) for finding in findings])
-        else:
-            _print(own, findings, strict=loaded.settings.strict)
-    return 1 if any(is_failure(finding, strict=loaded.settings.strict) for finding in findings) else 0
+        strict, report = loaded.settings.strict, [asdict(finding) for finding in findings]
+        print_report(report, lambda: _print(own, findings, strict=strict), json=arguments.json)
+    return 1 if any(is_failure(finding, strict=strict) for finding in findings) else 0
 
 
 def is_failure(finding: Finding, *, strict: bool) -> bool:
     """Whether a finding fails the check."""
     return finding.severity == "error" or (strict and finding.severity == "warning")
-
-
-def _own(toolset: Toolset) -> Toolset:
-    """What its reader can mend: the tools of servers behind the gateway are worded by others."""
-    tools = [tool for tool in toolset.tools() if tool.metadata.room != "gateway"]
-    return FixedToolset(tools, prompts=toolset.prompts())
 
 
 def _linted(toolset: Toolset, profiles: ProfileChoice, loaded: Loaded) -> list[Finding]:
@@ -66,7 +49,7 @@ def _linted(toolset: Toolset, profiles: ProfileChoice, loaded: Loaded) -> list[F
     try:
         return lint(toolset, options)
     except ConfigurationError as error:
-        where = place_of("lint.ignore", loaded.origins) if error.where == "lint.ignore" else error.where
+        where = setting_location("lint.ignore", loaded.origins) if error.where == "lint.ignore" else error.where
         raise ConfigurationError(error.message, where=where, hint=error.hint) from None
 
 
@@ -82,3 +65,6 @@ def _print(toolset: Toolset, findings: Sequence[Finding], *, strict: bool) -> No
     )
     also = " Warnings are errors (--strict)." if strict and counted["warning"] else ""
     print(f"{count(len(toolset.tools()), 'tool')} checked: {found}.{also}")
+
+
+COMMAND = Command(check, add_report_options)

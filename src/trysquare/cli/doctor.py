@@ -1,50 +1,121 @@
-"""`trysquare doctor`: what is installed, what works, and what to run to get the rest. Asks nothing of the network."""
+"""`trysquare doctor`: check the installation, the server and its clients, and print the command for each problem."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import asdict
+import json
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, cast
 
-from trysquare.cli.doctor_checks import Finding, check_clients, check_installation, check_state
-from trysquare.cli.doctor_server import check_server
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import print_json, styled
-from trysquare.core.errors import TrysquareError
+from trysquare.cli import install
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_report_options, load
+from trysquare.cli.terminal import print_report, styled
+from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.untrusted import one_line
+from trysquare.store import project_state, user_state
+from trysquare.store.database import open_database
+from trysquare.store.location import FILE
 
+_OLDEST_PYTHON = (3, 11)
+_NEEDED = ("trysquare", "mcp", "pydantic")
+_EXTRAS = {
+    "otel": "opentelemetry-sdk",
+    "fastmcp": "fastmcp",
+    "guide": "pyyaml",
+    "gateway": "msgspec",
+    "jobs": "dbos",
+    "code": "tree-sitter-python",
+}
+_PROGRAMS = {
+    "node": "Node 22, for the project's own tests; `make node` installs one",
+    "uv": "optional, a faster way to install",
+    "git": "for working on a project",
+    "bwrap": "the workbench's sandbox for commands; the Debian package bubblewrap",
+    "rg": "optional, faster searches of the workbench; the Debian package ripgrep",
+}
+_SECONDS = 60
+_CLIENT = {"name": "trysquare-doctor", "version": "1"}
+_META = "io.modelcontextprotocol/"
+VERSIONS: Mapping[str, tuple[JsonObject, ...]] = {
+    "2025-11-25": (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT},
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list", "params": {}},
+    ),
+    "2026-07-28": (
+        {
+            "id": 2,
+            "method": "tools/list",
+            "params": {
+                "_meta": {
+                    f"{_META}protocolVersion": "2026-07-28",
+                    f"{_META}clientCapabilities": {},
+                    f"{_META}clientInfo": _CLIENT,
+                }
+            },
+        },
+    ),
+}
 _MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "broken": ("NO", "red")}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    add_shared_options(parser)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """Result of one check."""
+
+    group: str
+    name: str
+    state: Literal["ok", "absent", "broken"]
+    """`absent` is not an error: optional and not installed."""
+    detail: str
+    fix: str | None = None
+    """The command that fixes or adds it."""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Look at everything; 1 if something that is needed does not work."""
-    findings = examine(arguments)
+_installed = partial(Finding, group="installed")
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Run every check; 1 if one fails."""
+    findings = _examine(arguments)
     broken = [finding for finding in findings if finding.state == "broken"]
-    if arguments.json:
-        print_json({"ok": not broken, "findings": [asdict(finding) for finding in findings]})
-    else:
-        _print(findings)
+    report = {"ok": not broken, "findings": [asdict(finding) for finding in findings]}
+    print_report(report, lambda: _print(findings), json=arguments.json)
     return 1 if broken else 0
 
 
-def examine(arguments: argparse.Namespace) -> list[Finding]:
-    """Everything that was found, in order."""
-    findings = check_installation()
+def _examine(arguments: argparse.Namespace) -> list[Finding]:
+    sqlite = _installed(name="sqlite", state="ok", detail=sqlite3.sqlite_version)
+    findings = [_python(), *map(_package, _NEEDED), *map(_extra, _EXTRAS), sqlite, *map(_program, _PROGRAMS)]
     try:
         loaded = load(arguments)
     except TrysquareError as error:
         wrong = Finding(
-            group="server", name="configuration", state="broken", detail=str(error), fix="mend the configuration"
+            group="server", name="configuration", state="broken", detail=str(error), fix="fix the configuration"
         )
         return [*findings, wrong]
     findings += check_state(loaded.settings.project)
-    findings += check_server(arguments, loaded)
+    command = [*install.server_command(), "serve", *install.server_options(arguments, loaded)]
+    findings += [_try_version(command, protocol) for protocol in VERSIONS]
     return findings + check_clients(loaded.settings.project)
 
 
@@ -60,4 +131,169 @@ def _print(findings: Sequence[Finding]) -> None:
         if finding.fix is not None:
             print(f"      {' ' * width}  {styled('run: ' + finding.fix, 'cyan')}")
     broken = sum(finding.state == "broken" for finding in findings)
-    print("\nEverything that is needed works." if not broken else f"\n{broken} of {len(findings)} need attention.")
+    print("\nAll required checks passed." if not broken else f"\n{broken} of {len(findings)} need attention.")
+
+
+def _python() -> Finding:
+    fine = sys.version_info >= _OLDEST_PYTHON
+    return _installed(
+        name="python",
+        state="ok" if fine else "broken",
+        detail=f"{platform.python_version()} at {sys.executable}",
+        fix=None if fine else "install Python 3.11 or newer",
+    )
+
+
+def _package(name: str) -> Finding:
+    found = _version(name)
+    return _installed(
+        name=name,
+        state="ok" if found else "broken",
+        detail=found or "not installed",
+        fix=None if found else f"{sys.executable} -m pip install trysquare",
+    )
+
+
+def _extra(extra: str) -> Finding:
+    found = _version(_EXTRAS[extra])
+    return _installed(
+        name=f"extra {extra}",
+        state="ok" if found else "absent",
+        detail=f"{_EXTRAS[extra]} {found}" if found else f"{_EXTRAS[extra]} is not installed",
+        fix=None if found else f"{sys.executable} -m pip install 'trysquare[{extra}]'",
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _program(name: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return _installed(name=name, state="absent", detail=f"not found ({_PROGRAMS[name]})")
+    try:
+        output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _installed(name=name, state="absent", detail=f"{path} does not run: {error}")
+    return _installed(name=name, state="ok", detail=f"{output.strip().splitlines()[-1:] or ['?']}"[2:-2])
+
+
+def check_state(project: Path) -> list[Finding]:
+    """Check the state files of the project and of the user."""
+    return [_state("project", project_state(project)), _state("user", user_state(os.environ))]
+
+
+def _state(whose: str, file: Path) -> Finding:
+    """Open the state file, or a temporary one next to its place if it does not exist."""
+    try:
+        problems = _problems_of(file) if file.exists() else _problems_of_new(file)
+    except (ConfigurationError, ToolError, OSError) as error:
+        return Finding(group="state", name=f"{whose} state", state="broken", detail=str(error), fix="see above")
+    if problems:
+        detail = f"{file} is damaged: {problems[0]}"
+        return Finding(group="state", name=f"{whose} state", state="broken", detail=detail, fix=f"mv {file} {file}.bad")
+    how = "is intact" if file.exists() else "will be created when needed"
+    return Finding(group="state", name=f"{whose} state", state="ok", detail=f"{file} {how} (SQLite, WAL)")
+
+
+def _problems_of_new(file: Path) -> list[str]:
+    folder = next(folder for folder in (file.parent, *file.parent.parents) if folder.exists())
+    with tempfile.TemporaryDirectory(prefix=".trysquare-doctor-", dir=folder) as trial:
+        return _problems_of(Path(trial) / "state" / FILE)
+
+
+def _problems_of(file: Path) -> list[str]:
+    with closing(open_database(file)) as database:
+        with database.read() as connection:
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        return database.problems() if mode == "wal" else [f"the journal mode is {mode}, not wal"]
+
+
+def check_clients(project: Path) -> list[Finding]:
+    """Check the entries of every installed client."""
+    return [_client(client, project) for client in install.CLIENTS.values()]
+
+
+def _client(client: install.Client, project: Path) -> Finding:
+    here = install.this_place(project)
+    places = [
+        install.EntryPlace(client=client, file=file(here), name="", scope=scope) for scope, file in client.files.items()
+    ]
+    if not _is_here(client, places):
+        return Finding(group="clients", name=client.title, state="absent", detail="not found on this computer")
+    try:
+        known = [(place, name, entry) for place in places for name, entry in _our_entries(place)]
+    except ConfigurationError as error:
+        return Finding(group="clients", name=client.title, state="broken", detail=str(error), fix="fix that file")
+    if not known:
+        fix = f"trysquare install {client.name}"
+        return Finding(
+            group="clients", name=client.title, state="absent", detail="trysquare is not configured", fix=fix
+        )
+    for place, name, entry in known:
+        if not os.access(entry["command"], os.X_OK):
+            detail = f"`{name}` in {place.file} starts {entry['command']}, which does not exist"
+            fix = f"trysquare install {client.name} --name {name} --scope {place.scope} --force"
+            return Finding(group="clients", name=client.title, state="broken", detail=detail, fix=fix)
+    shown = ", ".join(f"`{name}` in {place.file}" for place, name, _ in known)
+    return Finding(group="clients", name=client.title, state="ok", detail=shown)
+
+
+def _is_here(client: install.Client, places: list[install.EntryPlace]) -> bool:
+    """Whether the client is installed: its file, its directory or its command exists."""
+    if any(place.file.exists() for place in places) or (client.program and shutil.which(client.program)):
+        return True
+    own = [place.file.parent for place in places if place.scope == "user"]
+    return any(folder.exists() and folder != Path.home() for folder in own)
+
+
+def _our_entries(place: install.EntryPlace) -> Iterator[tuple[str, JsonObject]]:
+    """The entries that start trysquare, under any name."""
+    servers: Any = install.installed_entry(place, everything=True)
+    for name, entry in as_object(servers).items():
+        command = cast(JsonObject, entry).get("command") if isinstance(entry, dict) else None
+        words = cast(list[Any], cast(JsonObject, entry).get("args") or []) if isinstance(entry, dict) else []
+        if isinstance(command, str) and (Path(command).name == "trysquare" or words[:2] == ["-m", "trysquare"]):
+            yield name, cast(JsonObject, entry)
+
+
+def _try_version(command: list[str], protocol: str) -> Finding:
+    name = f"tools/list, {protocol}"
+    started = time.monotonic()
+    try:
+        answer, stderr = _exchange(command, protocol)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(group="server", name=name, state="broken", detail=f"the server does not start: {error}")
+    tools = _tools_of(answer)
+    if tools is None:
+        detail = f"no tools were listed: {answer or stderr or 'no answer'}"
+        return Finding(group="server", name=name, state="broken", detail=detail, fix=" ".join(command))
+    took = round((time.monotonic() - started) * 1000)
+    hint = "trysquare doctor --tools MODULE:NAME" if not tools else None
+    return Finding(group="server", name=name, state="ok", detail=f"{tools} tools listed, {took} ms", fix=hint)
+
+
+def _exchange(command: list[str], protocol: str) -> tuple[JsonObject | None, str]:
+    """Send the requests of a client, and return the answer to `tools/list` and stderr."""
+    sent = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in VERSIONS[protocol])
+    run = subprocess.run(
+        command, input=sent, capture_output=True, text=True, encoding="utf-8", timeout=_SECONDS, check=False
+    )
+    for line in run.stdout.splitlines():
+        message = cast(JsonObject, json.loads(line))
+        if message.get("id") == 2:
+            return message, run.stderr
+    return None, (run.stderr.strip().splitlines() or [""])[-1]
+
+
+def _tools_of(answer: JsonObject | None) -> int | None:
+    result: Any = (answer or {}).get("result")
+    tools = cast(JsonObject, result).get("tools") if isinstance(result, dict) else None
+    return len(cast(list[Any], tools)) if isinstance(tools, list) else None
+
+
+COMMAND = Command(doctor, add_report_options)

@@ -1,57 +1,50 @@
-"""`trysquare explain TARGET`: why a test or program fails, in a terminal."""
+"""`trysquare explain TARGET`: explain why a test or program fails, from one recorded run."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
 from typing import Any
 
-from trysquare.cli.output import print_json
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_json_option
+from trysquare.cli.terminal import print_report
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.result import Result
-from trysquare.debug.elsewhere import explain_target
-from trysquare.debug.recorded import TIMEOUT
-from trysquare.debug.targets import read_target
-from trysquare.debug.tools.explain import told
-from trysquare.processes.nursery import open_nursery
+from trysquare.debug.explain.native import explain_target
+from trysquare.debug.explain.recording import TIMEOUT
+from trysquare.debug.sessions.launch import read_target
+from trysquare.debug.tools.recording import explain_result
+from trysquare.processes.supervisor import supervise
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and options of `explain`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="TARGET", nargs="+",
         help="a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`",
     )  # fmt: skip
-    parser.add_argument("--project", type=Path, default=Path("."), help="the folder to run in (default: this one)")
-    parser.add_argument("--python", metavar="PATH", help="the Python to use (default: that of the folder's .venv)")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds it may run (default: %(default)g)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--project", type=Path, default=Path("."), help="the directory to run in (default: this one)")
+    parser.add_argument("--python", metavar="PATH", help="the Python to use (default: that of the directory's .venv)")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="timeout in seconds (default: %(default)g)")
+    add_json_option(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Explain; 0 if there is an explanation or nothing failed, 1 if it could not be found out."""
-    return asyncio.run(_run(arguments))
-
-
-async def _run(arguments: argparse.Namespace) -> int:
+async def explain(arguments: argparse.Namespace) -> int:
+    """Explain; 0 if there is an explanation or nothing failed, 1 otherwise."""
     if not arguments.project.is_dir():
-        raise ConfigurationError(f"`{arguments.project}` is not a folder.", where="--project")
+        raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
     root = arguments.project.resolve()
     words: list[str] = arguments.target
     try:
         # A single word may be a whole command line; several were split by the shell, and are not split again.
         target = read_target(words[0] if len(words) == 1 else words, root, runtime=arguments.python)
-        async with open_nursery() as nursery:
-            explained = await explain_target(target, root, nursery, timeout=arguments.timeout)
-        result = told(explained, root, str(target))
+        async with supervise() as supervisor:
+            explained = await explain_target(target, root, supervisor, timeout=arguments.timeout)
+        result = explain_result(explained, root, str(target))
     except ToolError as error:
         result = Result.from_error(error)
-    if arguments.json:
-        print_json(result.to_json())
-    else:
-        _print(result)
+    print_report(result.to_json(), lambda: _print(result), json=arguments.json)
     return 0 if result.success else 1
 
 
@@ -66,3 +59,6 @@ def _print(result: Result[Any]) -> None:
         print(f"trysquare: {result.instruction}", file=sys.stderr)
     if output := str(result.fields.get("output") or ""):
         print(f"The last that it wrote:\n{output}")
+
+
+COMMAND = Command(explain, _add_options)

@@ -1,88 +1,79 @@
-"""`trysquare grammar`: what a model's calls are held to, in the dialect of the engine that holds them."""
+"""`trysquare grammar`: print, check and certify the grammar of a model's tool calls."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from trysquare.agent.offers import offer_of
+from trysquare import grammar as grammars
+from trysquare.agents.toolbox import offer_of
 from trysquare.app import App, open_app
-from trysquare.cli.grammar_certify import certify_tools
-from trysquare.cli.grammar_file import check_file
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import print_json
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_shared_options, load_and_log
+from trysquare.cli.terminal import count, print_json, styled
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
-from trysquare.core.nearest import nearest
-from trysquare.grammar.call_grammar import CallableTool, CallGrammar
-from trysquare.grammar.gbnf import schema_to_gbnf
-from trysquare.grammar.lark import schema_to_lark
-from trysquare.grammar.openai_schema import openai_format, strict_schema
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
-from trysquare.grammar.schema_writing import schema_of
+from trysquare.core.text import closest_names
+from trysquare.grammar.certify import Certificate, GbnfWriter, Sample, TextMatcher, certify
+
+if TYPE_CHECKING:
+    from trysquare.models.local.runtime import Runtime
 
 FORMATS = ("gbnf", "lark", "json-schema", "openai")
+MOST_SHOWN = 5
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `grammar`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="gbnf", help="the dialect (default: gbnf)")
-    parser.add_argument("--tool", action="append", metavar="NAME", help="only this tool; may be given several times")
-    parser.add_argument("--parallel", action="store_true", help="an answer is an array of calls")
-    parser.add_argument("--tokens", type=int, metavar="N", help="no answer is longer than N tokens (gbnf and lark)")
-    parser.add_argument("--schema", type=Path, metavar="FILE", help="a JSON schema instead of the calls of tools")
-    parser.add_argument("--check", type=Path, metavar="FILE", help="read a GBNF file and say what is wrong with it")
-    parser.add_argument("--text", action="append", metavar="TEXT", help="with --check: whether this text fits the file")
-    parser.add_argument("--certify", action="store_true", help="sample from random weights and have every text checked")
-    parser.add_argument("--samples", type=int, default=1_000, metavar="N", help="how many (default: 1000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="which random weights (default: 0)")
-    parser.add_argument(
-        "--weights", type=Path, metavar="GGUF", help="with --certify: let llama.cpp write texts as well"
-    )
+    parser.add_argument("--tool", action="append", metavar="NAME", help="only this tool; can be repeated")
+    parser.add_argument("--parallel", action="store_true", help="allow an array of calls as the answer")
+    parser.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of an answer (gbnf and lark)")
+    parser.add_argument("--schema", type=Path, metavar="FILE", help="use a JSON schema instead of the tools")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="check a GBNF file")
+    parser.add_argument("--text", action="append", metavar="TEXT", help="with --check: match this text")
+    parser.add_argument("--certify", action="store_true", help="sample from random weights and validate every text")
+    parser.add_argument("--samples", type=int, default=1_000, metavar="N", help="number of samples (default: 1000)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the random weights (default: 0)")
+    parser.add_argument("--weights", type=Path, metavar="GGUF", help="with --certify: sample with llama.cpp as well")
     add_shared_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def grammar(arguments: argparse.Namespace) -> int:
     """Print the grammar, or check or certify one."""
     if arguments.check is not None:
-        return check_file(arguments.check, arguments.text or [])
+        return _check_file(arguments.check, arguments.text or [])
     if arguments.schema is not None:
         _print_schema(arguments.schema, arguments.format)
         return 0
-    return asyncio.run(_run(arguments))
-
-
-async def _run(arguments: argparse.Namespace) -> int:
-    loaded = load(arguments)
-    start_logging(loaded)
+    loaded = load_and_log(arguments)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         await app.settled()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:
-        return certify_tools(tools, samples=arguments.samples, seed=arguments.seed, weights=arguments.weights)
-    _print_calls(CallGrammar(tools, parallel=arguments.parallel), arguments.format, arguments.tokens)
+        return _certify(tools, samples=arguments.samples, seed=arguments.seed, weights=arguments.weights)
+    _print_calls(grammars.CallGrammar(tools, parallel=arguments.parallel), arguments.format, arguments.tokens)
     return 0
 
 
-def _chosen(app: App, names: Sequence[str] | None) -> list[CallableTool]:
+def _chosen(app: App, names: Sequence[str] | None) -> list[grammars.CallableTool]:
     tools = {tool.name: tool for tool in app.plain.tools()}
     if not tools:
-        raise ConfigurationError("there are no tools.", where="grammar", hint="Name some with --tools.")
+        raise ConfigurationError("no tools to use.", where="grammar", hint="Name some with --tools.")
     unknown = next((name for name in names or () if name not in tools), None)
     if unknown is not None:
-        near = nearest(unknown, tools)
+        near = closest_names(unknown, tools)
         raise NotFound(
-            f"There is no tool `{unknown}`.",
+            f"unknown tool `{unknown}`.",
             instruction=f"Did you mean `{near[0]}`?" if near else "See `trysquare list --all`.",
         )
     return [offer_of(tools[name]) for name in names or tools]
 
 
-def _print_calls(grammar: CallGrammar, dialect: str, tokens: int | None) -> None:
+def _print_calls(grammar: grammars.CallGrammar, dialect: str, tokens: int | None) -> None:
     _refuse_together(grammar)
     match dialect:
         case "gbnf":
@@ -90,18 +81,18 @@ def _print_calls(grammar: CallGrammar, dialect: str, tokens: int | None) -> None
         case "lark":
             print(grammar.lark(tokens=tokens), end="")
         case "openai":
-            print_json(openai_format(grammar))
+            print_json(grammars.openai_format(grammar))
         case _:
             print_json(grammar.json_schema())
 
 
-def _refuse_together(grammar: CallGrammar) -> None:
-    """Say at once of every tool that cannot be expressed why not."""
+def _refuse_together(grammar: grammars.CallGrammar) -> None:
+    """Report every tool that cannot be expressed, in one error."""
     refusals: list[str] = []
     for name in grammar.calls.tools:
         try:
             grammar.tree_of(name)
-        except Unsupported as refusal:
+        except grammars.Unsupported as refusal:
             refusals.append(refusal.message)
     if refusals:
         raise ToolError(
@@ -118,10 +109,100 @@ def _print_schema(file: Path, dialect: str) -> None:
         raise ConfigurationError(f"cannot be read as a JSON schema: {error}", where=str(file)) from error
     match dialect:
         case "gbnf":
-            print(schema_to_gbnf(schema), end="")
+            print(grammars.schema_to_gbnf(schema), end="")
         case "lark":
-            print(schema_to_lark(schema), end="")
+            print(grammars.schema_to_lark(schema), end="")
         case "openai":
-            print_json(strict_schema(read_schema(schema)))
+            print_json(grammars.strict_schema(grammars.read_schema(schema)))
         case _:
-            print_json(schema_of(read_schema(schema)))
+            print_json(grammars.schema_of(grammars.read_schema(schema)))
+
+
+def _check_file(file: Path, texts: Sequence[str]) -> int:
+    """Report errors of a GBNF file, or which texts match it; 1 if there are errors or mismatches."""
+    try:
+        written = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot be read: {error}", where=str(file)) from error
+    grammar = grammars.read_gbnf(written, source=str(file))
+    findings = grammars.check_grammar(grammar)
+    for finding in findings:
+        print(f"{styled('error', 'red') if finding.fatal else styled('warning', 'yellow')}: {finding.text}")
+    if any(finding.fatal for finding in findings):
+        return 1
+    print(f"{file}: {count(len(grammar.rules), 'rule')}, {'usable' if findings else 'nothing wrong'}")
+    matcher = TextMatcher(grammar)
+    return max([_match(matcher, text) for text in texts], default=0)
+
+
+def _match(matcher: TextMatcher, text: str) -> int:
+    if matcher.accepts(text):
+        print(f"fits: {text}")
+        return 0
+    stop = matcher.stops_at(text)
+    print(f"does not fit: {text}")
+    print("  it is not complete" if stop is None else f"{'':>{stop + 14}}^")
+    return 1
+
+
+def _certify(tools: Sequence[grammars.CallableTool], *, samples: int, seed: int, weights: Path | None) -> int:
+    """Sample, validate and print the counts; 1 if a text was invalid, rejected by an engine, or cut."""
+    if samples < 1:
+        raise ConfigurationError(f"expected 1 or more samples; got {samples}.", where="--samples")
+    if not (find_spec("llguidance") and find_spec("numpy")):
+        raise ConfigurationError(
+            "Sampling needs llguidance and NumPy.", where="--certify", hint="Run: pip install 'trysquare[local]'"
+        )
+    from llguidance import LLTokenizer
+
+    from trysquare.grammar.engine import llguidance_engine
+
+    engine = llguidance_engine(LLTokenizer("byte"))
+    with ExitStack() as stack:
+        writer = None if weights is None else stack.enter_context(_llama_cpp(weights))
+        certificate = certify(tools, engine, samples=samples, seed=seed, llama_cpp=writer)
+    _print_certificate(certificate)
+    return 0 if certificate.holds else 1
+
+
+@contextmanager
+def _llama_cpp(weights: Path) -> Generator[GbnfWriter]:
+    from trysquare.models.local.runtime import Runtime
+
+    if not weights.is_file():
+        raise ConfigurationError("file not found.", where=str(weights), hint="Name a GGUF file.")
+    with closing(Runtime(weights, context_tokens=2_048, threads=None)) as runtime:
+        yield _writer(runtime)
+
+
+def _writer(runtime: Runtime) -> GbnfWriter:
+    def write(gbnf: str, *, seed: int, most_tokens: int) -> Sample:
+        body: dict[str, Any] = {"prompt": "{", "grammar": gbnf, "seed": seed, "n_predict": most_tokens}
+        # Everything that makes a good answer likelier is switched off: what the grammar allows is to be seen.
+        found = runtime.complete({**body, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0})
+        choice = found["choices"][0]
+        return Sample(
+            text=choice["text"],
+            tokens=found["usage"]["completion_tokens"],
+            cut=choice["finish_reason"] == "length",
+        )
+
+    return write
+
+
+def _print_certificate(certificate: Certificate) -> None:
+    certified = certificate.tools - len(certificate.refused)
+    print(f"{count(certified, 'tool')} certified, {len(certificate.refused)} refused")
+    for name, why in certificate.refused.items():
+        print(f"  {name}: {why}")
+    print(f"{count(certificate.samples, 'text')} sampled from random weights, {count(certificate.tokens, 'token')}")
+    print(f"  {certificate.by_llama_cpp} of them by llama.cpp under our GBNF")
+    print(f"  {certificate.invalid} invalid for jsonschema")
+    print(f"  {len(certificate.disagreements) - certificate.invalid} on which the engines disagree")
+    print(f"  {certificate.cut} cut in a bounded grammar, {certificate.unfinished} left unfinished in a free one")
+    for found in certificate.disagreements[:MOST_SHOWN]:
+        print(f"{styled(found.refused_by, 'red')} refuses a text of `{found.tool}`: {found.why}\n  {found.text}")
+    print(styled("holds", "green") if certificate.holds else styled("does not hold", "red"))
+
+
+COMMAND = Command(grammar, _add_options)

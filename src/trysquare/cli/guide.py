@@ -1,4 +1,4 @@
-"""`trysquare guide`: list, check and export content, as the person at this terminal."""
+"""`trysquare guide`: list, check and export the guide's content."""
 
 from __future__ import annotations
 
@@ -6,88 +6,67 @@ import argparse
 import json
 import unicodedata
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import Any, get_args
 
-from trysquare.app import guide_config, guide_states
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import add_guide_options, load
-from trysquare.cli.output import count, print_json, print_table, styled
-from trysquare.cli.terminal import ask_yes_or_no, require_terminal
+from trysquare.cli.command import Command, Run
+from trysquare.cli.options import add_guide_options, add_json_option, load_and_log
+from trysquare.cli.terminal import ask_yes_or_no, count, print_json, print_report, print_table, require_terminal, styled
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.nearest import nearest
-from trysquare.guide.checking import check_content
+from trysquare.core.text import closest_names
 from trysquare.guide.config import ExportEntry, ExportFormat
-from trysquare.guide.exporting import Exported, compare, export, new_entry, remember, remembered
-from trysquare.guide.project import Project
-from trysquare.guide.projects import Projects
-from trysquare.store.documents import StoredDocument
+from trysquare.guide.exports import Exported, compare, export, new_entry, remember, remembered
+from trysquare.guide.lint import check_content
+from trysquare.guide.projects import Project, Projects
+from trysquare.providers import guide_config, open_states
+from trysquare.store.content import StoredDocument
 
 DONE = {
-    "missing": "made",
-    "content changed": "brought up to date",
+    "missing": "created",
+    "content changed": "updated",
     "edited by hand": "edits overwritten",
     "left over": "removed",
 }
 """What writing does to a file in each state."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of `guide`, each with its options."""
-    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    for name, about, run_action in (
-        ("list", "show categories, collections and their documents", _list),
-        ("check", "tell what is wrong with the content: unreadable files, references, contradictions", _check),
-        ("projects", "show the projects that calls can name", _projects),
-        ("accept", "accept a document that an agent wrote, after looking at it; without a name, list them", _accept),
-        ("export", "write content into AGENTS.md, CLAUDE.md or Cursor rules", _export),
-    ):
-        inner = actions.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
-        inner.set_defaults(action=run_action)
-        inner.add_argument("--json", action="store_true", help="print JSON")
-        if name == "export":
-            _add_export_options(inner)
-        if name == "accept":
-            inner.add_argument("name", metavar="NAME", nargs="?", help="the document, as category/name")
-        add_guide_options(inner)
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_json_option(parser)
+    add_guide_options(parser)
 
 
-def _add_export_options(parser: argparse.ArgumentParser) -> None:
+def _accept_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the document, as category/name (default: list them)")
+    _add_options(parser)
+
+
+def _export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "expression", metavar="EXPRESSION", nargs="?", help="what to export; without it, all known exports"
+        "expression", metavar="EXPRESSION", nargs="?", help="the content to export (default: all known exports)"
     )
-    parser.add_argument("--format", choices=get_args(ExportFormat), default="agents", help="for which program")
-    parser.add_argument("--output", metavar="PATH", help="where to, below the project; by default the usual place")
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 and name the files that have drifted"
+        "--format", choices=get_args(ExportFormat), default="agents", help="the target (default: agents)"
     )
+    parser.add_argument("--output", metavar="PATH", help="a path below the project (default: the usual one)")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and list the files that differ")
     parser.add_argument("--force", action="store_true", help="overwrite parts that were edited by hand")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
-    with _opened(arguments) as projects:
-        action: Callable[[Projects, argparse.Namespace], int] = arguments.action
-        return action(projects, arguments)
+    _add_options(parser)
 
 
 @contextmanager
 def _opened(arguments: argparse.Namespace) -> Generator[Projects]:
-    loaded = load(arguments)
-    start_logging(loaded)
+    loaded = load_and_log(arguments)
     if not loaded.settings.guide:
         raise ConfigurationError(
             "no folder of content is named.", where="guide", hint="Name one with --guide FOLDER, or in trysquare.toml."
         )
-    with guide_states() as states:
-        projects = Projects(guide_config(loaded.settings), project_state=states.of_project, user_state=states.of_user())
-        try:
+    with open_states() as states:
+        config = guide_config(loaded.settings)
+        with closing(Projects(config, project_state=states.of_project, user_state=states.of_user())) as projects:
             projects.open_default().require_readable()
             yield projects
-        finally:
-            projects.close()
 
 
 def _list(projects: Projects, arguments: argparse.Namespace) -> int:
@@ -96,8 +75,8 @@ def _list(projects: Projects, arguments: argparse.Namespace) -> int:
     waiting = [_name(each) for each in project.stored.all() if each.accepted_by is None]
     if arguments.json:
         collections = {each.name: list(each.expressions) for each in project.collections()}
-        told = {"project": project.name, "categories": documents, "collections": collections}
-        print_json({**told, "written_by_agents": waiting} if waiting else told)
+        report = {"project": project.name, "categories": documents, "collections": collections}
+        print_json({**report, "written_by_agents": waiting} if waiting else report)
         return 0
     rows = [(each.name, str(len(documents[each.name])), each.description or "") for each in project.categories()]
     print_table(("CATEGORY", "DOCUMENTS", "PURPOSE"), rows)
@@ -129,7 +108,7 @@ def _accept(projects: Projects, arguments: argparse.Namespace) -> int:
         return _show_waiting(waiting, as_json=arguments.json)
     found = next((each for each in waiting if _name(each) == arguments.name), None)
     if found is None:
-        close = nearest(arguments.name, [_name(each) for each in waiting])
+        close = closest_names(arguments.name, [_name(each) for each in waiting])
         raise ConfigurationError(
             f"no document `{arguments.name}` waits to be accepted.",
             where="guide accept",
@@ -147,9 +126,9 @@ def _accept(projects: Projects, arguments: argparse.Namespace) -> int:
 
 def _show_waiting(waiting: Sequence[StoredDocument], *, as_json: bool) -> int:
     if as_json:
-        told = [{"id": _name(each), "by": each.written_by, "at": each.written_at, "digest": each.digest}
+        listed = [{"id": _name(each), "by": each.written_by, "at": each.written_at, "digest": each.digest}
                 for each in waiting]  # fmt: skip
-        print_json(told)
+        print_json(listed)
     elif not waiting:
         print("No document waits to be accepted.")
     else:
@@ -182,13 +161,9 @@ def _name(document: StoredDocument) -> str:
 
 def _projects(projects: Projects, arguments: argparse.Namespace) -> int:
     known = list(projects.known().values())
-    if arguments.json:
-        print_json(
-            [{"name": one.name, "root": str(one.root), "content": [str(each) for each in one.folders]} for one in known]
-        )
-        return 0
+    report = [{"name": one.name, "root": str(one.root), "content": list(map(str, one.folders))} for one in known]
     rows = [(one.name + (" (default)" if one.name == projects.default_name else ""), str(one.root)) for one in known]
-    print_table(("PROJECT", "FOLDER"), rows)
+    print_report(report, lambda: print_table(("PROJECT", "FOLDER"), rows), json=arguments.json)
     return 0
 
 
@@ -196,11 +171,13 @@ def _export(projects: Projects, arguments: argparse.Namespace) -> int:
     project = projects.get()
     entries = _entries(project, arguments)
     if arguments.check:
-        return _print_drift(compare(project, entries), as_json=arguments.json)
+        compared = compare(project, entries)
+        print_report(_states(compared), lambda: _print_drift(compared), json=arguments.json)
+        return 1 if compared.drifted else 0
     done = export(project, entries, overwrite_edits=arguments.force)
     if arguments.expression is not None:
         remember(project, entries[0])
-    _print_written(done, as_json=arguments.json)
+    print_report(_states(done), lambda: _print_written(done), json=arguments.json)
     return 0
 
 
@@ -210,29 +187,45 @@ def _entries(project: Project, arguments: argparse.Namespace) -> Sequence[Export
     entries = remembered(project)
     if not entries:
         raise ConfigurationError(
-            "there are no exports yet.", where="guide export", hint="Name what to export: trysquare guide export rules"
+            "no exports are configured.", where="guide export", hint="Name what to export: trysquare guide export rules"
         )
     return entries
 
 
-def _print_drift(compared: Exported, *, as_json: bool) -> int:
-    if as_json:
-        print_json(_states(compared))
-    else:
-        for file in compared.drifted:
-            print(f"{styled('drifted', 'red')}  {file.path}: {file.state}")
-        same = len(compared.files) - len(compared.drifted)
-        print(f"{count(same, 'file')} up to date, {len(compared.drifted)} drifted.")
-    return 1 if compared.drifted else 0
+def _print_drift(compared: Exported) -> None:
+    for file in compared.drifted:
+        print(f"{styled('drifted', 'red')}  {file.path}: {file.state}")
+    same = len(compared.files) - len(compared.drifted)
+    print(f"{count(same, 'file')} up to date, {len(compared.drifted)} drifted.")
 
 
-def _print_written(done: Exported, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_states(done))
-        return
+def _print_written(done: Exported) -> None:
     for file in done.files:
         print(f"{file.path}: {DONE.get(file.state, 'up to date')}")
 
 
 def _states(done: Exported) -> dict[str, Any]:
     return {"files": {file.path: file.state for file in done.files}, "written": list(done.written)}
+
+
+def _opening(action: Callable[[Projects, argparse.Namespace], int]) -> Run:
+    """Run an action on the opened projects."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        with _opened(arguments) as projects:
+            return action(projects, arguments)
+
+    return run
+
+
+COMMAND = Command(
+    subcommands={
+        "list": Command(_opening(_list), _add_options, "show categories, collections and their documents"),
+        "check": Command(_opening(_check), _add_options, "find unreadable files, broken references, contradictions"),
+        "projects": Command(_opening(_projects), _add_options, "show the projects that calls can name"),
+        "accept": Command(_opening(_accept), _accept_options, "review and accept a document that an agent wrote"),
+        "export": Command(
+            _opening(_export), _export_options, "write content into AGENTS.md, CLAUDE.md or Cursor rules"
+        ),
+    }
+)

@@ -1,4 +1,4 @@
-"""`trysquare install`: add the server to the configuration of an MCP client, and change nothing else there."""
+"""`trysquare install`: add the server to the configuration of an MCP client."""
 
 from __future__ import annotations
 
@@ -9,24 +9,186 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.app import App, open_app
-from trysquare.catalog.profiles import ProfileChoice, listed
-from trysquare.cli import clients_toml
-from trysquare.cli.clients import CLIENTS, PROFILES_BY_SIZE, Client, Scope, fitting_profile, overlong_names, this_place
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import ALL_OPTIONS, Option, add_shared_options, load
-from trysquare.cli.output import print_table
+from trysquare.catalog import ProfileChoice
+from trysquare.catalog.toolset import listed
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_shared_options, load
+from trysquare.cli.terminal import print_table, start_logging
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.nearest import nearest
-from trysquare.core.types import JsonObject
-from trysquare.settings import jsonc
-from trysquare.settings.edited_file import edited, read_file, replace_file
+from trysquare.core.json import JsonObject
+from trysquare.core.text import closest_names
+from trysquare.files import jsonc
+from trysquare.files import toml as toml_lines
+from trysquare.files.edit import edit_text, read_file, replace_file
+from trysquare.settings.keys import Key, all_keys
 from trysquare.settings.load import Loaded, value_of
+from trysquare.settings.model import CliOption
+
+Scope: TypeAlias = Literal["user", "project"]
+Format: TypeAlias = Literal["json", "toml"]
+
+PROFILES_BY_SIZE = ("full", "levels", "gateway", "search")
+"""From the longest listing to the shortest."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """The computer that a client runs on, as far as finding its files goes."""
+
+    home: Path
+    project: Path
+    platform: str = sys.platform
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def config_folder(self) -> Path:
+        """Where desktop programs keep their configuration on this operating system."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "win32":
+            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming")
+        return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Client:
+    """One MCP client."""
+
+    name: str
+    title: str
+    files: Mapping[Scope, Callable[[Place], Path]]
+    """Its configuration file, for each scope that it has."""
+    table: str
+    """The name of the object that holds the servers."""
+    format: Format = "json"
+    typed: bool = False
+    """Whether an entry says `"type": "stdio"`."""
+    most_tools: int | None = None
+    """How many tools it sends to its model, from all servers together; None where no such limit is known."""
+    longest_name: int | None = None
+    """How long a tool's name may be in the frame that the client puts it in; None where no limit is known."""
+    name_frame: str = "mcp__{server}__{tool}"
+    program: str | None = None
+    """Its command, where it has one: a sign that it is installed."""
+    afterwards: str = "Restart it to load the server."
+
+    def entry(self, command: str, arguments: list[str]) -> JsonObject:
+        """What the client's file says of one server that it starts itself."""
+        kind: JsonObject = {"type": "stdio"} if self.typed else {}
+        return {**kind, "command": command, "args": arguments}
+
+
+def _codex_home(place: Place) -> Path:
+    return Path(place.environ.get("CODEX_HOME") or place.home / ".codex") / "config.toml"
+
+
+CLIENTS: Mapping[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude-code",
+            title="Claude Code",
+            files={
+                "user": lambda place: place.home / ".claude.json",
+                "project": lambda place: place.project / ".mcp.json",
+            },
+            program="claude",
+            table="mcpServers",
+            typed=True,
+            longest_name=64,
+            afterwards="Start a new session, or run /mcp in one.",
+        ),
+        Client(
+            name="claude-desktop",
+            title="Claude Desktop",
+            files={"user": lambda place: place.config_folder() / "Claude" / "claude_desktop_config.json"},
+            table="mcpServers",
+            most_tools=128,
+            longest_name=64,
+            afterwards="Quit it completely and start it again.",
+        ),
+        Client(
+            name="cursor",
+            title="Cursor",
+            files={
+                "user": lambda place: place.home / ".cursor" / "mcp.json",
+                "project": lambda place: place.project / ".cursor" / "mcp.json",
+            },
+            program="cursor",
+            table="mcpServers",
+            most_tools=40,
+            longest_name=59,
+            name_frame="{server}{tool}",
+            afterwards="Look for the green dot under Settings, MCP.",
+        ),
+        Client(
+            name="vscode",
+            title="VS Code",
+            files={
+                "user": lambda place: place.config_folder() / "Code" / "User" / "mcp.json",
+                "project": lambda place: place.project / ".vscode" / "mcp.json",
+            },
+            program="code",
+            table="servers",
+            typed=True,
+            most_tools=128,
+            longest_name=64,
+            name_frame="mcp_{server}_{tool}",
+            afterwards='Start it with "MCP: List Servers".',
+        ),
+        Client(
+            name="codex",
+            title="Codex",
+            files={"user": _codex_home, "project": lambda place: place.project / ".codex" / "config.toml"},
+            program="codex",
+            table="mcp_servers",
+            format="toml",
+            most_tools=128,
+            longest_name=64,
+            afterwards="Start a new session; /mcp lists the servers.",
+        ),
+        Client(
+            name="gemini-cli",
+            title="Gemini CLI",
+            files={
+                "user": lambda place: place.home / ".gemini" / "settings.json",
+                "project": lambda place: place.project / ".gemini" / "settings.json",
+            },
+            program="gemini",
+            table="mcpServers",
+            most_tools=512,
+            longest_name=63,
+            name_frame="mcp_{server}_{tool}",
+            afterwards="Start a new session; /mcp lists the servers.",
+        ),
+    )
+}
+
+
+def this_place(project: Path) -> Place:
+    """The computer that this process runs on."""
+    return Place(home=Path.home(), project=project, environ=dict(os.environ))
+
+
+def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
+    """The longest listing that the client takes; the shortest if none fits."""
+    limit = client.most_tools
+    offered = [profile for profile in PROFILES_BY_SIZE if profile in counts]
+    if limit is None:
+        return offered[0]
+    return next((profile for profile in offered if counts[profile] <= limit), offered[-1])
+
+
+def overlong_names(client: Client, server: str, tools: list[str]) -> list[str]:
+    """The tools whose name, as the client writes it, is longer than it allows."""
+    longest = client.longest_name
+    return [tool for tool in tools if longest and len(client.name_frame.format(server=server, tool=tool)) > longest]
+
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
@@ -79,13 +241,13 @@ class EntryPlace:
     @property
     def editor(self) -> Any:
         """The functions that edit this kind of file."""
-        return clients_toml if self.client.format == "toml" else jsonc
+        return toml_lines if self.client.format == "toml" else jsonc
 
 
 def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
     """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
     path = place.path[:1] if everything else place.path
-    return edited(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, path))
+    return edit_text(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, path))
 
 
 def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
@@ -103,9 +265,9 @@ def _client(name: str) -> Client:
     client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
     if client is not None:
         return client
-    close = nearest(name, CLIENTS)
+    close = closest_names(name, CLIENTS)
     hint = f"The nearest is `{close[0]}`." if close else f"The clients are {', '.join(CLIENTS)}."
-    raise ConfigurationError(f"There is no client `{name}`.", where="trysquare install", hint=hint)
+    raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
 
 
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
@@ -128,7 +290,7 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
 
 
 def profile_counts(app: App) -> Mapping[str, int]:
-    """How many tools each profile lists, if it is chosen for all rooms."""
+    """How many tools each profile lists, if it is chosen for all toolsets."""
     return {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
 
 
@@ -152,24 +314,26 @@ def server_command() -> list[str]:
 def server_options(arguments: argparse.Namespace, loaded: Loaded) -> list[str]:
     """What options and environment say here, as options of the entry: a client has neither our folder nor our shell."""
     words: list[str] = []
-    for option in ALL_OPTIONS:
-        origin = loaded.origins.get(option.key)
-        if option.key != "project" and origin is not None and origin.source in ("option", "environment"):
-            words += _option_words(option, value_of(loaded.settings, option.key))
+    for key in all_keys().values():
+        origin = loaded.origins.get(key.name)
+        if key.option is None or key.name == "project" or origin is None:
+            continue
+        if origin.source in ("option", "environment"):
+            words += _option_words(key, key.option, value_of(loaded.settings, key.name))
     if (config := getattr(arguments, "config", None)) is not None:
         words += ["--config", str(Path(config).expanduser().absolute())]
     return [*words, "--project", str(loaded.settings.project.resolve())]
 
 
-def _option_words(option: Option, value: Any) -> list[str]:
+def _option_words(key: Key, option: CliOption, value: Any) -> list[str]:
     if option.metavar is None:
-        return [option.flag if value else option.flag.replace("--", "--no-", 1)]
-    values = cast(tuple[Any, ...], value) if option.many else (value,)
+        return [key.flag if value else key.flag.replace("--", "--no-", 1)]
+    values = cast(tuple[Any, ...], value) if key.is_list else (value,)
     # An empty text, or one that looks like an option, is taken as a value only behind `=`.
     return [
         word
         for one in map(str, values)
-        for word in ([f"{option.flag}={one}"] if not one or one.startswith("-") else [option.flag, one])
+        for word in ([f"{key.flag}={one}"] if not one or one.startswith("-") else [key.flag, one])
     ]
 
 
@@ -183,7 +347,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
         print(f"{place.file} has another entry `{place.name}`:\n{_shown_entry(place, old)}")
         print("Give --force to replace it, or --name for a second one. Nothing was written.")
         return 1
-    after = edited(place.file, before, lambda text: place.editor.put_entry(text, place.path, entry))
+    after = edit_text(place.file, before, lambda text: place.editor.put_entry(text, place.path, entry))
     if dry:
         _print_difference(place.file, before, after)
         return 0
@@ -199,9 +363,9 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
 
 def _remove(place: EntryPlace, *, dry: bool) -> int:
     before = read_file(place.file)
-    after = edited(place.file, before, lambda text: place.editor.remove_entry(text, place.path))
+    after = edit_text(place.file, before, lambda text: place.editor.remove_entry(text, place.path))
     if after == before:
-        print(f"There is no entry `{place.name}` in {place.file}. Nothing to do.")
+        print(f"{place.file} has no entry `{place.name}`. Nothing to do.")
         return 0
     if dry:
         _print_difference(place.file, before, after)
@@ -213,7 +377,7 @@ def _remove(place: EntryPlace, *, dry: bool) -> int:
 
 def _shown_entry(place: EntryPlace, entry: Any) -> str:
     if place.client.format == "toml" and isinstance(entry, dict):
-        return clients_toml.put_entry("", place.path, cast(JsonObject, entry)).rstrip()
+        return toml_lines.put_entry("", place.path, cast(JsonObject, entry)).rstrip()
     return json.dumps({place.client.table: {place.name: entry}}, indent=2, default=str)
 
 
@@ -236,3 +400,6 @@ def _print_clients() -> None:
 
 def _note(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+COMMAND = Command(run, configure)

@@ -1,57 +1,85 @@
-"""`trysquare jobs`: the durable runs of agents: which there are, where they stand, and how they go on."""
+"""`trysquare jobs`: list, show, resume, cancel and replay the durable runs of agents."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import anyio
 
-from trysquare.app import jobs_address
-from trysquare.cli.jobs_progress import STYLES, watch
-from trysquare.cli.jobs_steps import print_replay, step_line
-from trysquare.cli.options import add_place_options, load
-from trysquare.cli.output import print_json, print_table, styled
-from trysquare.jobs.engine import JobReader, JobStatus, StepRecord
-from trysquare.jobs.opening import open_reader
+from trysquare.app import agent_environment
+from trysquare.cli import terminal
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_json_option, add_place_options, load
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.threads import run_in_thread
+from trysquare.core.untrusted import folded
+from trysquare.jobs import (
+    FINAL,
+    JobQuestion,
+    JobReader,
+    JobState,
+    JobStatus,
+    RunEngine,
+    StepRecord,
+    open_engine,
+    open_reader,
+)
+from trysquare.providers import jobs_address
+from trysquare.settings.load import Loaded
+
+if TYPE_CHECKING:
+    from trysquare.agents.journal import Journal
+
+EVERY = 0.3
+"""Seconds between two polls."""
+_STYLES: dict[JobState, str] = {
+    "queued": "dim",
+    "running": "cyan",
+    "asks": "yellow",
+    "interrupted": "yellow",
+    "done": "green",
+    "failed": "red",
+    "cancelled": "dim",
+}
+LONGEST_VALUE = 2_000
+"""Characters of a value in a replay; `--step` shows all of it."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what can be done with jobs."""
-    actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
-    listing = actions.add_parser("list", help="show the latest jobs and where they stand", allow_abbrev=False)
-    listing.add_argument("--limit", type=int, default=50, metavar="N", help="how many (default: 50)")
-    show = actions.add_parser("show", help="show one job and its steps", allow_abbrev=False)
-    show.add_argument("--follow", action="store_true", help="go on showing how far it is until it ends")
-    again = actions.add_parser(
-        "resume", help="take up a job that was interrupted, failed or was cancelled", allow_abbrev=False
-    )
-    again.add_argument("--answer", metavar="CHOICE", help="what the job asks: again or skip")
-    cancel = actions.add_parser("cancel", help="stop a job, wherever it runs", allow_abbrev=False)
-    replay = actions.add_parser("replay", help="go through what a job did, from its record alone", allow_abbrev=False)
-    replay.add_argument("--step", metavar="NAME", help="this step only, in full")
-    for action in (show, again, cancel, replay):
-        action.add_argument("job", metavar="JOB", help="its id, or the beginning of it")
-    for action in (listing, show, replay):
-        action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (listing, show, again, cancel, replay):
-        add_place_options(action)
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=int, default=50, metavar="N", help="maximum number (default: 50)")
+    add_json_option(parser)
+    add_place_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """List, show, resume, cancel or replay."""
-    actions = {"list": _list, "show": _show, "resume": _resume, "cancel": _cancel, "replay": _replay}
-    return anyio.run(actions[arguments.action], arguments)
+def _job_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="its id, or the beginning of it")
+    add_place_options(parser)
 
 
-async def _resume(arguments: argparse.Namespace) -> int:
-    # Only this action runs agents, and loads what they need.
-    from trysquare.cli.jobs_resume import resume
+def _show_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--follow", action="store_true", help="show progress until it ends")
+    add_json_option(parser)
+    _job_options(parser)
 
-    return await resume(arguments)
+
+def _resume_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--answer", metavar="CHOICE", help="the answer to the job's question: again or skip")
+    _job_options(parser)
+
+
+def _replay_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--step", metavar="NAME", help="show only this step, in full")
+    add_json_option(parser)
+    _job_options(parser)
 
 
 @asynccontextmanager
@@ -66,21 +94,23 @@ async def _list(arguments: argparse.Namespace) -> int:
     async with _opened(arguments) as jobs:
         found = await jobs.list(limit=max(1, arguments.limit))
     if arguments.json:
-        print_json([as_json(each) for each in found])
+        terminal.print_json([_job_json(each) for each in found])
     elif not found:
         print("There are no jobs here.")
     else:
-        print_table(("JOB", "STATE", "DONE", "UPDATED", "TITLE"), [_row(each) for each in found])
+        rows = [
+            (each.job, each.state, _part(each), _shown_time(each.updated), " ".join(each.title.split()))
+            for each in found
+        ]
+        terminal.print_table(("JOB", "STATE", "DONE", "UPDATED", "TITLE"), rows)
     return 0
 
 
-def _row(found: JobStatus) -> list[str]:
-    part = f"{found.done}/{found.total}" if found.total is not None else str(found.done)
-    return [found.job, found.state, part, shown_time(found.updated), " ".join(found.title.split())]
+def _part(found: JobStatus) -> str:
+    return f"{found.done}/{found.total}" if found.total is not None else str(found.done)
 
 
-def shown_time(seconds: float) -> str:
-    """A time of this place, to the second."""
+def _shown_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -90,21 +120,19 @@ async def _show(arguments: argparse.Namespace) -> int:
         if arguments.follow:
             found = await watch(jobs, found.job)
         steps = await jobs.steps(found.job)
-    if arguments.json:
-        print_json({**as_json(found), "steps": [step_json(each) for each in steps]})
-    else:
-        _print_job(found, steps)
+    report = {**_job_json(found), "steps": [_step_json(each) for each in steps]}
+    terminal.print_report(report, lambda: _print_job(found, steps), json=arguments.json)
     return 0
 
 
 def _print_job(found: JobStatus, steps: Sequence[StepRecord]) -> None:
-    print(f"{styled(found.job, 'bold')}  {styled(found.state, STYLES[found.state])}  {found.title}")
-    print(f"  begun    {shown_time(found.created)}")
-    print(f"  updated  {shown_time(found.updated)}")
+    print(f"{terminal.styled(found.job, 'bold')}  {terminal.styled(found.state, _STYLES[found.state])}  {found.title}")
+    print(f"  begun    {_shown_time(found.created)}")
+    print(f"  updated  {_shown_time(found.updated)}")
     if found.holder:
         print(f"  process  {found.holder}")
     for step in steps:
-        print(f"  {step_line(step)}")
+        print(f"  {_step_line(step)}")
     if found.message and found.state not in ("done", "failed"):
         print(f"  last     {found.message}")
     _print_end(found)
@@ -130,18 +158,72 @@ async def _cancel(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@asynccontextmanager
+async def agent_engine(loaded: Loaded) -> AsyncGenerator[RunEngine]:
+    """Open an engine that runs agents as configured."""
+    from trysquare.agents.journal import agent_bodies
+    from trysquare.agents.runner import run_stored_request
+
+    context = CallContext(caller=_QuietTerminal(), client="trysquare")
+    address = jobs_address(loaded.settings, loaded.origins, make=True)
+    with agent_environment(loaded.settings, loaded.origins) as around:
+
+        async def run(kept: JsonObject, journal: Journal) -> JsonObject:
+            return await run_stored_request(kept, journal, around, context)
+
+        async with open_engine(address.url, agent_bodies(run), project=address.project) as engine:
+            yield engine
+
+
+async def _resume(arguments: argparse.Namespace) -> int:
+    """Answer the job's question if `--answer` is given, and resume it unless another process runs it."""
+    loaded = load(arguments)
+    async with _opened(arguments) as jobs:
+        found = await jobs.status(arguments.job)
+        if arguments.answer is not None:
+            await _answer(jobs, found, arguments.answer)
+            if found.state in ("running", "asks"):
+                terminal.say(f"Job {found.job} goes on in the process {found.holder}.")
+                return 0
+    async with agent_engine(loaded) as engine:
+        recorded = len(await engine.steps(found.job))
+        await engine.resume(found.job)
+        terminal.say(f"Job {found.job} goes on after {terminal.count(recorded, 'recorded step')}.")
+        return _print_outcome(await watch(engine, found.job))
+
+
+async def _answer(jobs: JobReader, found: JobStatus, choice: str) -> None:
+    if found.question is None:
+        raise ToolError(
+            f"Job `{found.job}` asks nothing.",
+            code=ErrorCode.VALIDATION_INVALID_PARAM,
+            instruction="Leave out --answer.",
+        )
+    await jobs.signal(found.job, found.question.name, choice)
+
+
+def _print_outcome(found: JobStatus) -> int:
+    """Print the outcome of a job, and return the exit code."""
+    if found.state != "done" or found.result is None:
+        ended = "has failed" if found.state == "failed" else "was cancelled"
+        terminal.say(f"Job {found.job} {ended}. {found.error or ''}".rstrip())
+        terminal.say(f"Take it up again with: trysquare jobs resume {found.job}")
+        return 1
+    print(found.result.get("summary", found.result))
+    return 0 if found.result.get("status", "finished") == "finished" else 1
+
+
 async def _replay(arguments: argparse.Namespace) -> int:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         steps = await jobs.steps(found.job)
     if arguments.json:
-        print_json([step_json(each) for each in steps])
+        terminal.print_json([_step_json(each) for each in steps])
         return 0
-    return print_replay(found, steps, only=arguments.step)
+    return _print_replay(found, steps, only=arguments.step)
 
 
-def as_json(found: JobStatus) -> dict[str, Any]:
-    """A job as other programs read it."""
+def _job_json(found: JobStatus) -> dict[str, Any]:
     question = found.question
     return {
         "job": found.job,
@@ -161,6 +243,124 @@ def as_json(found: JobStatus) -> dict[str, Any]:
     }
 
 
-def step_json(step: StepRecord) -> dict[str, Any]:
-    """A step as other programs read it."""
+def _step_json(step: StepRecord) -> dict[str, Any]:
     return {"name": step.name, "started": step.started, "ended": step.ended, "value": step.value}
+
+
+def _step_line(step: StepRecord) -> str:
+    """A step in one line: name, duration, start of its value."""
+    text = " ".join(_value_text(step.value).split())
+    return f"{step.name:<28} {step.ended - step.started:6.1f} s  {text[:90]}{'…' if len(text) > 90 else ''}"
+
+
+def _value_text(value: JsonObject) -> str:
+    """The value of a step as text: an answer's words and calls, a result's text, or JSON."""
+    inner = cast(JsonObject, value.get("value", value.get("answer", value)))
+    said = [str(inner[name]) for name in ("text", "sent_unknown") if inner.get(name)]
+    calls = cast(list[JsonObject], inner.get("calls") or [])
+    said += [f"→ {call.get('name')} {json.dumps(call.get('arguments'), ensure_ascii=False)}" for call in calls]
+    return "\n".join(said) or json.dumps(inner, ensure_ascii=False)
+
+
+def _print_replay(found: JobStatus, steps: Sequence[StepRecord], *, only: str | None) -> int:
+    """Print the recorded steps. No model and no tool is called."""
+    if only is not None:
+        _print_step(_named_step(found, steps, only), longest=None)
+        return 0
+    print(f"{terminal.styled(found.job, 'bold')}  {found.title}")
+    for step in steps:
+        _print_step(step, longest=LONGEST_VALUE)
+    print(f"{terminal.count(len(steps), 'step')} recorded; the job is {found.state}.")
+    return 0
+
+
+def _print_step(step: StepRecord, *, longest: int | None) -> None:
+    print(terminal.styled(f"── {step.name} ({step.ended - step.started:.1f} s)", "cyan"))
+    text = _value_text(step.value) if longest is not None else json.dumps(step.value, ensure_ascii=False, indent=2)
+    print(text if longest is None or len(text) <= longest else f"{text[:longest]}… (--step '{step.name}' shows all)")
+
+
+def _named_step(found: JobStatus, steps: Sequence[StepRecord], name: str) -> StepRecord:
+    for step in steps:
+        if step.name == name:
+            return step
+    raise NotFound(
+        f"Job `{found.job}` has recorded no step `{name}`.",
+        code=ErrorCode.JOB_NOT_FOUND,
+        instruction=f"It has: {', '.join(step.name for step in steps) or 'none'}.",
+    )
+
+
+async def watch(jobs: JobReader, job: str) -> JobStatus:
+    """Show the progress of a job until it ends, and ask its questions at the terminal."""
+    line = _ProgressLine(sys.stderr)
+    asked: str | None = None
+    try:
+        while (found := await jobs.status(job)).state not in FINAL:
+            line.show(found)
+            if found.state == "asks" and found.question is not None and found.question.name != asked:
+                asked = found.question.name
+                line.end()
+                await _ask_question(jobs, found.job, found.question)
+            await anyio.sleep(EVERY)
+        line.show(found)
+        return found
+    finally:
+        line.end()
+
+
+async def _ask_question(jobs: JobReader, job: str, question: JobQuestion) -> None:
+    terminal.say(question.text)
+    if not terminal.TerminalCaller().can_ask():
+        terminal.say(f"Answer with: trysquare jobs resume {job} --answer {'|'.join(question.choices)}")
+        return
+    schema = {"type": "string", "title": "Answer", "enum": list(question.choices)}
+    choice = await run_in_thread(lambda: terminal.ask_value("answer", schema, needed=True))
+    if choice is not None:
+        await jobs.signal(job, question.name, choice)
+
+
+class _QuietTerminal(terminal.TerminalCaller):
+    """A `TerminalCaller` without progress, which `watch` shows."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        return None
+
+
+class _ProgressLine:
+    """The progress line of a job, rewritten in place on a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._last = ""
+
+    def show(self, found: JobStatus) -> None:
+        text = f"{found.job} {found.state} {_part(found)} {folded(found.message)}".rstrip()
+        if self._live:
+            minutes, seconds = divmod(max(0, int(time.time() - found.created)), 60)
+            line = f"{minutes}:{seconds:02}  {text}"[: terminal.terminal_width() - 1]
+            state = terminal.styled(found.state, _STYLES[found.state], stream=self._stream)
+            anew = terminal.control("\r\x1b[2K", self._stream)
+            self._stream.write(f"{anew}{line.replace(found.state, state, 1)}")
+        elif text != self._last:
+            self._stream.write(f"{text}\n")
+        self._last = text
+        self._stream.flush()
+
+    def end(self) -> None:
+        if self._live and self._last:
+            self._stream.write("\n")
+            self._stream.flush()
+            self._last = ""
+
+
+COMMAND = Command(
+    subcommands={
+        "list": Command(_list, _list_options, "show the latest jobs and their state"),
+        "show": Command(_show, _show_options, "show one job and its steps"),
+        "resume": Command(_resume, _resume_options, "resume a job that was interrupted, failed or cancelled"),
+        "cancel": Command(_cancel, _job_options, "cancel a job, in whichever process it runs"),
+        "replay": Command(_replay, _replay_options, "replay a job from its record alone"),
+    }
+)

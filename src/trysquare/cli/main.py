@@ -1,4 +1,8 @@
-"""The command line. Each command is a file beside this one, imported only when it runs."""
+"""The `trysquare` command: argument parser, command table, exit codes, error output.
+
+Each command is a module of this package with a `COMMAND`. The first line of its docstring names it and is its help;
+the module is imported only when the command runs.
+"""
 
 from __future__ import annotations
 
@@ -9,74 +13,31 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, cast
+from typing import cast
 
 from trysquare import __version__
-from trysquare.cli.actions import Command
-from trysquare.cli.streams import safe_streams
+from trysquare.cli.command import EXIT_CODES, Command, Parser, described
+from trysquare.cli.terminal import safe_streams
 from trysquare.core.errors import ToolError, TrysquareError
-from trysquare.core.nearest import nearest
 from trysquare.core.untrusted import block, one_line
-from trysquare.serve.early import EarlyStart, begin_early
-from trysquare.serve.light_dataclasses import light_dataclasses
 
-COMMANDS = {
-    "serve": "serve tools to an MCP client over stdio, or over HTTP with --http",
-    "list": "show the tools that a client would see, with what they cost in tokens",
-    "call": "call one tool and print its answer",
-    "check": "check descriptions and schemas against the rules",
-    "config": "show the effective settings and where each came from",
-    "guide": "list, check and export the guide's content",
-    "bot": "make and check workflow bots, see where their runs stand, and decide about them",
-    "gateway": "add, test and look after the MCP servers behind the gateway",
-    "models": "list, install, check and remove small models for this machine",
-    "jobs": "list, show, resume, cancel and replay the durable runs of agents",
-    "run": "let an agent work on the project",
-    "grammar": "print, check and certify what the calls of a model are held to",
-    "explain": "say why a test or program fails, after one recorded run",
-    "approve": "answer a tool's question for consent, as the person in charge",
-    "token": "create, list and revoke bearer tokens for HTTP",
-    "install": "add the server to the configuration of an MCP client",
-    "doctor": "tell what is installed, what works, and what to run for the rest",
-    "demo": "drive every part through a real MCP client and show what happens",
-}
-MODULES = {"demo": "trysquare.cli.demo.command"}
-"""Where a command is not in the file of its name."""
-EXIT_CODES = """exit codes:
-  0    done
-  1    the call, check or demo failed; the output says how
-  2    wrong usage or configuration; one line on stderr says where
-  130  interrupted"""
 TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+_TITLE = re.compile(r'"""`trysquare (?P<name>[a-z]+)[A-Z ]*`: (?P<help>.+?)\.(?:"""|$)')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if argv is not None:
-        return _run(argv, early=None)
-    words = sys.argv[1:]
-    _prepare_process()
-    early = begin_early(words)
-    with light_dataclasses():
-        return _run(words, early=early)
-
-
-def _run(words: Sequence[str], *, early: EarlyStart | None) -> int:
+    if argv is None:
+        _prepare_process()
     with safe_streams():
-        return _run_command(words, early=early)
+        return _run(sys.argv[1:] if argv is None else argv)
 
 
-def _run_command(words: Sequence[str], *, early: EarlyStart | None) -> int:
+def _run(words: Sequence[str]) -> int:
     try:
-        arguments = _parse(words)
-        arguments.early = early
-        code = cast(Command, arguments.command).run(arguments)
+        code = _run_command(_parse(words))
         sys.stdout.flush()
     except TrysquareError as error:
         return _failed(error, words)
@@ -89,8 +50,21 @@ def _run_command(words: Sequence[str], *, early: EarlyStart | None) -> int:
     return code
 
 
+def _run_command(arguments: argparse.Namespace) -> int:
+    command, parser = cast(Command, arguments.command), cast(Parser, arguments.parser)
+    if command.run is None:
+        parser.print_help(sys.stderr)
+        return 2
+    result = command.run(arguments)
+    if isinstance(result, int):
+        return result
+    import asyncio
+
+    return asyncio.run(result)
+
+
 def _prepare_process() -> None:
-    """What holds for a process of our own: short errors, and output that no character can break."""
+    """Set up a process of our own: one-line errors, and output that no character can break."""
     sys.excepthook = _show_unexpected
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -98,8 +72,7 @@ def _prepare_process() -> None:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    name = next((word for word in words if not word.startswith("-")), None)
-    parser = _Parser(
+    parser = Parser(
         prog="trysquare",
         description="The tool layer between AI agents and everything they act on, served over MCP.",
         epilog=EXIT_CODES,
@@ -107,37 +80,45 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"trysquare {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, dest="command_name")
-    chosen: argparse.ArgumentParser = parser
-    for known, about in COMMANDS.items():
-        inner = commands.add_parser(
-            known, help=about, description=about[0].upper() + about[1:] + ".", epilog=EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-        )  # fmt: skip
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    name, inner_name = _command_names(words)
+    known_commands = find_commands()
+    for known, text in known_commands.items():
+        inner = commands.add_parser(known, **described(text))
         if known == name:
-            command = cast(Command, importlib.import_module(MODULES.get(known, f"trysquare.cli.{known}")))
-            command.configure(inner)
-            inner.set_defaults(command=command)
-            chosen = inner
-    if name is not None and name not in COMMANDS:
-        parser.error(_no_command(name))
+            command = load_command(known)
+            command.add_to(inner)
+            if command.subcommands and inner_name is not None and inner_name not in command.subcommands:
+                inner.unknown_command(inner_name, command.subcommands)
+    if name is not None and name not in known_commands:
+        parser.unknown_command(name, known_commands)
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
-        chosen.error(_not_understood(unknown[0], chosen))
+        cast(Parser, arguments.parser).unknown_argument(unknown[0])
     return arguments
 
 
-def _no_command(name: str) -> str:
-    near = nearest(name, COMMANDS)
-    return f"there is no command `{name}`" + (f"; the nearest is `{near[0]}`" if near else "")
+def _command_names(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """The command, and the word after it unless that is an option."""
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    name, following = [*words[at : at + 2], None, None][:2]
+    return name, None if following is None or following.startswith("-") else following
 
 
-def _not_understood(word: str, parser: argparse.ArgumentParser) -> str:
-    if not word.startswith("-"):
-        return f"`{word}` is one word too many"
-    option = word.partition("=")[0]
-    near = nearest(option, sorted(set(re.findall(r"--[a-z][a-z-]+", parser.format_help()))))
-    return f"there is no option `{option}`" + (f"; the nearest is `{near[0]}`" if near else "")
+def find_commands() -> dict[str, str]:
+    """The commands of this package with their help, read from the first lines of the modules without importing them."""
+    found: dict[str, str] = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        with path.open(encoding="utf-8") as module:
+            title = _TITLE.match(module.readline())
+        if title is not None and title["name"] == path.stem:
+            found[path.stem] = title["help"]
+    return found
+
+
+def load_command(name: str) -> Command:
+    """Import a command's module; no other command is loaded."""
+    return cast(Command, importlib.import_module(f"trysquare.cli.{name}").COMMAND)
 
 
 def _failed(error: TrysquareError, words: Sequence[str]) -> int:
@@ -157,7 +138,7 @@ def _wants_traceback(words: Sequence[str]) -> bool:
 
 
 def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """One line for an error that nobody foresaw, unless its traceback is asked for."""
+    """Print an unexpected error in one line, or its traceback if asked for."""
     if _wants_traceback(sys.argv):
         from traceback import format_exception
 

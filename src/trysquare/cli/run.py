@@ -1,70 +1,52 @@
-"""`trysquare run AGENT TASK`: let an agent work on the project, and watch it."""
+"""`trysquare run AGENT TASK`: run an agent on the project."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import sys
-from typing import Any
 
-from trysquare.agent.definition import built_in_names, built_in_text, load_definition
-from trysquare.agent.job import KIND
-from trysquare.agent.journal import Unjournalled
-from trysquare.agent.opening import AGENTS_FOLDER, configured_model, run_request
-from trysquare.agent.request import AgentRequest
-from trysquare.app import agent_surroundings
-from trysquare.cli.jobs_progress import watch
-from trysquare.cli.jobs_resume import agent_engine
-from trysquare.cli.logs import start_logging
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.output import count, print_json
-from trysquare.cli.terminal import TerminalCaller, say
+from trysquare.agents import AgentRequest
+from trysquare.agents.definition import built_in_names, built_in_text, load_definition
+from trysquare.agents.journal import KIND, NullJournal
+from trysquare.agents.runner import AGENTS_FOLDER, configured_model, run_request
+from trysquare.app import agent_environment
+from trysquare.cli.command import Command
+from trysquare.cli.jobs import agent_engine, watch
+from trysquare.cli.options import add_shared_options, load, positive
+from trysquare.cli.terminal import TerminalCaller, count, print_report, say, start_logging
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
-from trysquare.core.shortening import short
-from trysquare.core.types import JsonObject
-from trysquare.jobs.engine import JobStatus
-from trysquare.jobs.opening import available
+from trysquare.core.json import JsonObject
+from trysquare.core.text import truncate
+from trysquare.jobs import JobStatus, available
 from trysquare.settings.load import Loaded
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments and options of `run`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help=f"{', '.join(built_in_names())}, or a TOML file of your own")
-    parser.add_argument("task", metavar="TASK", nargs="?", help="what it is to do, or - to read it from stdin")
-    parser.add_argument("--model", metavar="MODEL", help="such as openai:NAME@URL, anthropic:NAME or local:NAME")
-    parser.add_argument("--steps", metavar="N", type=_positive(int), help="most steps it may take")
-    parser.add_argument("--tokens", metavar="N", type=_positive(int), help="most tokens it may use")
+    parser.add_argument("task", metavar="TASK", nargs="?", help="the task, or - to read it from stdin")
+    parser.add_argument("--model", metavar="MODEL", help="model: openai:NAME@URL, anthropic:NAME or local:NAME")
+    parser.add_argument("--steps", metavar="N", type=positive(int), help="maximum number of steps")
+    parser.add_argument("--tokens", metavar="N", type=positive(int), help="maximum number of tokens")
     parser.add_argument(
-        "--answer-tokens", metavar="N", type=_positive(int), help="most tokens that one answer may have"
+        "--answer-tokens", metavar="N", type=positive(int), help="maximum number of tokens of one answer"
     )
-    parser.add_argument("--seconds", metavar="N", type=_positive(float), help="most seconds it may take")
+    parser.add_argument("--seconds", metavar="N", type=positive(float), help="maximum time in seconds")
     parser.add_argument(
-        "--cost", metavar="N", type=_positive(float), help="most it may cost, in the currency of the prices"
+        "--cost", metavar="N", type=positive(float), help="maximum cost (in the currency of models.*_price)"
     )
     parser.add_argument(
         "--job", action=argparse.BooleanOptionalAction, default=True,
-        help="keep the run as a job that can be taken up again (default, where dbos is installed)",
+        help="store the run as a job that can be resumed (default if dbos is installed)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    parser.add_argument("--show", action="store_true", help="print the agent's definition, to be copied and changed")
+    parser.add_argument("--show", action="store_true", help="print the agent's definition, to copy and change")
     add_shared_options(parser)
 
 
-def _positive(kind: type[int] | type[float]) -> Any:
-    def read(text: str) -> float:
-        number = kind(text)
-        if not 0 < number < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
-        return number
-
-    read.__name__ = "number"
-    return read
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the agent; 0 if it finished its work, 1 if it ended otherwise."""
+async def run(arguments: argparse.Namespace) -> int:
+    """Run the agent; 0 if it finished, 1 otherwise."""
     loaded = load(arguments)
     if arguments.show:
         return _show(arguments.agent, loaded)
@@ -72,15 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("the task is missing.", where="TASK", hint="Say what it is to do, in quotation marks.")
     start_logging(loaded)
     if not loaded.is_set("log_level"):
-        # A call that fails is told to the model, and shown as a step.
+        # A failed call goes to the model, and is shown as a step.
         logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     request = _request(arguments)
     # What is wrong with the request is said before a job is made of it.
     load_definition(request.agent, folder=loaded.settings.project / AGENTS_FOLDER)
     configured_model(loaded.settings, request.model)
     durable = arguments.job and _can_keep()
-    outcome = asyncio.run(_run_as_job(request, loaded) if durable else _run_here(request, loaded))
-    _print(outcome, as_json=arguments.json)
+    outcome = await (_run_as_job(request, loaded) if durable else _run_here(request, loaded))
+    print_report(outcome, lambda: _print(outcome), json=arguments.json)
     return 0 if outcome["status"] == "finished" else 1
 
 
@@ -116,15 +98,15 @@ def _request(arguments: argparse.Namespace) -> AgentRequest:
 async def _run_here(request: AgentRequest, loaded: Loaded) -> JsonObject:
     """Run the agent in this process alone."""
     context = CallContext(caller=TerminalCaller(), client="trysquare run")
-    with agent_surroundings(loaded.settings, loaded.origins) as around:
-        outcome = await run_request(request, around, Unjournalled(), context)
+    with agent_environment(loaded.settings, loaded.origins) as around:
+        outcome = await run_request(request, around, NullJournal(), context)
     return outcome.to_json()
 
 
 async def _run_as_job(request: AgentRequest, loaded: Loaded) -> JsonObject:
     """Run the agent as a job, which can be taken up again if this process ends before it."""
     async with agent_engine(loaded) as engine:
-        job = await engine.start(KIND, request.to_json(), title=f"{request.agent}: {short(request.task)}")
+        job = await engine.start(KIND, request.to_json(), title=f"{request.agent}: {truncate(request.task)}")
         say(f"Job {job}; if it is interrupted: trysquare jobs resume {job}")
         return _outcome(await watch(engine, job))
 
@@ -140,10 +122,7 @@ def _outcome(found: JobStatus) -> JsonObject:
     )
 
 
-def _print(outcome: JsonObject, *, as_json: bool) -> None:
-    if as_json:
-        print_json(outcome)
-        return
+def _print(outcome: JsonObject) -> None:
     print(f"{outcome['status'].replace('_', ' ')}: {outcome['summary']}")
     if outcome["modified_files"]:
         print(f"changed: {', '.join(outcome['modified_files'])}")
@@ -153,3 +132,6 @@ def _print(outcome: JsonObject, *, as_json: bool) -> None:
         print(f"waits for a person: {command}")
     tokens = outcome["prompt_tokens"] + outcome["completion_tokens"]
     print(f"{count(outcome['steps'], 'step')}, {count(outcome['calls'], 'call')}, {tokens:,} tokens")
+
+
+COMMAND = Command(run, _add_options)

@@ -1,27 +1,36 @@
-"""`trysquare serve`: serve tools to an MCP client over stdio, or over streamable HTTP."""
+"""`trysquare serve`: serve tools to an MCP client over stdio, or over HTTP with --http."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import gc
+import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
-from importlib.util import find_spec
-from pathlib import Path
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from trysquare.cli.kept_logs import kept_records
+from trysquare.app import App, open_app
+from trysquare.cli.command import Command
 from trysquare.cli.options import add_shared_options, load
 from trysquare.core.errors import ConfigurationError
-from trysquare.serve.descriptors import require_open
-from trysquare.serve.early import EarlyStart
+from trysquare.processes.pipes import redirect_stdout, require_open
+from trysquare.providers import Origins
+from trysquare.server.lazy_imports import deferred_sdk_imports, load_server
+from trysquare.settings import Settings
+from trysquare.settings.load import Loaded
+from trysquare.settings.model import OAuthSettings
 
 if TYPE_CHECKING:
-    from trysquare.gateway.door import OpenServers
+    from trysquare.server import HttpOptions
+    from trysquare.server.http.auth import OAuthOptions, TokenVerifier
+
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
+_COLLECTED_AFTER = (20_000, 20, 50)
+"""Thresholds of the garbage collector once the server is up."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.extra_settings = {"http.host": ("--http", host), "http.port": ("--http", port)}
     if arguments.http is None:
         require_open()
-    with _quick_start(), asyncio.Runner(loop_factory=None if arguments.http is None else _quick_loop()) as runner:
-        runner.run(_serve(arguments))
+    loop_factory = None if arguments.http is None else _quick_loop()
+    with _tuned_gc() as tune, asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_serve(arguments, tune))
     return 0
 
 
@@ -55,12 +65,22 @@ def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 @contextmanager
-def _quick_start() -> Generator[None]:
-    """Look for no garbage until the server is up: what is loaded stays, and looking it over is a sixth of a start."""
+def _tuned_gc() -> Generator[Callable[[], None]]:
+    """Collect no garbage until the yielded function is called, and seldom afterwards.
+
+    What is loaded stays, and looking it over is a sixth of a start; a call leaves hardly any garbage, and looking for
+    it was a twentieth of a call.
+    """
     usual = gc.get_threshold()
     gc.disable()
+
+    def loaded() -> None:
+        gc.freeze()
+        gc.set_threshold(*_COLLECTED_AFTER)
+        gc.enable()
+
     try:
-        yield
+        yield loaded
     finally:
         gc.set_threshold(*usual)
         gc.unfreeze()
@@ -76,39 +96,126 @@ def read_address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(match["port"])
 
 
-async def _serve(arguments: argparse.Namespace) -> None:
-    async with _vanguard(arguments) as servers:
-        # Only now: with the settings comes what takes most of a start.
-        from trysquare.cli.logs import start_logging
-        from trysquare.cli.serving import serve_http, serve_stdio
-        from trysquare.cli.telemetry import tracing
+async def _serve(arguments: argparse.Namespace, on_loaded: Callable[[], None]) -> None:
+    # Imported here: the settings and what follows take most of a start.
+    from trysquare.cli.terminal import start_logging
+    from trysquare.middleware.tracing import tracing
 
-        loaded = load(arguments)
-        start_logging(loaded)
-        with tracing():
-            if arguments.http is None:
-                await serve_stdio(loaded, arguments.early, servers)
-            else:
-                await serve_http(loaded)
+    loaded = load(arguments)
+    start_logging(loaded)
+    with tracing():
+        await (serve_stdio if arguments.http is None else serve_http)(loaded, on_loaded)
 
 
-@asynccontextmanager
-async def _vanguard(arguments: argparse.Namespace) -> AsyncGenerator[OpenServers | None]:
-    """Start the servers that the client's first calls need before anything else, where it has called already."""
-    early: EarlyStart | None = arguments.early
-    called = () if early is None else early.called()
-    paths = _gateway_files(arguments)
-    # Where the extra is missing, the gateway's door says so.
-    if not called or not paths or find_spec("msgspec") is None:
-        yield None
+COMMAND = Command(run, configure)
+
+
+async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
+    """Serve the client at the other end of standard input and output, until it goes."""
+    # Diverted before the user's modules are imported: whatever they print must not reach the client.
+    with redirect_stdout() as (read_from, write_to):
+        # Before any user's module, which must not meet packages that are half imported.
+        load_server()
+        from trysquare.server.stdio import serve_descriptors
+
+        async with open_app(loaded.settings, origins=loaded.origins) as app:
+            _warn_without_tools(app)
+            on_loaded()
+            await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
+
+
+async def serve_http(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
+    """Serve over HTTP until the process is stopped."""
+    with deferred_sdk_imports():
+        from trysquare.server import serve_http as serve_over_http
+
+    _require_shared_state(loaded.settings)
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        _warn_without_tools(app)
+        on_loaded()
+        http = _http_options(app, _verifier(app, loaded.origins))
+        await serve_over_http(app.toolset, app.serve_options(shared=True), http, started=_print_address)
+
+
+def _warn_without_tools(app: App) -> None:
+    if not app.plain.tools():
+        logging.getLogger("trysquare.server").warning("No tools to serve; name some with --tools MODULE:NAME.")
+
+
+def _http_options(app: App, verifier: TokenVerifier | None) -> HttpOptions:
+    from trysquare.server import HttpOptions
+
+    http = app.settings.http
+    return HttpOptions(
+        host=http.host,
+        port=http.port,
+        path=http.path,
+        verifier=verifier,
+        oauth=_oauth(http.oauth),
+        allowed_hosts=http.allowed_hosts,
+        allowed_origins=http.allowed_origins,
+        stateless=http.stateless,
+    )
+
+
+def _require_shared_state(settings: Settings) -> None:
+    """Refuse to serve where several machines would each keep their own answer to who may do what."""
+    if settings.database is None or settings.http.accept_local_state:
         return
-    from trysquare.gateway.vanguard import open_vanguard
+    raise ConfigurationError(
+        "`database` shares runs and jobs between machines, but tokens, approvals, request keys and the pages of long "
+        "answers are kept on each machine: behind a load balancer a revoked token would go on working on another "
+        "machine, and the same `request_key` would run once on each.",
+        where="http.accept_local_state",
+        hint="If one machine serves this project, or these differences are acceptable, set it to true.",
+    )
 
-    with kept_records():
-        async with open_vanguard(paths, called) as servers:
-            yield servers
+
+def _verifier(app: App, origins: Origins) -> TokenVerifier | None:
+    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one.
+
+    An empty list admits nobody where there are tokens by all signs: the setting is given, the database is shared with
+    other machines, or the file that held them was damaged.
+    """
+    from trysquare.server.http.auth import AnyVerifier, StaticTokens, StoredTokens
+    from trysquare.store.tokens import Tokens
+
+    verifiers: list[TokenVerifier] = []
+    if app.settings.http.tokens:
+        verifiers.append(StaticTokens(token.get_secret_value() for token in app.settings.http.tokens))
+    tokens = Tokens(app.state.open()) if app.state.path.exists() else None
+    # A revoked token counts: whoever revoked the last one did not mean to let everybody in.
+    if tokens is not None and tokens.all():
+        verifiers.append(StoredTokens(tokens.find))
+    if verifiers:
+        return AnyVerifier(verifiers)
+    reason = _reason_for_tokens(app, origins)
+    if reason is None or app.settings.http.oauth.issuer is not None:
+        return None
+    logging.getLogger("trysquare.server").warning(
+        "%s, so every request needs a token, and none exists. Create one: trysquare token create NAME", reason
+    )
+    return StoredTokens(Tokens(app.state.database()).find)
 
 
-def _gateway_files(arguments: argparse.Namespace) -> list[Path]:
-    """The files of servers that the command line names, as the settings will read them."""
-    return [Path.cwd() / Path(path).expanduser() for path in getattr(arguments, "gateway", ())]
+def _reason_for_tokens(app: App, origins: Origins) -> str | None:
+    """Why this server must not serve without a token, although it knows of none."""
+    if "http.tokens" in origins:
+        return "`http.tokens` is set and empty"
+    if app.settings.database is not None:
+        return "`database` is shared with other machines"
+    if damaged := sorted(app.state.path.parent.glob(f"{app.state.path.name}.corrupt-*")):
+        return f"the state file was damaged and set aside as {damaged[-1].name} (remove that file if it held no tokens)"
+    return None
+
+
+def _oauth(settings: OAuthSettings) -> OAuthOptions | None:
+    from trysquare.server.http.auth import OAuthOptions
+
+    if settings.issuer is None:
+        return None
+    return OAuthOptions(issuer=settings.issuer, resource=settings.audience, jwks=settings.jwks, scopes=settings.scopes)
+
+
+def _print_address(address: str) -> None:
+    print(f"Serving at {address}", file=sys.stderr, flush=True)

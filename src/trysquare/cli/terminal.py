@@ -1,51 +1,172 @@
-"""TerminalCaller: the person at the terminal, who sees progress and answers questions."""
+"""Terminal output and input: escaped streams, JSON, tables, colours, prompts, log set-up."""
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
+import os
+import re
+import secrets
+import shutil
 import sys
-from typing import Any, cast
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from trysquare.core.context import Answer, LogLevel, Question
+from trysquare.core.context import Answer, ElicitRequest, LogLevel
 from trysquare.core.errors import ConfigurationError, NobodyToAsk
-from trysquare.core.threads import run_in_thread
-from trysquare.core.types import JsonObject
-from trysquare.core.untrusted import one_line
+from trysquare.core.json import JsonObject
+from trysquare.core.untrusted import block, escaped_json, one_line
 
-LONGEST_LOG = 4_000
+if TYPE_CHECKING:
+    from trysquare.settings.load import Loaded
+
+LONGEST_CELL = 20_000
+LONGEST_MESSAGE = 4_000
+LONGEST_LOG_LINE = 8 * 1024
+LONGEST_TRACEBACK = 64 * 1024
+"""Characters of each."""
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+HANDLER = "trysquare"
+"""Name of the log handler on the root logger."""
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+# Random, so that no text from outside can contain the mark of our own control sequences.
+_MARK = secrets.token_hex(8)
+
+
+class SafeStream:
+    """A text stream that escapes control and invisible characters.
+
+    Printed text may come from outside: names and errors of servers, arguments of a model, the subject of a token.
+    Escaping it here, once, covers every command. Control sequences of our own go through `control`.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if text.isascii() and text.isprintable():
+            return self._stream.write(text)
+        parts = _own_sequences().split(text)
+        self._stream.write("".join(block(part) if at % 2 == 0 else part for at, part in enumerate(parts)))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@functools.cache
+def _own_sequences() -> re.Pattern[str]:
+    return re.compile(f"\x02{_MARK}(.*?)\x03")
+
+
+def control(sequence: str, stream: TextIO) -> str:
+    """Mark a control sequence as ours, so that a `SafeStream` lets it through."""
+    return f"\x02{_MARK}{sequence}\x03" if isinstance(stream, SafeStream) else sequence
+
+
+@contextmanager
+def safe_streams() -> Generator[None]:
+    """Escape everything that is written to stdout and stderr within the block."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (
+        stream if isinstance(stream, SafeStream) else cast(TextIO, SafeStream(stream)) for stream in before
+    )
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    print(as_json(value))
+
+
+def print_report(value: Any, otherwise: Callable[[], None], *, json: bool) -> None:
+    """Print a value as JSON, or call the function that prints it for a reader."""
+    print_json(value) if json else otherwise()
+
+
+def as_json(value: Any) -> str:
+    """Indented JSON with invisible characters escaped."""
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def styled(text: str, style: str, *, stream: TextIO | None = None) -> str:
+    """Style a text if the stream is a terminal and NO_COLOR is not set."""
+    shown_on = stream or sys.stdout
+    if not shown_on.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    begin, end = control(f"\x1b[{_STYLES[style]}m", shown_on), control("\x1b[0m", shown_on)
+    return f"{begin}{text}{end}"
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns. Only a terminal's width cuts the last one."""
+    table = [headings, *([one_line(cell, LONGEST_CELL) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(headings) - 1)]
+    width = max(20, terminal_width() - sum(width + 2 for width in widths)) if sys.stdout.isatty() else None
+    for number, row in enumerate(table):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        last = row[-1] if width is None or len(row[-1]) <= width else row[-1][: width - 1] + "…"
+        line = "  ".join([*cells, last]).rstrip()
+        print(styled(line, "bold") if number == 0 else line)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, or 120."""
+    return shutil.get_terminal_size((120, 24)).columns
+
+
+def count(number: int, word: str) -> str:
+    """A number and its noun: `1 tool`, `2 tools`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def say(text: str) -> None:
+    """Print a line to stderr, apart from the answer on stdout."""
+    print(text, file=sys.stderr, flush=True)
 
 
 class TerminalCaller:
-    """Asks on stderr and reads the answers from stdin, when both are a terminal: then a person sits there."""
+    """The caller at this terminal: progress and questions on stderr, answers from stdin if both are terminals."""
 
     asks_by = "terminal"
-    """How a receipt says that the person was asked."""
+    """How a receipt names this way of asking."""
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         part = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
-        say(f"[{part}] {one_line(message or '', LONGEST_LOG)}".rstrip())
+        say(f"[{part}] {one_line(message or '', LONGEST_MESSAGE)}".rstrip())
 
     async def log(self, level: LogLevel, message: str) -> None:
-        # One line each, so that no text of a server looks like a line of ours.
-        say(f"{level}: {one_line(message, LONGEST_LOG)}")
+        # One line each, so that no text of a server looks like output of this program.
+        say(f"{level}: {one_line(message, LONGEST_MESSAGE)}")
 
     def can_ask(self) -> bool:
         return sys.stdin.isatty() and sys.stderr.isatty()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: ElicitRequest) -> Answer:
         if not self.can_ask():
             raise NobodyToAsk(question.message, instruction="Run the command in a terminal.")
+        from trysquare.core.threads import run_in_thread
+
         return await run_in_thread(lambda: answer_question(question))
 
 
-def answer_question(question: Question) -> Answer:
-    """Put a question to the person and wait. An empty line to a needed answer takes the question back."""
+def answer_question(question: ElicitRequest) -> Answer:
+    """Ask a question and wait for the answer. An empty line for a required field cancels it."""
     say(question.message)
     properties = cast(dict[str, JsonObject], question.schema.get("properties", {}))
     required = set(cast(list[str], question.schema.get("required", [])))
     if not properties:
-        return _agreement()
+        return Answer(action="accept" if ask_yes_or_no("Agree?") else "decline")
     content: dict[str, Any] = {}
     for name, schema in properties.items():
         value = ask_value(name, schema, needed=name in required)
@@ -56,13 +177,8 @@ def answer_question(question: Question) -> Answer:
     return Answer(action="accept", content=content)
 
 
-def _agreement() -> Answer:
-    agreed = ask_yes_or_no("Agree?")
-    return Answer(action="accept" if agreed else "decline")
-
-
 def ask_yes_or_no(question: str) -> bool:
-    """Ask until the person types yes or no; the end of the input means no."""
+    """Ask until yes or no is typed; the end of the input means no."""
     while True:
         line = read_line(f"{question} [yes/no] ")
         if line is None or line.lower() in NO:
@@ -73,7 +189,7 @@ def ask_yes_or_no(question: str) -> bool:
 
 
 def require_terminal(where: str, what: str) -> None:
-    """Refuse to go on unless somebody sits at a terminal: a program's output must not answer for a human."""
+    """Fail unless stdin is a terminal: the output of a program must not answer for a human."""
     if not sys.stdin.isatty():
         raise ConfigurationError(
             f"only a human can {what}, and stdin is not a terminal.", where=where, hint="Run it in a terminal."
@@ -81,7 +197,7 @@ def require_terminal(where: str, what: str) -> None:
 
 
 def ask_value(name: str, schema: JsonObject, *, needed: bool) -> Any:
-    """Ask for one field of a flat answer, until what is typed fits its type."""
+    """Ask for one field of a flat answer until the text fits its type."""
     label = str(schema.get("title") or schema.get("description") or name)
     if schema.get("type") == "boolean":
         return ask_yes_or_no(label)
@@ -109,13 +225,60 @@ def _fitting(line: str, schema: JsonObject, choices: list[str]) -> Any:
 
 
 def read_line(prompt: str) -> str | None:
-    """One line that the person types, without its end; None at the end of the input."""
+    """Read one line without its end; None at the end of the input."""
     # Not input(): it writes its prompt to stdout, which belongs to the answer.
     print(prompt, end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
     return line.strip() if line else None
 
 
-def say(text: str) -> None:
-    """A line for the person, beside the answer."""
-    print(text, file=sys.stderr, flush=True)
+class LineFormatter(logging.Formatter):
+    """Log records as one bounded line each, tracebacks indented: an unindented line is always the start of a record."""
+
+    def __init__(self) -> None:
+        super().__init__(LOG_FORMAT)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = one_line(record.message, LONGEST_LOG_LINE)
+        return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        # With an exception, this may be the text of another formatter. Without one, it is the traceback itself, as of a
+        # crash whose secrets were masked.
+        left = record.exc_text
+        record.exc_text = None if record.exc_info or not left else _indented(left)
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = left
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    """Indent a traceback. The end of a long one is preserved, because it names the error."""
+    if len(text) > LONGEST_TRACEBACK:
+        half = LONGEST_TRACEBACK // 2
+        text = f"{text[:half]}\n… ({len(text)} characters)\n{text[-half:]}"
+    return "\n".join("    " + line for line in block(text).split("\n"))
+
+
+def start_logging(loaded: Loaded) -> None:
+    """Log to stderr at the configured level, and log the notes of the configuration there."""
+    from trysquare.middleware.observability import TRACE
+
+    logging.addLevelName(TRACE, "TRACE")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    root = logging.getLogger()
+    for old in [known for known in root.handlers if known.name == HANDLER]:
+        root.removeHandler(old)
+    handler.name = HANDLER
+    root.addHandler(handler)
+    root.setLevel(loaded.settings.log_level)
+    for note in loaded.notes:
+        logging.getLogger("trysquare.settings").warning("%s", note)

@@ -1,89 +1,84 @@
-"""`trysquare token`: bearer tokens for the server over HTTP."""
+"""`trysquare token`: create, list and revoke bearer tokens for HTTP."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from trysquare.app import state_file
-from trysquare.catalog.profiles import ROOMS
-from trysquare.cli.options import add_place_options, load
-from trysquare.cli.output import print_json, print_table
+from trysquare.catalog.toolset import TOOLSETS
+from trysquare.cli.command import Command
+from trysquare.cli.options import add_json_option, add_place_options, load
+from trysquare.cli.terminal import print_json, print_table
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.metadata import RIGHTS
-from trysquare.core.nearest import nearest
+from trysquare.core.text import closest_names
+from trysquare.providers import state_file
 from trysquare.store.database import open_database
 from trysquare.store.tokens import TokenInfo, Tokens
 
-SCOPES = (*ROOMS, "prompts", "resources", *RIGHTS)
+SCOPES = (*TOOLSETS, "prompts", "resources", *RIGHTS)
 _LIFETIME = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAME = re.compile(r"[\w.@-]{1,64}")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what can be done with tokens."""
-    actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
-    create = actions.add_parser("create", help="make a token and print it, once", allow_abbrev=False)
-    create.add_argument("name", metavar="NAME", help="who will use it; calls are made in this name")
-    create.add_argument(
+def _create_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the principal of the calls that use the token")
+    parser.add_argument(
         "--scope",
         action="append",
-        metavar="SCOPE",
-        help="open this toolset only, or give a right such as server:restart; can be repeated",
+        metavar="TOOLSET",
+        help="allow this toolset only, or grant a right such as server:restart; can be repeated",
     )
-    create.add_argument("--expires", metavar="TIME", help="such as 90d, 12h or 30m; without it, never")
-    listing = actions.add_parser("list", help="show the tokens, without their secrets", allow_abbrev=False)
-    revoke = actions.add_parser("revoke", help="end a token", allow_abbrev=False)
-    revoke.add_argument("name", metavar="NAME")
-    for action in (create, listing):
-        action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (create, listing, revoke):
-        add_place_options(action)
+    parser.add_argument("--expires", metavar="TIME", help="lifetime such as 90d, 12h or 30m (default: unlimited)")
+    _list_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Create, list or revoke."""
-    action = {"create": _create, "list": _list, "revoke": _revoke}[arguments.action]
-    with _open_tokens(arguments) as tokens:
-        action(tokens, arguments)
-    return 0
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    add_json_option(parser)
+    add_place_options(parser)
+
+
+def _revoke_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the name of the token")
+    add_place_options(parser)
 
 
 @contextmanager
 def _open_tokens(arguments: argparse.Namespace) -> Generator[Tokens]:
     loaded = load(arguments)
-    database = open_database(state_file(loaded.settings, loaded.origins))
-    try:
+    with closing(open_database(state_file(loaded.settings, loaded.origins))) as database:
         yield Tokens(database)
-    finally:
-        database.close()
 
 
-def _create(tokens: Tokens, arguments: argparse.Namespace) -> None:
+def create_token(arguments: argparse.Namespace) -> int:
+    """Create a token and print it."""
     if not _NAME.fullmatch(arguments.name):
         raise ConfigurationError("a name has 1 to 64 letters, digits, `_`, `.`, `@` or `-`.", where="token create")
     for scope in arguments.scope or ():
         _require_scope(scope)
     lifetime = None if arguments.expires is None else read_lifetime(arguments.expires)
-    text, info = tokens.create(arguments.name, by=_me(), scopes=arguments.scope, lifetime=lifetime)
+    with _open_tokens(arguments) as tokens:
+        by = local_principal().subject
+        text, info = tokens.create(arguments.name, by=by, scopes=arguments.scope, lifetime=lifetime)
     if arguments.json:
         print_json({"token": text, **_as_json(info)})
-        return
+        return 0
     print(text)
     print(f"\nThis is the token of {info.name}. It is shown only now. Clients send it as:")
     print("  Authorization: Bearer TOKEN")
     print("A server that already runs without tokens asks for them after its next start.")
+    return 0
 
 
 def _require_scope(scope: str) -> None:
     if scope not in SCOPES:
-        near = nearest(scope, SCOPES)
+        near = closest_names(scope, SCOPES)
         hint = f"Did you mean `{near[0]}`?" if near else f"The scopes are {', '.join(SCOPES)}."
         raise ConfigurationError(f"unknown scope `{scope}`.", where="--scope", hint=hint)
 
@@ -96,20 +91,26 @@ def read_lifetime(text: str) -> float:
     return float(int(match[1]) * _SECONDS[match[2]])
 
 
-def _list(tokens: Tokens, arguments: argparse.Namespace) -> None:
-    found = tokens.all()
+def list_tokens(arguments: argparse.Namespace) -> int:
+    """Print the tokens without their secrets."""
+    with _open_tokens(arguments) as tokens:
+        found = tokens.all()
     if arguments.json:
         print_json([_as_json(info) for info in found])
     elif not found:
         print("There are no tokens. `trysquare token create NAME` makes one.")
     else:
         rows = [(info.name, _scopes(info), info.created, _state(info), info.last_used or "never") for info in found]
-        print_table(("NAME", "ROOMS", "CREATED", "STATE", "LAST USED"), rows)
+        print_table(("NAME", "TOOLSETS", "CREATED", "STATE", "LAST USED"), rows)
+    return 0
 
 
-def _revoke(tokens: Tokens, arguments: argparse.Namespace) -> None:
-    info = tokens.revoke(arguments.name, by=_me())
+def revoke_token(arguments: argparse.Namespace) -> int:
+    """Revoke a token."""
+    with _open_tokens(arguments) as tokens:
+        info = tokens.revoke(arguments.name, by=local_principal().subject)
     print(f"The token of {info.name} is revoked.")
+    return 0
 
 
 def _as_json(info: TokenInfo) -> dict[str, Any]:
@@ -140,5 +141,10 @@ def _time(moment: float | None) -> str | None:
     return None if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
-def _me() -> str:
-    return local_principal().subject
+COMMAND = Command(
+    subcommands={
+        "create": Command(create_token, _create_options, "create a token and print it once"),
+        "list": Command(list_tokens, _list_options, "show the tokens without their secrets"),
+        "revoke": Command(revoke_token, _revoke_options, "revoke a token"),
+    }
+)

@@ -1,19 +1,53 @@
-"""ToolArguments: the base of a tool's argument model."""
+"""ToolArguments base model, action unions."""
 
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from trysquare.core.plain_schema import plain_object_schema
-from trysquare.core.registry import OnceRegistry
-from trysquare.core.tidy_schema import tidy
-from trysquare.core.types import JsonObject
+from trysquare.core.errors import DeclarationError
+from trysquare.core.json import JsonObject
+from trysquare.core.schema.build import normalize_schema, plain_object_schema, without_own_words
+from trysquare.core.schema.describe import schema_markdown
+
+T = TypeVar("T")
+
+
+class DrainableRegistry(Generic[T]):
+    """Names and things, in the order in which they were added."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._things: dict[str, T] = {}
+        # A plain lock: decorators run while modules are imported, where no event loop exists to hold an asyncio lock.
+        self._lock = threading.Lock()
+
+    def add(self, name: str, thing: T) -> None:
+        """Add a thing under a name that is still free."""
+        with self._lock:
+            if name in self._things:
+                raise DeclarationError(
+                    f"{self._kind} `{name}` is declared twice. Give one of the two another name with name=…"
+                )
+            self._things[name] = thing
+
+    def all(self) -> dict[str, T]:
+        """What is there now, and stays there."""
+        with self._lock:
+            return dict(self._things)
+
+    def take(self) -> dict[str, T]:
+        """What is there now; the registry is empty afterwards, so that nothing is registered twice."""
+        with self._lock:
+            taken, self._things = self._things, {}
+            return taken
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +58,7 @@ class ToolArguments(BaseModel):
     # Validators are compiled at the first call: a server with a thousand tools starts without any of them.
     model_config = ConfigDict(extra="forbid", validate_assignment=True, defer_build=True)
 
-    _declared: ClassVar[OnceRegistry[Callable[..., Any]]] = OnceRegistry("Tool")
+    _declared: ClassVar[DrainableRegistry[Callable[..., Any]]] = DrainableRegistry("Tool")
 
     @classmethod
     def declare(cls, function: F) -> F:
@@ -51,10 +85,12 @@ class ToolArguments(BaseModel):
 
 def model_schema(model: type[BaseModel]) -> JsonObject:
     """The closed schema of a model, tidied; pydantic is asked only for what is not plain."""
-    whole = _plain_model_schema(model) or model.model_json_schema(schema_generator=_ClosedSchemas)
-    # A model's docstring speaks to its readers; what the tool is for stands in the tool's own description.
+    is_plain = not _is_customised(model) and model.__pydantic_fields_complete__
+    plain = plain_object_schema(model.model_fields) if is_plain else None
+    whole = plain or model.model_json_schema(schema_generator=_ClosedSchemas)
+    # A model's docstring is for readers of the code; the tool has a description of its own.
     body = {key: part for key, part in whole.items() if key != "description"}
-    return tidy({"properties": {}, **body, "additionalProperties": False})
+    return normalize_schema({"properties": {}, **body, "additionalProperties": False})
 
 
 class _ClosedSchemas(GenerateJsonSchema):
@@ -75,20 +111,14 @@ class _ClosedSchemas(GenerateJsonSchema):
 
 
 def _closed_unless(extra: str | None, schema: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema, closed unless `extra` says something. A model around a single value is no object of its own."""
+    """The schema, closed unless `extra` is set. A model around a single value is not an object."""
     if extra is None and "properties" in schema:
         schema.setdefault("additionalProperties", False)
     return schema
 
 
-def _plain_model_schema(model: type[BaseModel]) -> JsonObject | None:
-    if _is_customised(model) or not model.__pydantic_fields_complete__:
-        return None
-    return plain_object_schema(model.model_fields)
-
-
 def _is_customised(model: type[BaseModel]) -> bool:
-    """Whether anything but the fields has a say in the model's schema."""
+    """Whether anything but the fields changes the model's schema."""
     if any(model.model_config.get(key) is not None for key in _SCHEMA_SETTINGS):
         return True
     hooks = ("__get_pydantic_json_schema__", "__get_pydantic_core_schema__")
@@ -103,45 +133,126 @@ _SCHEMA_SETTINGS = (
 )  # fmt: skip
 
 
-def schema_markdown(schema: JsonObject) -> str:
-    """A schema's properties as a Markdown list."""
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
-    if not properties:
-        return "## Arguments\n\nNone."
-    required = set(cast(list[str], schema.get("required", [])))
-    lines = [_argument_line(name, part, name in required) for name, part in properties.items()]
-    return "## Arguments\n\n" + "\n".join(lines)
+DISCRIMINATOR = "action"
 
 
-def _argument_line(name: str, schema: JsonObject, required: bool) -> str:
-    need = "required" if required else "optional"
-    default = f", default {schema['default']!r}" if schema.get("default") is not None else ""
-    description = f": {schema['description']}" if schema.get("description") else ""
-    return f"- `{name}` ({type_text(schema)}, {need}{default}){description}"
+class ActionUnion:
+    """The models of one tool's actions, and their schemas.
 
-
-def type_text(schema: Any) -> str:
-    """A schema's type in a few words: `string`, `"warm" | "formal"`, `list of integer`.
-
-    A schema from another server can hold anything, such as `true` for any value; it is told as `any`.
+    Large model APIs refuse `oneOf` at the top of a schema. So clients see one object with an `action` enum and the
+    fields of all actions, each marked with its actions; validation uses the exact union.
     """
-    known = cast(JsonObject, schema) if isinstance(schema, dict) else {}
-    if "const" in known:
-        return _quoted(known["const"])
-    if isinstance(choices := known.get("enum"), list):
-        return " | ".join(_quoted(choice) for choice in cast(list[Any], choices))
-    if isinstance(options := known.get("anyOf", known.get("oneOf")), list):
-        return " | ".join(type_text(option) for option in cast(list[Any], options))
-    if isinstance(fixed := known.get("prefixItems"), list):
-        return f"[{', '.join(type_text(item) for item in cast(list[Any], fixed))}]"
-    if known.get("type") == "array":
-        return f"list of {type_text(known.get('items'))}"
-    if "$ref" in known:
-        return str(known["$ref"]).rsplit("/", 1)[-1]
-    return str(known.get("type", "any"))
+
+    def __init__(self, models: tuple[type[BaseModel], ...]) -> None:
+        self._schemas = {model: model_schema(model) for model in models}
+        self._models: dict[Any, type[BaseModel]] = {}
+        for model, schema in self._schemas.items():
+            if not _actions(schema):
+                raise DeclarationError(
+                    f"`{model.__name__}` is one of several argument models, so it needs a field "
+                    f"`action: Literal[...]` that says which action it is for."
+                )
+            for action in _actions(schema):
+                self._add(action, model)
+
+    def _add(self, action: Any, model: type[BaseModel]) -> None:
+        if action in self._models:
+            raise DeclarationError(
+                f"`{model.__name__}` and `{self._models[action].__name__}` are both for the action `{action}`. "
+                "Give each action one model."
+            )
+        self._models[action] = model
+
+    def actions(self) -> list[Any]:
+        """Every action there is."""
+        return list(self._models)
+
+    def model_of(self, action: Any) -> type[BaseModel] | None:
+        """The model for an action, or None if there is no such action."""
+        return self._models.get(action) if isinstance(action, (str, int)) else None
+
+    def schema_of(self, model: type[BaseModel]) -> JsonObject:
+        """The closed schema of one action's model."""
+        return self._schemas[model]
+
+    @property
+    def exact(self) -> JsonObject:
+        """Any one of the actions' schemas."""
+        options = [{key: part for key, part in schema.items() if key != "$defs"} for schema in self._schemas.values()]
+        return self._with_definitions({"type": "object", "oneOf": options})
+
+    def flat(self) -> JsonObject:
+        """One closed object with the fields of all actions."""
+        # Without our own words: two actions may differ in nothing else, and then a field is still one field.
+        schemas = [without_own_words(schema) for schema in self._schemas.values()]
+        properties: JsonObject = {DISCRIMINATOR: self._action_property()}
+        for schema in schemas:
+            for name, part in schema["properties"].items():
+                if name != DISCRIMINATOR:
+                    properties[name] = _merged(name, part, properties.get(name))
+        required = [name for name in properties if all(name in schema.get("required", ()) for schema in schemas)]
+        for name in properties:
+            self._mark(name, properties)
+        flat: JsonObject = {"type": "object", "properties": properties}
+        if required:
+            flat["required"] = required
+        return self._with_definitions({**flat, "additionalProperties": False})
+
+    def default_action(self) -> str | None:
+        """The action of a call that names none: the default, where one model alone has one."""
+        parts = [schema["properties"][DISCRIMINATOR] for schema in self._schemas.values()]
+        defaults = [part["default"] for part in parts if part.get("default") is not None]
+        return cast(str, defaults[0]) if len(defaults) == 1 else None
+
+    def _with_definitions(self, schema: JsonObject) -> JsonObject:
+        """The schema with what its parts refer to by name."""
+        definitions: JsonObject = {}
+        for own in self._schemas.values():
+            for name, part in own.get("$defs", {}).items():
+                if definitions.setdefault(name, part) != part:
+                    raise DeclarationError(f"Two different types are called `{name}`. Rename one of them.")
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    def _action_property(self) -> JsonObject:
+        parts = [schema["properties"][DISCRIMINATOR] for schema in self._schemas.values()]
+        description = next((part["description"] for part in parts if part.get("description")), "What to do")
+        whole: JsonObject = {"type": "string", "enum": self.actions(), "description": description}
+        default = self.default_action()
+        return whole if default is None else {**whole, "default": default}
+
+    def _mark(self, name: str, properties: JsonObject) -> None:
+        """Say which actions a field belongs to, unless it is all of them."""
+        schemas = self._schemas.values()
+        owners = [action for schema in schemas if name in schema["properties"] for action in _actions(schema)]
+        if name == DISCRIMINATOR or len(owners) == len(self._models):
+            return
+        text = properties[name].get("description", "")
+        properties[name] = {**properties[name], "description": f"{text} ({', '.join(map(str, owners))})".strip()}
 
 
-def _quoted(choice: Any) -> str:
-    return (
-        f'"{choice}"' if isinstance(choice, str) else str(choice).lower() if isinstance(choice, bool) else str(choice)
-    )
+def _merged(name: str, part: JsonObject, known: JsonObject | None) -> JsonObject:
+    """One field that several actions have: the same, or any of its forms."""
+    if known is None:
+        return dict(part)
+    if _shape(known) == _shape(part):
+        return known
+    options: list[Any] = []
+    for form in (known, part):
+        for option in _shape(form).get("anyOf", [_shape(form)]):
+            if option not in options:
+                options.append(option)
+    return {"description": known.get("description") or part.get("description") or name, "anyOf": options}
+
+
+def fill_default_action(raw: JsonObject, default: str | None) -> JsonObject:
+    """A call without an action means the default one."""
+    return {**raw, DISCRIMINATOR: default} if default is not None and DISCRIMINATOR not in raw else raw
+
+
+def _actions(schema: JsonObject) -> list[Any]:
+    part = schema.get("properties", {}).get(DISCRIMINATOR, {})
+    return [part["const"]] if "const" in part else list(part.get("enum", []))
+
+
+def _shape(schema: JsonObject) -> JsonObject:
+    return {key: value for key, value in schema.items() if key not in ("description", "default")}

@@ -1,4 +1,4 @@
-"""call_tool: the one way in, and the one place where a crash is caught."""
+"""call_tool: the one entry point, and the one catch-all."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import logging
 import secrets
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from trysquare.core.context import CallContext, DirectCall, Principal
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
-from trysquare.core.interruptions import current_task, raise_if_meant_for_caller
-from trysquare.core.nearest import nearest
+from trysquare.core.context import CallContext, FastCall, Principal
+from trysquare.core.errors import (
+    ErrorCode,
+    InvalidArguments,
+    NotFound,
+    ToolError,
+    current_task,
+    raise_if_meant_for_caller,
+)
+from trysquare.core.json import JsonObject, as_object
+from trysquare.core.redaction import SecretTexts
 from trysquare.core.result import Result
-from trysquare.core.schema import require_object
-from trysquare.core.secrets import SecretTexts
+from trysquare.core.signature import require_object
+from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
-from trysquare.core.types import JsonObject
 
 logger = logging.getLogger("trysquare.call")
 
@@ -31,34 +37,34 @@ async def call_tool(
     """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
     # Each call has a cancel flag of its own, also where one context serves several calls.
     own = CallContext() if context is None else context.for_call()
-    return await _called(lambda: found_tool(toolset, require_name(name), own.principal), name, arguments, own)
+    return await _call(lambda: get_tool(toolset, require_name(name), own.principal), name, arguments, own)
 
 
-def call_found(tool: Tool, name: str, arguments: Any, own: CallContext) -> Coroutine[Any, Any, Result[Any]]:
-    """The same for a tool that was found by its name already, in a context that is this call's own."""
-    return _called(lambda: tool, name, arguments, own)
+def call_resolved(tool: Tool, name: str, arguments: Any, own: CallContext) -> Coroutine[Any, Any, Result[Any]]:
+    """Call a tool that was found already, in a context of this call's own."""
+    return _call(lambda: tool, name, arguments, own)
 
 
-async def _called(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:
+async def _call(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:
     task, found = current_task(), None
     try:
         found = find()
         return await found.call(require_object(arguments), own)
     except ToolError as error:
-        logger.info("%s: %s", _shown(name), error.code)
+        logger.info("%s: %s", _display_name(name), error.code)
         return Result.from_error(error)
     except BaseException as error:  # noqa: BLE001 - the one catch-all: no crash reaches the client or ends the server
         raise_if_meant_for_caller(error, task)
         return _crashed(name, error, None if found is None else found.input_schema, arguments)
 
 
-def direct_calls(toolset: Toolset) -> DirectCall:
-    """The way to a toolset's tools for prompts and other tools: `CallContext(direct=direct_calls(toolset))`."""
+def direct_calls(toolset: Toolset) -> FastCall:
+    """Calls of a toolset's tools by prompts and other tools: `CallContext(direct=direct_calls(toolset))`."""
     return functools.partial(call_tool, toolset)
 
 
-async def contained(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
-    """Await the work of a prompt or resource; its crash becomes a `ToolError` that tells an incident id only."""
+async def guard_crash(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
+    """Await the work of a prompt or resource; its crash becomes a `ToolError` with an incident id only."""
     task = current_task()
     try:
         return await work
@@ -70,50 +76,48 @@ async def contained(what: str, work: Awaitable[T], *, arguments: Any = None) -> 
     raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
 
 
-def found_tool(toolset: Toolset, name: str, principal: Principal | None = None) -> Tool:
-    """The tool of that name, or an error that names the nearest ones.
-
-    What a principal may not use does not exist for it: the same answer, and no name of it among the nearest.
-    """
+def get_tool(toolset: Toolset, name: str, principal: Principal | None = None) -> Tool:
+    """The tool of that name, or an error with the closest names. Tools that a principal may not use do not exist."""
     tool = toolset.find(name)
-    if tool is not None and (principal is None or principal.may_use(tool.metadata.room)):
+    if tool is not None and (principal is None or principal.may_use(tool.metadata.toolset)):
         return tool
-    usable = (known for known in toolset.tools() if principal is None or principal.may_use(known.metadata.room))
-    close = nearest(_shown(name), (known.name for known in usable), count=3)
-    hint = f" The nearest are {', '.join(f'`{near}`' for near in close)}." if close else ""
-    raise NotFound(f"There is no tool `{_shown(name)}`.{hint}", instruction="Use a name from the list of tools.")
+    usable = (known for known in toolset.tools() if principal is None or principal.may_use(known.metadata.toolset))
+    shown = _display_name(name)
+    close = closest_names(shown, (known.name for known in usable), count=3)
+    hint = f" Did you mean {' or '.join(f'`{near}`' for near in close)}?" if close else ""
+    raise NotFound(f"Unknown tool `{shown}`.{hint}", instruction="Use a name from the list of tools.")
 
 
 def require_name(raw: Any) -> str:
-    """The name of a tool as a text, or a clear refusal: a model may write anything in its place."""
+    """The name of a tool, or an error: a model may send anything."""
     if isinstance(raw, str):
         return raw
     raise InvalidArguments(
-        f"A tool's name is a text, not {type(raw).__name__}.",
+        f"A tool name must be a string; got {type(raw).__name__}.",
         code=ErrorCode.VALIDATION_INVALID_REQUEST,
         instruction="Use a name from the list of tools.",
     )
 
 
-def _shown(name: Any) -> str:
+def _display_name(name: Any) -> str:
     text = name if isinstance(name, str) else type(name).__name__
     return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _crashed(name: str, error: BaseException, schema: JsonObject | None, arguments: Any) -> Result[Any]:
-    incident = _logged_crash(f"Tool {_shown(name)}", error, schema or {}, arguments)
+    incident = _logged_crash(f"Tool {_display_name(name)}", error, schema or {}, arguments)
     return Result.failure(
         f"The tool failed unexpectedly (incident {incident}).",
         "crash",
         code=ErrorCode.INTERNAL_ERROR,
-        instruction="Do not repeat the call unchanged. Tell the person the incident id; the log has the details.",
+        instruction="Do not repeat the call unchanged. Give the user the incident id; the log has the details.",
     )
 
 
 def _logged_crash(what: str, error: BaseException, schema: JsonObject, arguments: Any) -> str:
     """Log the traceback without the values of secret arguments, and return the id of the incident."""
     incident = secrets.token_hex(4)
-    given = cast(JsonObject, arguments) if isinstance(arguments, dict) else {}
+    given = as_object(arguments)
     texts = SecretTexts(given, schema)
     message, values = "%s crashed (incident %s)", (what, incident)
     if not texts:

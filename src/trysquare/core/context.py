@@ -1,4 +1,4 @@
-"""CallContext: all that a call may see of the world around it."""
+"""Context of one call: principal, caller, client requests (elicitation, sampling, roots), progress, cancellation."""
 
 from __future__ import annotations
 
@@ -8,35 +8,101 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard, final, runtime_checkable
 
-from trysquare.core.client_requests import (
-    Answer,
-    Capability,
-    ClientRequest,
-    ModelRequest,
-    Question,
-    RequestingCaller,
-    RootsRequest,
-)
-from trysquare.core.errors import (
-    CallCancelled,
-    CapabilityMissing,
-    DeadlineExceeded,
-    ErrorCode,
-    NobodyToAsk,
-    ToolError,
-)
-from trysquare.core.handles import Handles, MemoryHandles
-from trysquare.core.types import JsonObject
+from trysquare.core.cache import Handles, MemoryHandles
+from trysquare.core.errors import CallCancelled, CapabilityMissing, DeadlineExceeded, ErrorCode, NobodyToAsk, ToolError
+from trysquare.core.json import JsonObject
 from trysquare.core.untrusted import block, cleaned_value, folded
 
 if TYPE_CHECKING:
-    from trysquare.core.consent import Approvals, ConsentProof
+    from trysquare.core.approvals import Approvals, ConsentProof
     from trysquare.core.result import Result
 
+
+Capability: TypeAlias = Literal["elicitation", "elicitation.url", "sampling", "roots"]
+"""What a client can be asked for, in the protocol's own words; `elicitation` alone means with a form."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ElicitRequest:
+    """A question to the user: a text and the JSON Schema of a flat answer."""
+
+    needs: ClassVar[Capability] = "elicitation"
+    message: str
+    schema: JsonObject
+    key: str = "answer"
+    exact: bool = False
+    """Whether an answer counts for exactly this text, also where the tool runs again from its start."""
+    ticket: str | None = None
+    """Returned with the answer, so that it can be used once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """A page for the user to open in a browser, for input that must not pass through the client."""
+
+    needs: ClassVar[Capability] = "elicitation.url"
+    message: str
+    url: str
+    id: str = ""
+    """The requester's id of the page, in protocol versions that have one."""
+    key: str = "visit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SamplingRequest:
+    """A prompt for the client's own model. Deprecated in the protocol: never depend on it."""
+
+    needs: ClassVar[Capability] = "sampling"
+    prompt: str
+    max_tokens: int = 1000
+    system: str | None = None
+    whole: JsonObject | None = None
+    """The protocol's own request, where it has more than the text: roles, pictures, preferences."""
+    key: str = "completion"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RootsRequest:
+    """The directories that the client works in. Deprecated in the protocol: prefer an argument."""
+
+    needs: ClassVar[Capability] = "roots"
+    key: str = "roots"
+
+
+ClientRequest: TypeAlias = ElicitRequest | Visit | SamplingRequest | RootsRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """The response to a client request: what the user did with a question, and what they filled in.
+
+    A model's answer has `{"text": …, "model": …}` as its content, and for a whole request as `whole` what the client
+    sent; the directories have `{"roots": [{"uri": …}, …]}`.
+    """
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    ticket: str | None = field(default=None, compare=False)
+    """The ticket of the question as it was asked, where that was in an earlier try of the call."""
+
+
+@runtime_checkable
+class RequestingCaller(Protocol):
+    """A caller with every kind of request, and several at once."""
+
+    def offers(self, capability: Capability) -> bool:
+        """Whether the client said that it can do this."""
+        ...
+
+    async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        """Send all of them to the client, each under its key. May raise `InputRequired`, as `ask` may."""
+        ...
+
+
 LONGEST_PROGRESS, LONGEST_LOG, LONGEST_QUESTION = 4_000, 32_000, 256 * 1024
-"""Characters of what a tool tells or asks its client on the way."""
+"""Characters of a progress message, a log line and a question."""
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
 
 
@@ -45,23 +111,23 @@ class Principal:
     """Who calls: the operating-system user over stdio, the token's subject over HTTP."""
 
     subject: str
-    """What everything a caller owns is kept under: pages, approvals, sessions, request keys.
+    """The owner of pages, approvals, sessions and request keys.
 
-    It begins with who vouches for it, so that nobody is taken for the user of the same name somewhere else:
-    `token:ada`, `oauth:ISSUER#SUB`. A plain name is a user of this operating system, which cannot hold a colon.
+    It begins with its authority, so that equal names of two authorities differ: `token:ada`, `oauth:ISSUER#SUB`. A
+    plain name is a user of this operating system, which cannot contain a colon.
     """
     scopes: frozenset[str] | None = None
-    """The rooms whose tools this principal may use; None means all."""
+    """The toolsets whose tools this principal may use; None means all."""
 
     rights: frozenset[str] | None = frozenset()
     """What this principal may do beyond using tools, such as `server:restart`; None means all."""
 
-    def may_use(self, room: str) -> bool:
-        """Whether the tools of a room exist for this principal. Those of the catalog lead only to others."""
-        return self.scopes is None or room in self.scopes or room == "catalog"
+    def may_use(self, toolset: str) -> bool:
+        """Whether the tools of a toolset exist for this principal. Those of the catalog lead only to others."""
+        return self.scopes is None or toolset in self.scopes or toolset == "catalog"
 
     def has_right(self, right: str) -> bool:
-        """Whether this principal was given a right, or needs none because the machine is theirs."""
+        """Whether this principal has a right; the local user has all."""
         return self.rights is None or right in self.rights
 
 
@@ -75,40 +141,40 @@ def local_principal() -> Principal:
 
 
 class Caller(Protocol):
-    """The side of a call that belongs to whoever makes it: an MCP session, the agent loop, a terminal."""
+    """The way back to the maker of a call: an MCP session, the agent loop, a terminal."""
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Tell how far the call is."""
+        """Report the progress of the call."""
         ...
 
     async def log(self, level: LogLevel, message: str) -> None:
-        """Send a log line to the client, where it wants them."""
+        """Send a log line to the client, if it subscribed to them."""
         ...
 
     def can_ask(self) -> bool:
-        """Whether a person can be reached through this caller."""
+        """Whether the user can be asked through this caller."""
         ...
 
-    async def ask(self, question: Question) -> Answer:
-        """Put a question to the person. May raise `InputRequired` where the caller has to call again."""
+    async def ask(self, question: ElicitRequest) -> Answer:
+        """Ask the user. May raise `InputRequired` where the caller has to call again."""
         ...
 
 
 @runtime_checkable
 class LogRelayingCaller(Protocol):
-    """What a caller may offer beyond `Caller`: log messages of others, as they are."""
+    """A caller that relays log messages of other servers."""
 
     def lowest_log_level(self) -> LogLevel | None:
         """The least severe messages that the client wants; None for none."""
         ...
 
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
-        """Send a log message of whoever `logger` names to the client, where it wants it."""
+        """Send a log message of `logger` to the client, if it subscribed to it."""
         ...
 
 
 class SilentCaller:
-    """A caller that shows nothing and reaches nobody: the default in scripts and tests."""
+    """A caller without a client: the default in scripts and tests."""
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         return None
@@ -119,12 +185,12 @@ class SilentCaller:
     def can_ask(self) -> bool:
         return False
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: ElicitRequest) -> Answer:
         raise NobodyToAsk(question.message)
 
 
 class CancelFlag:
-    """Set once nobody waits for a call's answer. A flag made `below` another is set together with it."""
+    """Set once a call is cancelled. A flag made `below` another is set together with it."""
 
     __slots__ = ("_above", "_set")
 
@@ -163,10 +229,10 @@ class CallContext:
     """Name of the client program, where it says so."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cancel_flag: CancelFlag = field(default_factory=CancelFlag)
-    direct: DirectCall | None = None
-    """The way to other tools without the wrappers' overhead; `direct_calls(toolset)` makes one."""
+    direct: FastCall | None = None
+    """Calls other tools without the full middleware; `direct_calls(toolset)` makes one."""
     approvals: Approvals | None = None
-    """Where consent is kept. Without it a tool that needs consent runs only if the client can ask."""
+    """Where consent is stored. Without it a tool that needs consent runs only if the client can ask."""
     consent_proof: ConsentProof | None = field(default=None, repr=False)
     """Set by a consent check for the call inside it."""
 
@@ -191,24 +257,24 @@ class CallContext:
         )
 
     async def call_tool(self, name: str, arguments: JsonObject | None = None) -> Result[Any]:
-        """Call another tool of the server directly, as a prompt does: only limits and consent stay in the way."""
+        """Call another tool of the server directly, as a prompt does: with pagination and consent only."""
         if self.direct is None:
             raise ToolError(
-                f"`{name}` cannot be called from here: this context has no way to other tools.",
+                f"`{name}` cannot be called from here: this context has no `direct` calls.",
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             )
         return await self.direct(name, arguments, self)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the call is."""
+        """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
 
     async def log(self, message: str, level: LogLevel = "info") -> None:
-        """Send a log line to the client, where it wants them."""
+        """Send a log line to the client, if it subscribed to them."""
         await self.caller.log(level, block(message, LONGEST_LOG))
 
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
-        """Send a log message of somebody else to the client, where it wants it."""
+        """Relay a log message of another server to the client, if it subscribed to it."""
         if _is_relaying(self.caller):
             await self.caller.relay_log(level, cleaned_value(data), folded(logger))
         else:
@@ -221,16 +287,16 @@ class CallContext:
     async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
         """Ask the user, as often as needed.
 
-        Ask before any side effect: in 2026-07-28 the tool then runs once more from its start, and its questions are
-        told apart by their `key` and, under one key, by their order. Give questions keys of their own where their order
+        Ask before any side effect: in 2026-07-28 the tool then runs again from its start, and its questions are
+        identified by their `key` and, under one key, by their order. Give questions keys of their own where their order
         may vary, or where an answer must not count for another one that was asked in its place.
         """
-        question = Question(message=message, schema=schema, key=key)
+        question = ElicitRequest(message=message, schema=schema, key=key)
         _check_requests((question,))
         return await self.caller.ask(_visible(question))
 
     def can_ask(self) -> bool:
-        """Whether a person can be reached through this client."""
+        """Whether the user can be asked through this client."""
         return self.caller.can_ask()
 
     def offers(self, capability: Capability) -> bool:
@@ -245,24 +311,24 @@ class CallContext:
         for wanted in requests:
             if not self.offers(wanted.needs):
                 raise CapabilityMissing(wanted.needs)
-        shown = tuple(_visible(wanted) if isinstance(wanted, Question) else wanted for wanted in requests)
+        shown = tuple(_visible(wanted) if isinstance(wanted, ElicitRequest) else wanted for wanted in requests)
         if _is_requesting(self.caller):
             return await self.caller.request(shown)
-        return await _one_by_one(self.caller, shown)
+        return {one.key: await self.caller.ask(one) for one in shown if isinstance(one, ElicitRequest)}
 
     async def sample(self, prompt: str, *, max_tokens: int = 1000, key: str = "completion") -> str:
-        """Have the client's own model answer a text. Few clients can; see `offers`."""
-        answers = await self.request(ModelRequest(prompt=prompt, max_tokens=max_tokens, key=key))
+        """Have the client's own model answer a prompt. Few clients can; see `offers`."""
+        answers = await self.request(SamplingRequest(prompt=prompt, max_tokens=max_tokens, key=key))
         return str(answers[key].content.get("text", ""))
 
     async def roots(self, *, key: str = "roots") -> Sequence[str]:
-        """The addresses of the folders that the client works in. Few clients tell; see `offers`."""
+        """The URIs of the directories that the client works in. Few clients can; see `offers`."""
         answers = await self.request(RootsRequest(key=key))
         return tuple(str(root["uri"]) for root in answers[key].content.get("roots", ()))
 
     @property
     def cancelled(self) -> bool:
-        """True once nobody waits for the answer. Synchronous tools look here, since a thread cannot be interrupted."""
+        """True once the call is cancelled. Synchronous tools poll it, since a thread cannot be interrupted."""
         return self.cancel_flag.is_set()
 
     def check(self) -> None:
@@ -270,7 +336,7 @@ class CallContext:
         if self.cancelled:
             raise CallCancelled("The call was cancelled.")
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise DeadlineExceeded("The call ran out of time.")
+            raise DeadlineExceeded("Timeout: the call ran out of time.")
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None without one."""
@@ -278,15 +344,15 @@ class CallContext:
 
 
 def _check_requests(requests: Sequence[ClientRequest]) -> None:
-    """Refuse what no client could be asked, in a test as on the wire."""
+    """Refuse requests that cannot be sent, in a test as on the wire."""
     if len({wanted.key for wanted in requests}) < len(requests):
         raise _author_error("Two requests have the same key.", "Give each of them its own `key`.")
     for wanted in requests:
-        if isinstance(wanted, Question):
+        if isinstance(wanted, ElicitRequest):
             _check_question(wanted)
 
 
-def _check_question(question: Question) -> None:
+def _check_question(question: ElicitRequest) -> None:
     schema: Any = question.schema
     if not isinstance(schema, dict):
         kind = schema.__name__ if isinstance(schema, type) else type(schema).__name__
@@ -308,36 +374,24 @@ def _author_error(message: str, advice: str) -> ToolError:
     )
 
 
-def _visible(question: Question) -> Question:
-    """The question as it may be shown: whoever wrote a part of it, the person sees all that stands in it."""
+def _visible(question: ElicitRequest) -> ElicitRequest:
+    """The question without hidden characters."""
     return replace(question, message=block(question.message, LONGEST_QUESTION), schema=cleaned_value(question.schema))
 
 
+# Cached by class: checking every method of a protocol takes longer than most calls may.
+_implements = functools.cache(issubclass)
+
+
 def _is_requesting(caller: Caller) -> TypeGuard[RequestingCaller]:
-    return _is_requesting_kind(type(caller))
-
-
-@functools.cache
-def _is_requesting_kind(kind: type) -> bool:
-    # To look at every method of a protocol takes longer than most calls may; a class has them or has not.
-    return issubclass(kind, RequestingCaller)
+    return _implements(type(caller), RequestingCaller)
 
 
 def _is_relaying(caller: Caller) -> TypeGuard[LogRelayingCaller]:
-    return _is_relaying_kind(type(caller))
-
-
-@functools.cache
-def _is_relaying_kind(kind: type) -> bool:
-    return issubclass(kind, LogRelayingCaller)
-
-
-async def _one_by_one(caller: Caller, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
-    """What a caller without `request` can do: questions to the person, one after the other."""
-    return {wanted.key: await caller.ask(wanted) for wanted in requests if isinstance(wanted, Question)}
+    return _implements(type(caller), LogRelayingCaller)
 
 
 Call: TypeAlias = "Callable[[JsonObject, CallContext], Awaitable[Result[Any]]]"
-"""The one shape of a tool's call; middleware takes one and gives one."""
-DirectCall: TypeAlias = "Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]"
+"""A tool's call; middleware replaces one by another."""
+FastCall: TypeAlias = "Callable[[str, JsonObject | None, CallContext], Awaitable[Result[Any]]]"
 """A call by name in the context of another call."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, overload
 
+from trysquare.core.arguments import DrainableRegistry
 from trysquare.core.metadata import MetadataOptions
-from trysquare.core.prompt import Complete, Prompt, prompt
-from trysquare.core.registry import OnceRegistry
-from trysquare.core.resource import Resource, ResourceTemplate, resource
+from trysquare.core.prompts import Complete, Prompt, prompt
+from trysquare.core.resources import Resource, ResourceTemplate, resource
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import FixedToolset
+from trysquare.core.toolset import StaticToolset
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,9 +19,9 @@ class Declarations:
     """What a module declares. It is an object that the module owns, so that importing has no hidden effect."""
 
     def __init__(self) -> None:
-        self._tools: OnceRegistry[Tool] = OnceRegistry("Tool")
-        self._prompts: OnceRegistry[Prompt] = OnceRegistry("Prompt")
-        self._resources: OnceRegistry[Resource | ResourceTemplate] = OnceRegistry("Resource")
+        self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
+        self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
+        self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
 
     @overload
     def declare(self, function: F, /) -> F: ...
@@ -113,19 +113,19 @@ class Declarations:
 
         return remember
 
-    def toolset(self) -> FixedToolset:
+    def toolset(self) -> StaticToolset:
         """All that was declared, as a toolset. Can be asked again; nothing is used up."""
         return _as_toolset(self._tools.all(), self._prompts.all(), self._resources.all())
 
-    def collect(self) -> FixedToolset:
+    def collect(self) -> StaticToolset:
         """All that was declared since the last time, once: what is collected is not collected again."""
         return _as_toolset(self._tools.take(), self._prompts.take(), self._resources.take())
 
 
 def _as_toolset(
     tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
-) -> FixedToolset:
-    return FixedToolset(
+) -> StaticToolset:
+    return StaticToolset(
         tools.values(),
         prompts=prompts.values(),
         resources=(made for made in resources.values() if isinstance(made, Resource)),

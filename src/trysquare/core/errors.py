@@ -1,35 +1,21 @@
-"""Everything that can go wrong, in one tree.
-
-    TrysquareError
-    ├── DeclarationError        a tool was written wrongly; found when it is declared or a set is built
-    ├── ConfigurationError      a setting is wrong; names the place and the way out
-    └── ToolError               a call failed in a way that its author foresaw; the model reads the text
-        ├── InvalidArguments    the arguments do not fit; carries the corrected call
-        ├── NotFound            no such tool, prompt, resource or handle; carries the nearest names
-        ├── ConsentNeeded       a person has to agree first; carries how they can
-        ├── ConsentRefused      a person said no
-        ├── CapabilityMissing   the client cannot do what the tool asks of it
-        ├── NobodyToAsk         the client cannot put the tool's question to the user
-        ├── DeadlineExceeded    the call ran longer than its tool may
-        └── CallCancelled       the caller took the call back
-
-    InputRequired               not a failure: the caller must fetch an answer and call again
-
-Anything else that a tool raises is a crash: `call_tool` catches it, logs the traceback and tells the model an id only.
-"""
+"""ErrorCode and the exception tree."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
+import traceback
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 from trysquare.core.untrusted import block
 
 
 class ErrorCode(StrEnum):
-    """Every error code there is, `FAMILY_SPECIFIC`, so that a client can branch on either part."""
+    """Every error code, as `FAMILY_SPECIFIC`, so that a client can branch on either part."""
 
     VALIDATION_MISSING_PARAM = "VALIDATION_MISSING_PARAM"
     VALIDATION_UNKNOWN_PARAM = "VALIDATION_UNKNOWN_PARAM"
@@ -95,7 +81,7 @@ class ErrorCode(StrEnum):
 
 
 class TrysquareError(Exception):
-    """The root of what Trysquare raises on purpose."""
+    """Base class of Trysquare's exceptions."""
 
 
 class DeclarationError(TrysquareError):
@@ -103,17 +89,18 @@ class DeclarationError(TrysquareError):
 
 
 class ConfigurationError(TrysquareError):
-    """A setting is wrong. The text says where, what was expected and what to do."""
+    """An invalid setting: location, message, and hint."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         self.message, self.where, self.hint = message, where, hint
-        place = f"{where}: " if where else ""
-        advice = f" {hint}" if hint else ""
-        super().__init__(f"{place}{message}{advice}")
+        super().__init__(f"{f'{where}: ' if where else ''}{message}{f' {hint}' if hint else ''}")
 
 
 class ToolError(TrysquareError):
-    """A foreseen failure of a call: the model reads `message`, and `instruction` says what to do next."""
+    """A foreseen failure of a call: `message` for the model, and `instruction` with what to do next.
+
+    Any other exception of a tool is a crash: `call_tool` logs the traceback and returns an incident id only.
+    """
 
     default_code: ErrorCode = ErrorCode.TOOL_FAILED
 
@@ -127,7 +114,7 @@ class ToolError(TrysquareError):
         fields: Mapping[str, Any] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None:
-        # Whoever wrote a part of the text, neither a terminal nor a model must read what a person cannot see.
+        # A part of the text may be untrusted: neither a terminal nor a model must read hidden characters.
         self.message = message = block(message)
         super().__init__(message)
         self.code = code or self.default_code
@@ -135,7 +122,7 @@ class ToolError(TrysquareError):
         self.next = next
         self.fields: Mapping[str, Any] = fields or {}
         self.meta: Mapping[str, Any] = meta or {}
-        """What stands beside the answer in its `_meta`, such as the label of another server."""
+        """The `_meta` of the result, such as the label of another server."""
 
 
 class InvalidArguments(ToolError):
@@ -151,19 +138,19 @@ class NotFound(ToolError):
 
 
 class ConsentNeeded(ToolError):
-    """A person has to agree before this call may run."""
+    """A human has to agree before this call may run."""
 
     default_code = ErrorCode.CONSENT_REQUIRED
 
 
 class ConsentRefused(ToolError):
-    """A person was asked and did not agree."""
+    """A human was asked and did not agree."""
 
     default_code = ErrorCode.CONSENT_REFUSED
 
 
 class CapabilityMissing(ToolError):
-    """The tool has to ask something of the client that this client cannot do."""
+    """The tool needs a capability that this client does not have."""
 
     default_code = ErrorCode.CAPABILITY_NOT_SUPPORTED
 
@@ -176,7 +163,7 @@ class CapabilityMissing(ToolError):
 
 
 class NobodyToAsk(ToolError):
-    """The tool asks the user something, and this caller cannot put questions to them."""
+    """The tool asks the user, and this caller cannot."""
 
     default_code = ErrorCode.CAPABILITY_NOT_SUPPORTED
 
@@ -196,18 +183,74 @@ class DeadlineExceeded(ToolError):
 
 
 class CallCancelled(ToolError):
-    """The caller no longer wants the answer."""
+    """The caller cancelled the call."""
 
     default_code = ErrorCode.TOOL_CANCELLED
 
 
 class InputRequired(BaseException):
-    """Unwinds a call that needs an answer from a person, in an era where the client asks and calls again.
+    """Unwinds a call that needs an answer of the user, in protocol versions where the client asks and calls again.
 
-    A `BaseException`, like a cancellation, so that a tool's own `except Exception` cannot swallow the question.
-    Only a server that knows how to put the question to its client may catch it.
+    A `BaseException`, like a cancellation, so that a tool's own `except Exception` cannot swallow the question. Only
+    a server that passes the question to its client may catch it.
     """
 
     def __init__(self, questions: Mapping[str, Any]) -> None:
-        super().__init__("the call needs an answer from a person")
+        super().__init__("the call needs an answer of the user")
         self.questions = questions
+
+
+def current_task() -> asyncio.Task[Any] | None:
+    """The task that runs this code, if one does."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def raise_if_meant_for_caller(error: BaseException, task: asyncio.Task[Any] | None) -> None:
+    """Raise the error again unless it is a crash of the tool; `task` is the one that began the call.
+
+    `KeyboardInterrupt`, `SystemExit` and `GeneratorExit` of a tool's own code must not end the server.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        # A task group of the tool's own wraps what its tasks raised.
+        group = cast(BaseExceptionGroup[BaseException], error)
+        if (asked := _first_of(group, InputRequired)) is not None:
+            raise asked
+        if _first_of(group, asyncio.CancelledError) is not None and _is_being_cancelled():
+            raise error
+    elif (
+        isinstance(error, InputRequired)
+        or (isinstance(error, asyncio.CancelledError) and _is_being_cancelled())
+        or (isinstance(error, GeneratorExit) and current_task() is not task)
+        or (isinstance(error, KeyboardInterrupt) and _is_from_signal(error))
+    ):
+        raise error
+
+
+def _first_of(group: BaseExceptionGroup[BaseException], kind: type[BaseException]) -> BaseException | None:
+    for error in group.exceptions:
+        inner = _first_of(cast(Any, error), kind) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(inner, kind):
+            return inner
+    return None
+
+
+def _is_being_cancelled() -> bool:
+    """Whether this call was cancelled, and not only a task of the tool's own."""
+    task = current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _is_from_signal(error: KeyboardInterrupt) -> bool:
+    """Whether Ctrl-C was pressed, rather than the exception raised by code of the tool."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handler: Any = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        # Python's own handler leaves no trace of itself: better to end than to ignore Ctrl-C.
+        return True
+    function = getattr(handler, "func", handler)
+    code = getattr(function, "__code__", None)
+    return code is not None and any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -1,4 +1,4 @@
-"""What is known of a tool beside its schema: what it is for, when to use it, what it may do."""
+"""ToolMetadata: purpose, use, behaviour and consent of a tool."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 UNPREFIXED = "trysquare/unprefixed_name"
-"""The key of `meta` under which a tool keeps its name from before a prefix: descriptions speak of it by that name."""
+"""The key of `meta` with a tool's name without prefix, which descriptions use."""
 FAMILY = "trysquare/family"
-"""The key of `meta` under which tools that are made from one definition say so: their names tell them apart."""
+"""The key of `meta` that tools made from one definition share."""
 Requirement: TypeAlias = Literal["required", "optional", "conditional"]
 RESTART_RIGHT = "server:restart"
-"""The right to end or restart the server, which concerns everybody who uses it."""
+"""The right to end or restart the server."""
 RIGHTS = (RESTART_RIGHT,)
-"""Every right that there is. A token has none unless it was given one by name."""
+"""Every right. A token has none unless it was given one by name."""
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 
@@ -30,11 +30,11 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Consent:
-    """A person must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?"."""
+    """A human must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?"."""
 
     question: str
     always: bool = True
-    """Ask for each call; False asks once for the same arguments by the same person within `ttl`."""
+    """Ask for each call; False asks once for the same arguments of the same principal within `ttl`."""
     ttl: float = 600.0
     actions: frozenset[str] = frozenset()
     """Of a tool with actions, those that ask; empty means that every call does."""
@@ -46,7 +46,7 @@ class ToolMetadata:
 
     category: str | None = None
     requirement: Requirement = "optional"
-    """Whether an agent must always be told of the tool, may find it by search, or has it only where `needs` is met."""
+    """Whether an agent always gets the tool, finds it by search, or has it only where `needs` is met."""
     needs: tuple[str, ...] = ()
     """The capabilities without which the tool cannot work (`git`, `network`, `notion` …); each is probed for real."""
     use_when: str | None = None
@@ -70,15 +70,15 @@ class ToolMetadata:
     timeout: float | None = None
     """Seconds a call may take; None means no limit of its own."""
     result_limit: int | None = 40_000
-    """Characters of an answer before it is cut into pages; None leaves it whole."""
+    """Characters of a result before it is cut into pages; None leaves it whole."""
     prefix: str | None = None
     """This tool's own name prefix: None takes the default, "" none."""
     pinned: bool = False
     """Listed in every profile."""
     right: str | None = None
-    """A right that the caller must have beside the use of the toolset, such as `server:restart`."""
-    room: str = "tools"
-    """Which room the tool comes from; profiles can be chosen for each room."""
+    """A right that the caller needs in addition to the toolset, such as `server:restart`."""
+    toolset: str = "tools"
+    """The toolset that the tool belongs to; profiles and scopes are chosen by it."""
     profiles: frozenset[str] = ALL_PROFILES
     """The profiles in which the tool is listed. Whatever is listed, every tool stays callable by name."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -109,6 +109,6 @@ class MetadataOptions(TypedDict, total=False):
     prefix: str | None
     pinned: bool
     right: str | None
-    room: str
+    toolset: str
     profiles: frozenset[str]
     meta: Mapping[str, Any]

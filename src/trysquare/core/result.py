@@ -1,18 +1,143 @@
-"""Result[T]: what every tool returns, and the one envelope in which it travels."""
+"""Result: what every tool returns, its content blocks, relayed results, and the JSON envelope."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
-from trysquare.core.content import Content
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.relayed import Relayed, read_relayed
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject, as_list
+from trysquare.core.text import encodable
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """A picture, base64-encoded."""
+
+    data: str
+    mime_type: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audio:
+    """A sound, base64-encoded."""
+
+    data: str
+    mime_type: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResourceContents:
+    """What a resource holds: `text`, or `blob` in base64. One of the two is set."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    blob: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResourceLink:
+    """Where more can be read, for clients that read resources."""
+
+    uri: str
+    name: str
+    mime_type: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Text:
+    """A text of its own, beside the answer's rendering."""
+
+    text: str
+
+
+Content: TypeAlias = Text | Image | Audio | ResourceContents | ResourceLink
+
+
+class RelayedResult(NamedTuple):
+    """Another server's result of `tools/call`: a JSON object that goes to an MCP client without being read."""
+
+    body: bytes
+    is_error: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedResult:
+    """A parsed relayed result."""
+
+    text: str | None
+    structured: Any = None
+    content: tuple[Content, ...] = ()
+
+    @property
+    def value(self) -> Any:
+        """The structured content, or the text of a server that has none."""
+        return self.text if self.structured is None else self.structured
+
+    @property
+    def message(self) -> str | None:
+        """The text, unless it repeats the value as JSON, as most servers do."""
+        if self.structured is None or self.text is None:
+            return None
+        try:
+            return None if from_json(self.text) == self.structured else self.text
+        except ValueError:
+            return self.text
+
+
+def read_relayed(body: bytes) -> ParsedResult:
+    """Parse a relayed result. Anything but a JSON object counts as its text."""
+    try:
+        wire = from_json(body)
+    except ValueError:
+        wire = None
+    if not isinstance(wire, dict):
+        return ParsedResult(text=body.decode(errors="replace"))
+    answer = cast(JsonObject, wire)
+    blocks = [cast(JsonObject, block) for block in as_list(answer.get("content")) if isinstance(block, dict)]
+    texts = [_text(block, "text") for block in blocks if block.get("type") == "text"]
+    return ParsedResult(
+        text="\n".join(texts) if texts else None,
+        structured=answer.get("structuredContent"),
+        content=tuple(piece for block in blocks if (piece := _piece(block)) is not None),
+    )
+
+
+def _piece(block: Mapping[str, Any]) -> Content | None:
+    """A content block other than text; None for an unknown type."""
+    match block.get("type"):
+        case "image" | "audio" as kind:
+            make = Image if kind == "image" else Audio
+            return make(data=_text(block, "data"), mime_type=_text(block, "mimeType"))
+        case "resource_link":
+            return ResourceLink(
+                uri=_text(block, "uri"), name=_text(block, "name"), mime_type=_text(block, "mimeType") or None
+            )
+        case "resource":
+            return _embedded(block.get("resource"))
+        case _:
+            return None
+
+
+def _embedded(resource: Any) -> ResourceContents | None:
+    if not isinstance(resource, dict):
+        return None
+    embedded = cast(JsonObject, resource)
+    kind = "blob" if "blob" in embedded else "text"
+    uri, mime_type = _text(embedded, "uri"), _text(embedded, "mimeType") or None
+    return ResourceContents(uri=uri, mime_type=mime_type, **{kind: _text(embedded, kind)})
+
+
+def _text(block: Mapping[str, Any], name: str) -> str:
+    value = block.get(name)
+    return value if isinstance(value, str) else ""
+
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -20,10 +145,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result(Generic[T]):
-    """A tool's answer: what came out, what to tell the person, what the agent should do next.
+    """A tool's result: the value, a message, and what to do next.
 
-    `message` is for the person, `instruction` for the agent, `next` the exact call that follows, if one does.
-    `fields` are a room's own top-level fields of the envelope. `raw` is a value that is JSON already: it passes
+    `message` is for the user, `instruction` for the agent, `next` the exact call that follows, if one does.
+    `fields` are a tool's own top-level fields of the envelope. `raw` is a value that is JSON already: it passes
     through to the client unread. `relayed` is the whole answer of another server; beside it only `meta` counts.
     """
 
@@ -40,10 +165,10 @@ class Result(Generic[T]):
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     content: tuple[Content, ...] = ()
     raw: bytes | None = None
-    relayed: Relayed | None = None
+    relayed: RelayedResult | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker without saying so.
+    # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker by itself.
     @staticmethod
     def ok(
         value: V | None = None,
@@ -96,32 +221,24 @@ class Result(Generic[T]):
     @staticmethod
     def relay(body: bytes, *, is_error: bool = False, meta: Mapping[str, Any] | None = None) -> Result[Any]:
         """The answer of another server as it came: its whole result of `tools/call`, and our label for `_meta`."""
-        relayed, code = Relayed(body=body, is_error=is_error), ErrorCode.TOOL_FAILED if is_error else None
+        relayed, code = RelayedResult(body=body, is_error=is_error), ErrorCode.TOOL_FAILED if is_error else None
         return Result(success=not is_error, code=code, relayed=relayed, meta=meta or {})
 
     @staticmethod
     def from_error(error: ToolError) -> Result[Any]:
         """The failure that a raised `ToolError` stands for."""
-        return Result(
-            success=False,
-            error=error.message,
-            error_type=error.code.value.lower(),
-            code=error.code,
-            instruction=error.instruction,
-            next=error.next,
-            fields=error.fields,
-            meta=error.meta,
-        )
+        failure = Result.failure(error.message, code=error.code, instruction=error.instruction, next=error.next)
+        return replace(failure, fields=error.fields, meta=error.meta)
 
     def opened(self) -> Result[Any]:
-        """The same answer in our own parts, for callers that do not speak MCP: what another server said is read now."""
+        """The same result with a relayed one parsed, for callers other than MCP clients."""
         if self.relayed is None:
             return self
         read = read_relayed(self.relayed.body)
         if self.success:
             return replace(self, value=read.value, message=read.message, content=read.content, relayed=None)
-        told = read.text or "The other server's tool failed and does not say why."
-        return replace(self, value=read.structured, error=told, content=read.content, relayed=None)
+        error = read.text or "The other server's tool failed without a message."
+        return replace(self, value=read.structured, error=error, content=read.content, relayed=None)
 
     def to_json(self) -> JsonObject:
         """The envelope: only what is set, in a fixed order, nothing but JSON inside."""
@@ -143,22 +260,18 @@ def _envelope(result: Result[Any]) -> JsonObject:
     elif result.raw is not None:
         envelope["value"] = _parsed(result.raw)
     if result.error is not None:
-        envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": clean(result.error)}
-        envelope["error_type"] = clean(result.error_type or ErrorCode.TOOL_FAILED.lower())
+        envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": encodable(result.error)}
+        envelope["error_type"] = encodable(result.error_type or ErrorCode.TOOL_FAILED.lower())
     if result.exception is not None:
         envelope["exception_type"] = type(result.exception).__name__
-        envelope["exception_message"] = clean(str(result.exception))
-    if result.message is not None:
-        envelope["message"] = clean(result.message)
-    if result.instruction is not None:
-        envelope["instruction"] = clean(result.instruction)
+        envelope["exception_message"] = encodable(str(result.exception))
+    texts = {"message": result.message, "instruction": result.instruction}
+    envelope |= {name: encodable(text) for name, text in texts.items() if text is not None}
     if result.next is not None:
         envelope["next"] = jsonable(result.next)
     if result.warnings:
-        envelope["warnings"] = [clean(warning) for warning in result.warnings]
-    for name, part in result.fields.items():
-        envelope[name] = jsonable(part)
-    return envelope
+        envelope["warnings"] = [encodable(warning) for warning in result.warnings]
+    return envelope | {name: jsonable(part) for name, part in result.fields.items()}
 
 
 def render_text(envelope: JsonObject) -> str:
@@ -166,7 +279,7 @@ def render_text(envelope: JsonObject) -> str:
     lines = _answer_lines(envelope)
     rest = {name: part for name, part in envelope.items() if name not in _RENDERED}
     if isinstance(rest.get("output"), str):
-        # What a room wrote for reading stays as it was written: in JSON every line break would be an escape.
+        # What a tool wrote for reading stays as it was written: in JSON every line break would be an escape.
         lines.extend(filter(None, [rest.pop("output").removesuffix("\n")]))
     if rest:
         lines.append(dump_json(rest))
@@ -196,10 +309,10 @@ _RENDERED = frozenset({"success", "error", "error_type", "message", "value", "wa
 def _error_line(error: Any, error_type: str | None) -> str:
     if not isinstance(error, dict):
         return f"Error: {dump_json(error)}"
-    told = cast(JsonObject, error)
-    code = str(told.get("code"))
+    known = cast(JsonObject, error)
+    code = str(known.get("code"))
     kind = f" ({error_type})" if error_type and error_type != code.lower() else ""
-    return f"Error {code}{kind}: {told.get('message')}"
+    return f"Error {code}{kind}: {known.get('message')}"
 
 
 def dump_json(value: Any) -> str:
@@ -210,12 +323,12 @@ def dump_json(value: Any) -> str:
 def jsonable(value: Any) -> Any:
     """Any value as plain JSON: models, dataclasses, paths, dates; what has no JSON form becomes its text.
 
-    What comes out can always be sent: it goes once through JSON, which leaves no NaN and no half of a character.
+    The result can always be sent: it goes once through JSON, which leaves no NaN and no lone surrogate.
     """
     if value is None or isinstance(value, bool):
         return value
     if type(value) is str:
-        return clean(value)
+        return encodable(value)
     try:
         return from_json(to_json(value, by_alias=True, fallback=str, inf_nan_mode="strings"))
     except (PydanticSerializationError, ValueError):
@@ -223,18 +336,18 @@ def jsonable(value: Any) -> Any:
 
 
 def _by_force(value: Any) -> Any:
-    """What to send of a value that is no JSON as it stands: cleaned, or else its text."""
+    """The JSON of a value that has none as it is: cleaned, or else its text."""
     try:
         plain = to_jsonable_python(cleaned(value), by_alias=True, fallback=str, bytes_mode="base64")
         return from_json(to_json(cleaned(plain), inf_nan_mode="strings"))
     except Exception:  # noqa: BLE001 - a cycle, too deep, or code of the value's own; the answer must still arrive
-        return clean(_READABLE.repr(value))
+        return encodable(_READABLE.repr(value))
 
 
 def cleaned(value: Any) -> Any:
-    """The same value without what JSON cannot hold: halves of characters, and numbers beyond every reader."""
+    """The same value without lone surrogates and numbers too long for any reader."""
     if isinstance(value, str):
-        return clean(value)
+        return encodable(value)
     if isinstance(value, dict):
         return {cleaned(key): cleaned(part) for key, part in cast(dict[Any, Any], value).items()}
     if isinstance(value, (list, tuple)):
@@ -242,22 +355,11 @@ def cleaned(value: Any) -> Any:
     return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_BITS else value
 
 
-def clean(text: str) -> str:
-    """The same text, or where it holds lone surrogates the text with `?` in their place."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
-
-
 def _parsed(raw: bytes) -> Any:
     try:
         return from_json(raw, allow_inf_nan=False)
     except ValueError:
-        return clean(raw.decode(errors="replace"))
+        return encodable(raw.decode(errors="replace"))
 
 
 _MAX_BITS = 14_000
@@ -278,3 +380,36 @@ class _Readable(reprlib.Repr):
 
 
 _READABLE = _Readable()
+
+
+def answered(
+    output: str,
+    *,
+    modified_files: Sequence[str] = (),
+    data: JsonObject | None = None,
+    message: str | None = None,
+    instruction: str | None = None,
+    warnings: Sequence[str] = (),
+    next: JsonObject | None = None,
+) -> Result[Any]:
+    """The work was done."""
+    fields = _fields(output, modified_files, data)
+    return Result.ok(message=message, instruction=instruction, warnings=tuple(warnings), next=next, fields=fields)
+
+
+def failed(
+    error: str,
+    *,
+    code: ErrorCode,
+    output: str,
+    modified_files: Sequence[str] = (),
+    data: JsonObject | None = None,
+    instruction: str | None = None,
+) -> Result[Any]:
+    """The work was tried, and did not come out right: there is something to read all the same."""
+    return Result.failure(error, code=code, instruction=instruction, fields=_fields(output, modified_files, data))
+
+
+def _fields(output: str, modified_files: Sequence[str], data: JsonObject | None) -> JsonObject:
+    fields: JsonObject = {"output": output, "modified_files": list(modified_files)}
+    return fields if data is None else {**fields, "data": data}

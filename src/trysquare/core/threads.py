@@ -1,4 +1,4 @@
-"""Threads for synchronous tools: reused, bounded, and never in the way of the process's end.
+"""Threads for synchronous tools: reused, bounded, never joined at exit; and the bridge back to the event loop.
 
 The standard executor joins its threads at exit, so one tool that hangs would keep the whole server from ending.
 """
@@ -9,10 +9,13 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from trysquare.core.errors import CallCancelled
 
 T = TypeVar("T")
 
@@ -21,7 +24,7 @@ MAX_ABANDONED = 256
 _IDLE_SECONDS = 30.0
 
 
-class CpuSpent:
+class CpuTime:
     """The CPU time that work in threads took, in seconds."""
 
     __slots__ = ("seconds",)
@@ -30,8 +33,8 @@ class CpuSpent:
         self.seconds = 0.0
 
 
-cpu_spent: ContextVar[CpuSpent | None] = ContextVar("trysquare_cpu_spent", default=None)
-"""Where work that is handed to a thread adds its CPU time, if somebody measures it."""
+cpu_spent: ContextVar[CpuTime | None] = ContextVar("trysquare_cpu_spent", default=None)
+"""Where work in a thread adds its CPU time, if it is measured."""
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -47,7 +50,7 @@ class _Work:
 class ThreadRunner:
     """Runs functions in daemon threads, at most `limit` at once; more wait their turn.
 
-    A function whose caller has gone keeps its thread, since a thread cannot be interrupted. It gives its place back,
+    A function whose caller has gone keeps its thread, since a thread cannot be interrupted. It frees its slot,
     so that tools that hang do not stop the others, until there are `abandoned_limit` of them.
     """
 
@@ -69,7 +72,7 @@ class ThreadRunner:
             self._queue.append(work)
             if not self._call_worker():
                 self._queue.remove(work)
-                raise RuntimeError("the system gives no thread for a synchronous tool")
+                raise RuntimeError("cannot start a thread for a synchronous tool")
         try:
             return await future
         except asyncio.CancelledError:
@@ -118,7 +121,7 @@ class ThreadRunner:
                 self._idle -= 1
 
     def _ends_after(self, work: _Work) -> bool:
-        """Whether this thread ends now: its place was given to another while its work went on unattended."""
+        """Whether this thread ends now: its slot was given to another while its work was abandoned."""
         with self._changed:
             work.finished = True
             if work.abandoned:
@@ -139,7 +142,7 @@ def _perform(work: _Work) -> None:
     try:
         work.loop.call_soon_threadsafe(_settle, work.future, result, error)
     except RuntimeError:
-        # The loop has closed: the server ended while the tool still ran, and nobody waits any more.
+        # The loop has closed: the server ended while the tool still ran.
         return
 
 
@@ -164,3 +167,54 @@ _runner = ThreadRunner()
 async def run_in_thread(function: Callable[[], T]) -> T:
     """Run a function in one of the process's tool threads."""
     return await _runner.run(function)
+
+
+class ThreadBridge:
+    """Lets one synchronous call wait for coroutines on its loop, until the call is cancelled."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: Future[Any] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop and wait for it here."""
+        with self._lock:
+            if self._closed:
+                work.close()
+                raise CallCancelled("The call was cancelled.")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._waiting = future
+        try:
+            return future.result()
+        except CancelledError:
+            raise CallCancelled("The call was cancelled.") from None
+
+    def close(self) -> None:
+        """Cancel what the thread waits for, and refuse more."""
+        with self._lock:
+            self._closed = True
+            if self._waiting is not None:
+                self._waiting.cancel()
+
+
+_current = threading.local()
+
+
+def bridged(bridge: ThreadBridge, function: Callable[[], T]) -> T:
+    """Run a function in this thread with a bridge to its loop."""
+    _current.bridge = bridge
+    try:
+        return function()
+    finally:
+        _current.bridge = None
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Inside a synchronous tool: wait for a coroutine of the context, such as `context.ask(...)`."""
+    bridge: ThreadBridge | None = getattr(_current, "bridge", None)
+    if bridge is None:
+        work.close()
+        raise RuntimeError("wait_for() works only inside a synchronous tool; await the coroutine instead")
+    return bridge.run(work)

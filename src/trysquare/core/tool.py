@@ -1,25 +1,84 @@
-"""Tool: one thing that an agent can do, as a frozen value; and `tool`, which makes one of a function."""
+"""Tool, tool(): the frozen value and its factory."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from trysquare.core.context import Call, CallContext
-from trysquare.core.docstrings import summary_text
-from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, ToolError
+from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError
+from trysquare.core.iterators import collected, gathered, gathered_async, may_hold_iterators
+from trysquare.core.json import JsonObject
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
-from trysquare.core.running import run_async, run_sync
-from trysquare.core.schema import Arguments, Signature, function_name, read_signature
-from trysquare.core.types import JsonObject
+from trysquare.core.signature import Arguments, Signature, function_name, inspect_signature, summary_text
+from trysquare.core.threads import ThreadBridge, bridged, run_in_thread
 
 if TYPE_CHECKING:
-    from trysquare.core.consent_check import CheckedCall
+    from trysquare.core.consent import CheckedCall
+
+
+async def run_function(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    """Run a function on the event loop, or in a thread if it is synchronous. A cancellation sets the context's flag."""
+    try:
+        if inspect.iscoroutinefunction(function):
+            returned = await function(**bound)
+            return await gathered(returned, context) if may_hold_iterators(returned) else returned
+        return await _run_sync(function, bound, context)
+    except BaseExceptionGroup as group:
+        if (question := _question_in(group)) is not None:
+            raise question from None
+        raise
+    except asyncio.CancelledError:
+        context.cancel_flag.set()
+        raise
+
+
+def _question_in(group: BaseExceptionGroup[BaseException]) -> InputRequired | None:
+    """The questions that tasks of the function raised in a group, as one: the client is asked all of them."""
+    asked, _ = group.split(InputRequired)
+    if asked is None:
+        return None
+    questions: dict[str, Any] = {}
+    for error in _leaves(asked):
+        questions.update(error.questions)
+    return InputRequired(questions)
+
+
+def _leaves(group: BaseExceptionGroup[InputRequired]) -> Iterator[InputRequired]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+    bridge = ThreadBridge(asyncio.get_running_loop())
+    try:
+        # In the same thread: what a generator does while it is read is the tool's own work.
+        work = functools.partial(_run_and_collect, function, bound, context)
+        returned, has_async = await run_in_thread(lambda: bridged(bridge, work))
+        if inspect.isawaitable(returned):
+            returned = await returned
+            return await gathered(returned, context) if may_hold_iterators(returned) else returned
+        return await gathered_async(returned, context) if has_async else returned
+    except asyncio.CancelledError:
+        # A thread cannot be interrupted: the tool reads `context.cancelled`.
+        context.cancel_flag.set()
+        bridge.close()
+        raise
+
+
+def _run_and_collect(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> tuple[Any, bool]:
+    returned = function(**bound)
+    return collected(returned, context) if may_hold_iterators(returned) else (returned, False)
+
 
 _NO_METADATA = ToolMetadata()
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -39,22 +98,22 @@ class Tool:
     metadata: ToolMetadata = _NO_METADATA
     title: str | None = None
     function: Callable[..., Any] | None = None
-    """The function behind the tool, as it was written, for those who call it directly."""
+    """The function behind the tool, as it was written."""
     is_async: bool = True
     output_schema: JsonObject | None = None
     checked: CheckedCall | None = field(default=None, repr=False, compare=False)
-    """The call that asks for consent, where the tool needs it. It is set here and by `wrapped`."""
+    """The call that asks for consent, where the tool needs it."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
-                f"`{self.name}` is no tool name. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
+                f"Invalid tool name `{self.name}`. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.
         if consent is not None and (self.checked is None or not self.checked.covers(self.call, consent)):
             # Imported here, since most tools never ask.
-            from trysquare.core.consent_check import checked_call
+            from trysquare.core.consent import checked_call
 
             checked = checked_call(self.name, self.arguments, consent, self.call, self.checked)
             self._set_call(checked.call, checked)
@@ -94,21 +153,23 @@ def tool(
     description: str | None = None,
     **options: Unpack[MetadataOptions],
 ) -> Tool:
-    """Make a tool of a function: its name, docstring and annotations say the rest."""
+    """Make a tool from a function: name, description and schema come from its name, docstring and annotations."""
     final_name = name or function_name(function)
-    _refuse_generator(function, final_name)
-    signature = read_signature(function)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DeclarationError(
+            f"`{final_name}` yields; a tool returns once. Collect the parts and return them as a list."
+        )
+    signature = inspect_signature(function)
     metadata = ToolMetadata(**options)
-    is_async = inspect.iscoroutinefunction(function)
     return Tool(
         name=final_name,
         title=title,
         description=description or summary_text(inspect.getdoc(function) or ""),
         arguments=signature.arguments,
-        call=_calling(final_name, function, signature, is_async, metadata.timeout),
+        call=_call_of(final_name, function, signature, metadata.timeout),
         metadata=metadata,
         function=function,
-        is_async=is_async,
+        is_async=inspect.iscoroutinefunction(function),
     )
 
 
@@ -127,10 +188,7 @@ def _with_right(call: Call, name: str, right: str) -> Call:
     return checked
 
 
-def _calling(
-    name: str, function: Callable[..., Any], signature: Signature, is_async: bool, timeout: float | None
-) -> Call:
-    run = run_async if is_async else run_sync
+def _call_of(name: str, function: Callable[..., Any], signature: Signature, timeout: float | None) -> Call:
     parse, bind = signature.arguments.parse, signature.bind
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
@@ -138,8 +196,8 @@ def _calling(
             context = context.for_call(timeout=timeout)
         bound = bind(parse(name, arguments), context)
         if context.deadline is None:
-            return _as_result(await run(function, bound, context))
-        return _as_result(await _within(run(function, bound, context), context))
+            return _as_result(await run_function(function, bound, context))
+        return _as_result(await _within(run_function(function, bound, context), context))
 
     return call
 
@@ -154,15 +212,9 @@ async def _within(work: Coroutine[Any, Any, Any], context: CallContext) -> Any:
         if not clock.expired():
             raise
         raise DeadlineExceeded(
-            "The call took longer than it may and was stopped.",
-            instruction="Ask for less in one call, or call again later.",
+            "Timeout: the call was stopped.", instruction="Ask for less in one call, or call again later."
         ) from None
 
 
 def _as_result(returned: Any) -> Result[Any]:
     return cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)
-
-
-def _refuse_generator(function: Callable[..., Any], name: str) -> None:
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise DeclarationError(f"`{name}` yields; a tool returns once. Collect the parts and return them as a list.")

@@ -1,4 +1,4 @@
-"""Toolset: where tools, prompts and resources come from. Fixed, combined, or changing while running."""
+"""Toolset: a group of tools, prompts and resources. Static, combined, or dynamic."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
-from trysquare.core.prompt import Prompt
-from trysquare.core.resource import Resource, ResourceTemplate
+from trysquare.core.prompts import Prompt
+from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.tool import Tool
 
 Change: TypeAlias = Literal["tools", "prompts", "resources"] | str
-"""What changed: a kind of thing, or the address of one resource."""
+"""What changed: a list, or the contents of the resource at an address."""
 Listener: TypeAlias = Callable[[Change], None]
 Unsubscribe: TypeAlias = Callable[[], None]
 
@@ -20,10 +20,7 @@ K = TypeVar("K")
 
 
 class Toolset(Protocol):
-    """A source of tools, and of prompts and resources where it has them.
-
-    `find` answers by name without listing: a call must not cost more because there are many tools.
-    """
+    """A group of tools, prompts and resources. `find` does not list: it costs the same for any number of tools."""
 
     def tools(self) -> Sequence[Tool]: ...
 
@@ -43,28 +40,28 @@ class Toolset(Protocol):
 
 
 @runtime_checkable
-class SettlingToolset(Protocol):
-    """A toolset that finds out beside everything else what it has."""
+class DiscoveringToolset(Protocol):
+    """A toolset that discovers its tools in the background."""
 
     async def settled(self) -> None:
-        """Wait until it knows."""
+        """Wait until the discovery has ended."""
         ...
 
 
 @runtime_checkable
 class YieldingToolset(Protocol):
-    """A toolset that offers what others decide. It takes no name and no address that another source has."""
+    """A toolset with third-party names. It uses no name and no address that another toolset has."""
 
     def stand_behind(self, own: Toolset) -> None:
-        """Learn what the other sources have."""
+        """Set the toolsets that come first."""
         ...
 
 
-class FixedToolset:
-    """A toolset that stays as it was made."""
+class StaticToolset:
+    """A toolset that does not change."""
 
     lists_resources_late: ClassVar[bool] = False
-    """True where listing the resources is work that a start must not wait for."""
+    """True where listing the resources takes longer than a start may wait."""
 
     def __init__(
         self,
@@ -78,6 +75,8 @@ class FixedToolset:
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
         self._resources = by_name("resource", ((resource.uri, resource) for resource in resources))
         self._templates = tuple(templates)
+        self._listeners: dict[object, Listener] = {}
+        self._lock = threading.Lock()
 
     def tools(self) -> Sequence[Tool]:
         return tuple(self._tools.values())
@@ -105,7 +104,7 @@ class FixedToolset:
 
 
 class CombinedToolset:
-    """Several toolsets as one. Names that collide are an error when it is made, with a hint."""
+    """Several toolsets as one, with one index of names. Names that collide are an error when it is made."""
 
     def __init__(self, toolsets: Iterable[Toolset]) -> None:
         self._toolsets = tuple(toolsets)
@@ -114,7 +113,10 @@ class CombinedToolset:
             own = CombinedToolset(toolset for toolset in self._toolsets if toolset not in yielding)
             for toolset in yielding:
                 toolset.stand_behind(own)
-        by_name("tool", ((tool.name, tool) for tool in self.tools()))
+        self._index = by_name("tool", ((tool.name, tool) for tool in self.tools()))
+        self._lock = threading.Lock()
+        for toolset in self._toolsets:
+            toolset.subscribe(self._on_change)
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
         by_name("resource", ((resource.uri, resource) for each in self._toolsets for resource in _at_hand(each)))
 
@@ -122,11 +124,8 @@ class CombinedToolset:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
 
     def find(self, name: str) -> Tool | None:
-        # Written out, since it is asked several times for each call.
-        for toolset in self._toolsets:
-            if (found := toolset.find(name)) is not None:
-                return found
-        return None
+        # A toolset may find tools that it does not list.
+        return self._index.get(name) or _first(toolset.find(name) for toolset in self._toolsets)
 
     def prompts(self) -> Sequence[Prompt]:
         return tuple(prompt for toolset in self._toolsets for prompt in toolset.prompts())
@@ -152,21 +151,15 @@ class CombinedToolset:
 
         return unsubscribe
 
+    def _on_change(self, change: Change) -> None:
+        if change == "tools":
+            # Of two tools that now have one name, the first is found.
+            with self._lock:
+                self._index = {tool.name: tool for tool in reversed(self.tools())}
 
-class ChangingToolset(FixedToolset):
-    """A toolset whose owner replaces its parts while it runs, and which tells its listeners."""
 
-    def __init__(
-        self,
-        tools: Iterable[Tool] = (),
-        *,
-        prompts: Iterable[Prompt] = (),
-        resources: Iterable[Resource] = (),
-        templates: Iterable[ResourceTemplate] = (),
-    ) -> None:
-        super().__init__(tools, prompts=prompts, resources=resources, templates=templates)
-        self._listeners: dict[object, Listener] = {}
-        self._lock = threading.Lock()
+class DynamicToolset(StaticToolset):
+    """A toolset whose owner replaces its parts while it runs, and which notifies its listeners."""
 
     def replace(
         self,
@@ -176,8 +169,8 @@ class ChangingToolset(FixedToolset):
         resources: Iterable[Resource] | None = None,
         templates: Iterable[ResourceTemplate] | None = None,
     ) -> None:
-        """Put new parts in place of the old ones and tell the listeners. If a name is there twice, nothing changes."""
-        fresh = FixedToolset(tools or (), prompts=prompts or (), resources=resources or (), templates=templates or ())
+        """Replace parts and notify the listeners. If a name occurs twice, nothing changes."""
+        fresh = StaticToolset(tools or (), prompts=prompts or (), resources=resources or (), templates=templates or ())
         # Each part is swapped whole, so a call that runs meanwhile sees either the old or the new one.
         if tools is not None:
             self._tools = fresh._tools
@@ -187,15 +180,13 @@ class ChangingToolset(FixedToolset):
             self._resources = fresh._resources
         if templates is not None:
             self._templates = fresh._templates
-        self._notify_of(tools=tools, prompts=prompts, resources=templates if resources is None else resources)
-
-    def _notify_of(self, **given: object) -> None:
+        given = {"tools": tools, "prompts": prompts, "resources": templates if resources is None else resources}
         for kind, parts in given.items():
             if parts is not None:
                 self.notify(kind)
 
     def notify(self, change: Change) -> None:
-        """Tell the listeners that something changed; a resource's address means its contents."""
+        """Notify the listeners of a change; a resource's address means its contents."""
         with self._lock:
             listeners = list(self._listeners.values())
         for listener in listeners:
@@ -214,14 +205,14 @@ class ChangingToolset(FixedToolset):
 
 
 def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
-    """Index things by name; two of one name are an error that says what to do."""
+    """Index items by name; two of one name are an error."""
     found: dict[str, K] = {}
-    for name, thing in pairs:
+    for name, item in pairs:
         if name in found:
             raise DeclarationError(
-                f"Two {kind}s are called `{name}`. Rename one, or give one of their sources a prefix."
+                f"Two {kind}s are called `{name}`. Rename one, or give one of their toolsets a prefix."
             )
-        found[name] = thing
+        found[name] = item
     return found
 
 
@@ -234,9 +225,9 @@ def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Res
 
 
 def _at_hand(toolset: Toolset) -> Sequence[Resource]:
-    """The resources that can be looked at without work; sets made of other sets have looked at theirs."""
-    return toolset.resources() if isinstance(toolset, FixedToolset) and not toolset.lists_resources_late else ()
+    """The resources that are listed without work; combined toolsets have checked theirs."""
+    return toolset.resources() if isinstance(toolset, StaticToolset) and not toolset.lists_resources_late else ()
 
 
 def _first(found: Iterable[K | None]) -> K | None:
-    return next((thing for thing in found if thing is not None), None)
+    return next((item for item in found if item is not None), None)

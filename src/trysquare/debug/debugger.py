@@ -1,4 +1,4 @@
-"""Debugger: what every debugger can be asked, whatever language is behind it, and the values it answers with."""
+"""Debugger: the operations of every debugger, its events and its values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.net.rpc import ConnectionLost
 
 StepKind: TypeAlias = Literal["over", "into", "out", "back"]
 OutputStream: TypeAlias = Literal["stdout", "stderr", "console"]
@@ -15,7 +16,7 @@ EvaluateFor: TypeAlias = Literal["watch", "repl", "hover", "clipboard"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BreakpointSpec:
-    """A place to stop, and when. `log_message` makes it tell instead of stop."""
+    """A line to stop at, and when. With `log_message` it prints instead of stopping."""
 
     file: str
     line: int
@@ -35,12 +36,11 @@ class FunctionBreakpoint:
     condition: str | None = None
     hit_condition: str | None = None
     guarded: bool = True
-    """Whether its condition may only read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataBreakpoint:
-    """A value to stop at when it is written or read. `data_id` is the debugger's own name for it."""
+    """A value to stop at when it is written or read. `data_id` is the debugger's id of it."""
 
     data_id: str
     access: Literal["read", "write", "readWrite"] = "write"
@@ -49,7 +49,7 @@ class DataBreakpoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bound:
-    """What the debugger made of a breakpoint: where it really is, or why it is nowhere."""
+    """A breakpoint as the debugger set it: its actual line, or why it is not set."""
 
     verified: bool
     id: int | None = None
@@ -59,15 +59,13 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Frame:
-    """One level of a stack. `id` is good until the program runs on."""
+    """A stack frame. `id` is valid until the program continues."""
 
     id: int
     name: str
     file: str | None
     line: int
     column: int = 0
-    is_library: bool = False
-    """Whether the debugger takes it for code that is not the user's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,22 +88,18 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variable:
-    """A value as the debugger shows it. `reference` leads to its parts and is never shown to a model."""
+    """A value as the debugger shows it. `reference` gives access to its parts and is never shown to a model."""
 
     name: str
     value: str
     type: str | None = None
     reference: int = 0
-    path: str | None = None
-    """The expression that leads to it from its frame, where the debugger knows one."""
     indexed: int = 0
-    named: int = 0
     size: str = ""
-    """How large it really is, such as `1000 items`, where the debugger tells."""
+    """Its full size, such as `1000 items`, where the debugger reports it."""
     is_cut: bool = False
-    """Whether the text is only the beginning of the value."""
     shows_all: bool = False
-    """Whether its secrets are masked already, or are to be shown."""
+    """Whether secrets need no masking here."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,48 +108,41 @@ class ExceptionInfo:
 
     type: str
     message: str
-    stack: str = ""
-    chain: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stopped:
-    """The program stands still."""
+    """The program stopped."""
 
     reason: str
     """breakpoint, step, exception, pause, entry, goto, data breakpoint, function breakpoint …"""
     thread: int
     text: str = ""
-    hit: tuple[int, ...] = ()
-    all_threads: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resumed:
-    """The program runs on."""
+    """The program continued."""
 
     thread: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exited:
-    """The program has ended. Where the code is unknown, the process itself has to be asked.
-
-    Both a code and a signal mean that it was one of the two, and the debugger does not tell which.
-    """
+    """The program ended. Both a code and a signal mean that the debugger does not distinguish the two."""
 
     code: int | None = None
     signal: int | None = None
 
     @staticmethod
     def with_status(status: int | None) -> Exited:
-        """An end as many debuggers tell it: a negative status is a signal."""
+        """The end by an exit status, where a negative one is a signal."""
         return Exited(signal=-status) if status is not None and status < 0 else Exited(code=status)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Something that the program or its debugger wrote."""
+    """Output of the program or its debugger."""
 
     stream: OutputStream
     text: str
@@ -163,44 +150,55 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BreakpointMoved:
-    """The debugger bound, moved or lost a breakpoint by itself, such as when a module was loaded."""
+    """The debugger bound, moved or removed a breakpoint, such as when a module was loaded."""
 
     bound: Bound
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChildStarted:
-    """The program started another one, whose debugger waits to be spoken to."""
+    """The program started a process or thread, whose debugger waits for a connection."""
 
     arguments: dict[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConditionFailed:
-    """A breakpoint's condition has no truth where it was asked for."""
+    """A breakpoint's condition could not be evaluated."""
 
-    place: str
-    why: str
+    location: str
+    reason: str
+
+
+class RequestFailed(Exception):
+    """The debugger refused a request. `message` is the debugger's own text."""
+
+    def __init__(self, command: str, message: str) -> None:
+        super().__init__(message)
+        self.command, self.message = command, message
+
+
+DEBUGGER_ERRORS = (RequestFailed, ConnectionLost, TimeoutError)
 
 
 class NotReadable(Exception):
-    """An expression has no value unless code of the program's runs. The text says which."""
+    """An expression cannot be read without running code of the program."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lost:
-    """The debugger itself is gone."""
+class Disconnected:
+    """The connection to the debugger was lost."""
 
     reason: str
 
 
-Event: TypeAlias = Stopped | Resumed | Exited | Output | BreakpointMoved | ChildStarted | ConditionFailed | Lost
+Event: TypeAlias = Stopped | Resumed | Exited | Output | BreakpointMoved | ChildStarted | ConditionFailed | Disconnected
 Listener: TypeAlias = Callable[[Event], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Abilities:
-    """What this debugger can do beyond the common."""
+class Capabilities:
+    """Optional features of a debugger."""
 
     conditions: bool = False
     hit_conditions: bool = False
@@ -208,65 +206,62 @@ class Abilities:
     function_breakpoints: bool = False
     data_breakpoints: bool = False
     exception_filters: tuple[str, ...] = ()
-    set_variable: bool = False
-    set_expression: bool = False
     goto: bool = False
     step_back: bool = False
     terminate: bool = False
     exception_info: bool = False
-    restart_frame: bool = False
     columns: bool = True
     """Whether it can stop in the middle of a line."""
 
 
-def require_able(abilities: Abilities, spec: BreakpointSpec, language: str) -> None:
-    """Refuse what the debugger would pass over in silence."""
-    if spec.column is not None and not abilities.columns:
-        raise ToolError(
-            f"The debugger of {language} stops at lines, and knows no columns.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Set the breakpoint without a column.",
-        )
+def unsupported(message: str, instruction: str) -> ToolError:
+    """Error for a feature that the debugger lacks."""
+    return ToolError(message, code=ErrorCode.CAPABILITY_NOT_SUPPORTED, instruction=instruction)
+
+
+def require_capable(capabilities: Capabilities, spec: BreakpointSpec, language: str) -> None:
+    """Refuse what the debugger would silently ignore."""
     wanted = {
-        "condition": (spec.condition, abilities.conditions),
-        "hit_condition": (spec.hit_condition, abilities.hit_conditions),
-        "log_message": (spec.log_message, abilities.log_points),
+        "column": (spec.column, capabilities.columns),
+        "condition": (spec.condition, capabilities.conditions),
+        "hit_condition": (spec.hit_condition, capabilities.hit_conditions),
+        "log_message": (spec.log_message, capabilities.log_points),
     }
-    for name, (given, can) in wanted.items():
-        if given is not None and not can:
-            raise ToolError(
-                f"The debugger of {language} knows no `{name}`.",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Use a `condition`, or stop there and look."
-                if abilities.conditions
-                else "Set a plain breakpoint there.",
+    for name, (given, is_supported) in wanted.items():
+        if given is not None and not is_supported:
+            plain = name == "column" or not capabilities.conditions
+            raise unsupported(
+                f"The debugger of {language} does not support `{name}` in a breakpoint.",
+                f"Set the breakpoint without `{name}`." if plain else "Use a `condition`, or stop there and inspect.",
             )
 
 
 class Debugger(Protocol):
-    """A debugger on one program. Events come to the listener it was made with."""
+    """A debugger of one program. Its listener receives the events."""
 
     shows_secrets: bool
 
     @property
-    def abilities(self) -> Abilities: ...
+    def capabilities(self) -> Capabilities: ...
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        """Put these breakpoints into a file, in place of all that were in it."""
+        """Replace all breakpoints of a file."""
         ...
 
-    async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]: ...
+    async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
+        raise RequestFailed("setFunctionBreakpoints", "Not supported.")
 
-    async def set_data_breakpoints(self, wanted: Sequence[DataBreakpoint]) -> list[Bound]: ...
+    async def set_data_breakpoints(self, wanted: Sequence[DataBreakpoint]) -> list[Bound]:
+        raise RequestFailed("setDataBreakpoints", "Not supported.")
 
     async def data_id(self, name: str, *, reference: int, frame: int | None) -> str | None:
-        """The debugger's name for a value that can be watched, or None where it cannot."""
-        ...
+        """The debugger's id of a value that can be watched, or None."""
+        return None
 
     async def set_exception_breakpoints(self, filters: Sequence[str]) -> None: ...
 
     async def start(self) -> None:
-        """Say that all breakpoints are set, so that the program may run."""
+        """Let the program run, after all breakpoints are set."""
         ...
 
     async def resume(self, thread: int) -> None: ...
@@ -275,7 +270,8 @@ class Debugger(Protocol):
 
     async def pause(self, thread: int) -> None: ...
 
-    async def goto(self, file: str, line: int, thread: int) -> None: ...
+    async def goto(self, file: str, line: int, thread: int) -> None:
+        raise RequestFailed("goto", "Not supported.")
 
     async def threads(self) -> list[Thread]: ...
 
@@ -286,27 +282,23 @@ class Debugger(Protocol):
     async def scopes(self, frame: int) -> list[Scope]: ...
 
     def locals_reference(self, frame: int) -> int | None:
-        """The reference of a frame's locals where it is known without a question; `scopes` tells it everywhere."""
-        ...
+        """The reference of a frame's locals where it is available without a request to the debugger."""
+        return None
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]: ...
 
     async def read(self, expression: str, frame: int) -> Variable:
-        """The value of an expression, without running code of the program's; `NotReadable` where that takes some."""
+        """The value of an expression without running code of the program. Raises `NotReadable`."""
         ...
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
-        """The value of an expression, whatever it does to the program."""
+        """The value of an expression, whatever its side effects."""
         ...
 
     async def assign(self, expression: str, value: str, frame: int) -> Variable: ...
 
     async def exception(self, thread: int) -> ExceptionInfo | None: ...
 
-    async def source(self, file: str) -> str | None:
-        """The text of a source that is no file, where the debugger has it."""
-        ...
-
     async def disconnect(self, *, kill: bool) -> None:
-        """Let go of the program: end it, or leave it running."""
+        """Detach from the program: end it, or leave it running."""
         ...

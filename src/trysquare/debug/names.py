@@ -1,13 +1,20 @@
-"""The words of the debugger's tools, each written once."""
+"""Names of the tools, their fields and actions; required arguments of an action."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import model_validator
+
+from trysquare.core.arguments import ToolArguments
+from trysquare.core.errors import ErrorCode, InvalidArguments
+from trysquare.core.json import as_object
 
 
 class ToolName(StrEnum):
-    """The tools, before their prefix."""
+    """Names of the tools, without their prefix."""
 
     INIT = "init"
     SESSION_START = "session_start"
@@ -31,7 +38,7 @@ class ToolName(StrEnum):
 
 
 class ExecutionStatus(StrEnum):
-    """Where a program stands, as a result tells it."""
+    """State of a program in a result."""
 
     STARTING = "initialized"
     RUNNING = "running"
@@ -43,7 +50,7 @@ class ExecutionStatus(StrEnum):
 
 
 class Field(StrEnum):
-    """The fields of a result."""
+    """Fields of a result."""
 
     SUMMARY = "summary"
     DATA = "data"
@@ -63,10 +70,33 @@ class Field(StrEnum):
     OUTPUT = "output"
 
 
-Language: TypeAlias = Literal["python", "javascript", "typescript", "c", "cpp", "rust", "go", "java", "ruby"]
 BreakpointAction: TypeAlias = Literal[
     "set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function"
 ]
 WatchAction: TypeAlias = Literal["set", "remove", "list"]
 StepAction: TypeAlias = Literal["over", "into", "out", "back"]
 InspectTarget: TypeAlias = Literal["locals", "globals", "stack", "threads", "expression", "output", "all"]
+
+
+class ActionArguments(ToolArguments):
+    """Arguments with an `action`. The schema shows one name for each; `also` maps accepted synonyms to it."""
+
+    also: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def with_usual_action(cls, given: Any) -> Any:
+        arguments = as_object(given)
+        action = arguments.get("action")
+        if isinstance(action, str) and action in cls.also:
+            return {**arguments, "action": cls.also[action]}
+        return given
+
+
+def require_argument(value: str | None, name: str, instruction: str | None = None) -> str:
+    """The value of an argument, or an error where it is missing."""
+    if value:
+        return value
+    raise InvalidArguments(
+        f"Missing argument `{name}`.", code=ErrorCode.VALIDATION_MISSING_PARAM, instruction=instruction
+    )

@@ -1,17 +1,22 @@
-"""Responses: what a debugger's tool answers: a summary, the state, what to look at, what to do next."""
+"""Results of the tools, token fitting and schema trimming."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
 
-from trysquare.core.result import Result
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
+from trysquare.core.result import Result, dump_json
+from trysquare.core.signature import Arguments
+from trysquare.core.tokens import count_tokens
+from trysquare.core.tool import Tool
 from trysquare.debug.debugger import Stopped
 from trysquare.debug.names import ExecutionStatus, Field, ToolName
-from trysquare.debug.session import Ended, Session
-from trysquare.debug.snapshot import Earlier, Snapshot
+from trysquare.debug.sessions.session import DebugSession, Terminated
+from trysquare.debug.snapshot import Snapshot
 
 _STOPS = {
     "step": ExecutionStatus.STOPPED_AFTER_STEP,
@@ -21,11 +26,16 @@ _OUTPUT = 1500
 
 
 def stopped_result(
-    session: Session, stop: Stopped, snapshot: Snapshot | None, earlier: Earlier | None, *, warnings: Sequence[str]
+    session: DebugSession,
+    stop: Stopped,
+    snapshot: Snapshot | None,
+    earlier: Snapshot | None,
+    *,
+    warnings: Sequence[str],
 ) -> Result[Any]:
-    """The program stands: where, why, with which values, and what is different from the stop before."""
+    """Result for a stopped program: location, reason, values, and changes since the previous stop."""
     data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
-    where = "at an unknown place"
+    where = "at an unknown location"
     if snapshot is not None:
         where = f"at {snapshot.location}"
         data |= seen_at(snapshot)
@@ -36,9 +46,9 @@ def stopped_result(
 
 
 def seen_at(snapshot: Snapshot) -> JsonObject:
-    """A stop as a result shows it. What is empty is left out."""
+    """Fields of a result for a stop, without empty ones."""
     exception = snapshot.exception
-    told: JsonObject = {
+    fields: JsonObject = {
         Field.LOCATION: snapshot.location,
         Field.STACK_DEPTH: snapshot.depth,
         Field.CODE_SNAPSHOT: {"formatted": snapshot.code} if snapshot.code else None,
@@ -46,26 +56,23 @@ def seen_at(snapshot: Snapshot) -> JsonObject:
         Field.CHANGED: dict(snapshot.changed),
         Field.WATCH: dict(snapshot.watched),
     }
-    told = {str(name): part for name, part in told.items() if part}
-    return told | {Field.LOCALS: dict(snapshot.values.values), **snapshot.values.about_left_out()}
+    fields = {str(name): part for name, part in fields.items() if part}
+    return fields | {Field.LOCALS: dict(snapshot.values.values), **snapshot.values.about_left_out()}
 
 
-def ended_result(session: Session, ended: Ended, *, warnings: Sequence[str]) -> Result[Any]:
-    """The program has ended, and how: a crash is never told as a success."""
+def ended_result(session: DebugSession, ended: Terminated, *, warnings: Sequence[str]) -> Result[Any]:
+    """Result for an ended program, with its exit code or signal."""
     is_known = ended.code is None or ended.signal is None
     data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), "exit_code": ended.code if is_known else None}
     if ended.signal is not None and is_known:
-        data["signal"] = _signal_name(ended.signal)
-    if tail := session.output.tail(_OUTPUT):
-        data[Field.OUTPUT] = tail
+        data["signal"] = signal_name(ended.signal)
+    data |= _output(session)
     return answer(session, _how_ended(ended), data, next_steps=_next_when_ended(ended), warnings=warnings)
 
 
-def running_result(session: Session, *, warnings: Sequence[str], paused_in_vain: bool = False) -> Result[Any]:
-    """The program still runs: nothing was hit in the time that was waited."""
-    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
-    if tail := session.output.tail(_OUTPUT):
-        data[Field.OUTPUT] = tail
+def running_result(session: DebugSession, *, warnings: Sequence[str], paused_in_vain: bool = False) -> Result[Any]:
+    """Result for a program that still runs after the timeout."""
+    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), **_output(session)}
     steps = _NEXT_WHEN_RUNNING[1:] if paused_in_vain else _NEXT_WHEN_RUNNING
     summary = f"Still running after {session.waited:.2g} s."
     if paused_in_vain:
@@ -73,32 +80,37 @@ def running_result(session: Session, *, warnings: Sequence[str], paused_in_vain:
     return answer(session, summary, data, next_steps=steps, warnings=warnings)
 
 
+def _output(session: DebugSession) -> JsonObject:
+    tail = session.output.tail(_OUTPUT)
+    return {str(Field.OUTPUT): tail} if tail else {}
+
+
 def answer(
-    session: Session | None,
+    session: DebugSession | None,
     summary: str,
     data: JsonObject,
     *,
     next_steps: Sequence[JsonObject] = (),
     warnings: Sequence[str] = (),
 ) -> Result[Any]:
-    """A result in the debugger's form."""
+    """A result with summary, data, next steps and session id."""
     fields: JsonObject = {Field.SUMMARY: summary, Field.DATA: data}
     if next_steps:
-        fields[Field.NEXT_STEPS] = [_of_session(step, session) for step in next_steps]
+        fields[Field.NEXT_STEPS] = [_with_session(step, session) for step in next_steps]
     if session is not None:
         fields[Field.SESSION_ID] = session.id
     return Result.ok(warnings=tuple(warnings), fields={str(name): part for name, part in fields.items()})
 
 
-def _of_session(step: JsonObject, session: Session | None) -> JsonObject:
-    """A next step as it has to be sent: a session that another one's program started is nobody's default."""
+def _with_session(step: JsonObject, session: DebugSession | None) -> JsonObject:
+    """A next step with the session id where it is required: a child session is never the default."""
     if session is None or session.parent is None:
         return step
     return {**step, "arguments": {**step["arguments"], str(Field.SESSION_ID): session.id}}
 
 
-def execution_state(session: Session) -> JsonObject:
-    """Where a program stands, in the three words that every result has."""
+def execution_state(session: DebugSession) -> JsonObject:
+    """The state of a program that every result has."""
     rules = session.rules
     others = [*rules.functions.values(), *rules.watched.values()]
     active = any(each.bound.verified for each in [*session.breakpoints, *others])
@@ -110,8 +122,8 @@ def execution_state(session: Session) -> JsonObject:
     }
 
 
-def status_of(session: Session) -> ExecutionStatus:
-    """The status that a result tells."""
+def status_of(session: DebugSession) -> ExecutionStatus:
+    """The status of a session in a result."""
     if session.ended is not None:
         return ExecutionStatus.TERMINATED
     if session.stop is not None:
@@ -121,8 +133,8 @@ def status_of(session: Session) -> ExecutionStatus:
     return ExecutionStatus.RUNNING
 
 
-def next_steps_of(session: Session) -> Sequence[JsonObject]:
-    """What to do next, from where the program really stands."""
+def next_steps_of(session: DebugSession) -> Sequence[JsonObject]:
+    """Suggested calls for the present state of the program."""
     if session.ended is not None:
         return _next_when_ended(session.ended)
     if session.stop is not None:
@@ -136,18 +148,18 @@ def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
     return stop.text or stop.reason
 
 
-def _how_ended(ended: Ended) -> str:
+def _how_ended(ended: Terminated) -> str:
     if ended.signal is not None and ended.code is not None:
         return (
-            f"The program ended with exit code {ended.code} or was killed by {_signal_name(ended.signal)}: "
-            "its debugger does not tell which."
+            f"The program ended with exit code {ended.code} or was killed by {signal_name(ended.signal)}: "
+            "its debugger does not distinguish the two."
         )
     if ended.signal is not None:
-        return f"The program was killed by {_signal_name(ended.signal)}."
+        return f"The program was killed by {signal_name(ended.signal)}."
     if ended.code is not None:
         return f"The program ended with exit code {ended.code}." if ended.code else "The program ended (exit code 0)."
     return (
-        f"The debugger was lost: {ended.reason}" if ended.reason else "The program ended; its exit code is not known."
+        f"The debugger disconnected: {ended.reason}" if ended.reason else "The program ended; its exit code is unknown."
     )
 
 
@@ -155,26 +167,23 @@ def _next_when_stopped(stop: Stopped) -> list[JsonObject]:
     if stop.reason == "exception":
         return [
             next_step(ToolName.INSPECT, {"target": "stack"}, "see how it got here"),
-            next_step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "look at a value"),
+            next_step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "inspect a value"),
         ]
     return [
         next_step(ToolName.STEP, {"action": "over"}, "run this line"),
-        next_step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "look at a value"),
-        next_step(ToolName.EXECUTE, {"action": "continue"}, "run on to the next breakpoint"),
+        next_step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "inspect a value"),
+        next_step(ToolName.EXECUTE, {"action": "continue"}, "continue to the next breakpoint"),
     ]
 
 
-def _next_when_ended(ended: Ended) -> list[JsonObject]:
-    if ended.code == 0:
-        return [next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")]
-    return [
-        next_step(ToolName.INSPECT, {"target": "output"}, "read all of its output"),
-        next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints"),
-    ]
+def _next_when_ended(ended: Terminated) -> list[JsonObject]:
+    restart = next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")
+    output = next_step(ToolName.INSPECT, {"target": "output"}, "read all of its output")
+    return [restart] if ended.code == 0 else [output, restart]
 
 
 def next_step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
-    """One thing to do next: the tool, its arguments, and what for."""
+    """A suggested call: the tool, its arguments and the purpose."""
     return {"tool": str(tool), "arguments": arguments, "description": description}
 
 
@@ -185,8 +194,98 @@ _NEXT_WHEN_RUNNING = (
 )
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+_SHORTEST = 40
+_CUT = "…"
+
+
+def fit_tokens(data: JsonObject, limit: int) -> JsonObject:
+    """The data within a token limit: its longest texts and lists are halved until it fits, and it is marked."""
+    if _fits(data, limit):
+        return data
+    longest = max(_lengths(data), default=0)
+    while longest > _SHORTEST:
+        longest //= 2
+        data = cast(JsonObject, _shortened(data, longest))
+        if _fits(data, limit):
+            break
+    return {**data, "truncated": True}
+
+
+def _fits(data: Any, limit: int) -> bool:
+    text = dump_json(data)
+    # A token has at least one character, so a short text need not be counted.
+    return len(text) <= limit or (len(text) <= 8 * limit and count_tokens(text) <= limit)
+
+
+def _lengths(value: Any) -> list[int]:
+    if isinstance(value, str):
+        return [len(value)]
+    if not isinstance(value, dict | list):
+        return []
+    parts = list(cast(JsonObject, value).values()) if isinstance(value, dict) else cast(list[Any], value)
+    return [len(parts), *(length for part in parts for length in _lengths(part))]
+
+
+def _shortened(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[: longest - 1] + _CUT
+    if isinstance(value, dict):
+        parts = list(cast(dict[str, Any], value).items())
+        return {name: _shortened(part, longest) for name, part in parts[:longest]}
+    if isinstance(value, list):
+        return [_shortened(part, longest) for part in cast(list[Any], value)[:longest]]
+    return value
+
+
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "minItems"})
+_NOT_IN_ITEMS = _BOUNDS | {"description", "additionalProperties"}
+_DESCRIBED_ONCE = frozenset({"budget", "timeout", "session_id", "workspace_root"})
+
+
+def trim_schema(tool: Tool) -> Tool:
+    """The tool with a shortened schema; session_start alone describes the arguments that several tools have."""
+    return replace(tool, arguments=TrimmedArguments(tool.arguments, describes=tool.name == ToolName.SESSION_START))
+
+
+@dataclass(frozen=True)
+class TrimmedArguments:
+    """Arguments with the same validation and a shorter schema."""
+
+    inner: Arguments
+    describes: bool
+
+    @cached_property
+    def wire(self) -> JsonObject:
+        whole = self.inner.wire
+        properties = cast(dict[str, JsonObject], whole.get("properties", {}))
+        return {**whole, "properties": {name: self._short(name, part) for name, part in properties.items()}}
+
+    @property
+    def exact(self) -> JsonObject:
+        return self.inner.exact
+
+    def parse(self, tool: str, raw: JsonObject) -> Any:
+        return self.inner.parse(tool, raw)
+
+    def _short(self, name: str, schema: JsonObject) -> JsonObject:
+        short = _without_bounds(schema)
+        if not self.describes and name in _DESCRIBED_ONCE:
+            return {key: part for key, part in short.items() if key not in ("description", "default")}
+        return short
+
+
+def _without_bounds(schema: JsonObject) -> JsonObject:
+    short = {key: part for key, part in schema.items() if key not in _BOUNDS}
+    if short.get("default") is False:
+        del short["default"]
+    if isinstance(items := short.get("items"), dict):
+        short["items"] = {key: part for key, part in cast(JsonObject, items).items() if key not in _NOT_IN_ITEMS}
+    return short

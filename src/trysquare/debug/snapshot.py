@@ -1,29 +1,114 @@
-"""Snapshot: what a program looks like where it stands: the place, its code, its values, and what changed."""
+"""Snapshot of a stopped program: code, locals within a token budget, changes; the log of stops."""
 
 from __future__ import annotations
 
+import ast
 import linecache
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from trysquare.debug.dap.client import RequestFailed
-from trysquare.debug.debugger import Debugger, ExceptionInfo, Frame, NotReadable, Stopped, Variable
-from trysquare.debug.rendering import Shown, ranked, text_of, within_budget
+from trysquare.core.json import JsonObject
+from trysquare.core.redaction import MASK, mask_shown, names_secret
+from trysquare.core.tokens import count_tokens
+from trysquare.debug.debugger import Debugger, ExceptionInfo, Frame, NotReadable, RequestFailed, Stopped, Variable
+from trysquare.debug.sessions.session import DebugSession
+
+LONGEST = 160
+_MAX_LEFT_OUT = 10
+"""Number of omitted values whose names are shown."""
+_QUOTES = ("'", '"')
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_DEFINITIONS = ("module", "function", "type", "builtin_function_or_method", "ABCMeta", "Function", "Object")
+"""Types of values that are rarely of interest."""
+_OWN_NAMES = ("special variables", "function variables", "class variables", "return values", "(return)", "len()")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """Values within a token budget, and the names of the others."""
+
+    values: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+
+    def about_left_out(self) -> JsonObject:
+        """Fields of a result for the values that it omits."""
+        if not self.left_out:
+            return {}
+        shown = len(self.values)
+        return {
+            "truncated": True,
+            "total_variables": shown + len(self.left_out),
+            "showing_variables": shown,
+            "left_out": list(self.left_out[:_MAX_LEFT_OUT]),
+        }
+
+
+def text_of(variable: Variable, *, longest: int = LONGEST) -> str:
+    """The text of a value: secrets masked, without addresses, truncated."""
+    text = _ADDRESS.sub("", variable.value)
+    if not variable.shows_all:
+        if any(quote in text for quote in _QUOTES) and len(text) > 2 and names_secret(variable.name):
+            return MASK
+        text = mask_shown(text)
+    if len(text) <= longest and not variable.is_cut:
+        return text
+    size = variable.size or (f"{variable.indexed} items" if variable.indexed else "")
+    return f"{text[: longest - 1]}…{f' ({size})' if size else ''}"
+
+
+def ranked(
+    variables: Sequence[Variable], *, line: str = "", changed: frozenset[str] = frozenset(), error: str = ""
+) -> list[Variable]:
+    """Values by relevance: changed since the last stop, named on the current line or in the error message."""
+    on_line = set(_NAME.findall(line))
+    in_error = set(_NAME.findall(error))
+
+    def weight(variable: Variable) -> int:
+        name = variable.name
+        return (
+            4 * (name in changed)
+            + 3 * (name in on_line)
+            + 2 * (name in in_error)
+            - 2 * name.startswith("__")
+            - 3 * ((variable.type or "") in _DEFINITIONS)
+        )
+
+    known = [variable for variable in variables if variable.name not in _OWN_NAMES]
+    return sorted(known, key=lambda variable: -weight(variable))
+
+
+def within_budget(variables: Sequence[Variable], budget: int) -> Shown:
+    """As many values as fit the token budget, in order; long ones are truncated more as it runs out."""
+    values: dict[str, str] = {}
+    left = budget
+    for index, variable in enumerate(variables):
+        longest = LONGEST if left > budget // 3 else LONGEST // 3
+        text = text_of(variable, longest=longest)
+        cost = count_tokens(f"{variable.name}: {text}\n")
+        if cost > left:
+            return Shown(values=values, left_out=tuple(each.name for each in variables[index:]))
+        values[variable.name] = text
+        left -= cost
+    return Shown(values=values)
+
 
 CONTEXT_LINES = 3
 BUDGET = 800
-_CHANGES = 10
+_MAX_CHANGES = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """One stop, as far as it was looked at."""
+    """The innermost frame of one stop."""
 
     frame: Frame
     code: str
     values: Shown
     texts: Mapping[str, str]
-    """Every local value's text, to tell at the next stop what changed."""
+    """The text of every local, to compare at the next stop."""
     changed: Mapping[str, str]
     depth: int
     watched: Mapping[str, str]
@@ -33,30 +118,16 @@ class Snapshot:
     def location(self) -> str:
         return f"{self.frame.file}:{self.frame.line} in {self.frame.name}"
 
-    def as_earlier(self) -> Earlier:
-        """What to keep of it for the next stop."""
-        return Earlier(function=_function(self.frame), depth=self.depth, location=self.location, texts=self.texts)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Earlier:
-    """What was known of a frame at the stop before."""
-
-    function: str
-    depth: int
-    location: str
-    texts: Mapping[str, str]
-
 
 async def take_snapshot(
     debugger: Debugger,
     stop: Stopped,
     *,
     budget: int = BUDGET,
-    earlier: Earlier | None = None,
+    earlier: Snapshot | None = None,
     watched: Sequence[str] = (),
 ) -> Snapshot | None:
-    """Look at the innermost frame of a stop. None where the debugger shows no frame at all."""
+    """Inspect the innermost frame of a stop; None where the debugger shows no frame."""
     frames, depth = await debugger.stack(stop.thread, count=1)
     if not frames:
         return None
@@ -65,15 +136,14 @@ async def take_snapshot(
     variables = await locals_of(debugger, frame)
     texts = {variable.name: text_of(variable) for variable in variables}
     changed = changes(earlier, frame, texts, depth=depth)
-    line = source_line(frame)
     error = "" if exception is None else exception.message
-    order = ranked(variables, line=line, changed=frozenset(changed), error=error)
+    order = ranked(variables, line=source_line(frame), changed=frozenset(changed), error=error)
     return Snapshot(
         frame=frame,
         code=code_around(frame),
         values=within_budget(order, budget),
         texts=texts,
-        changed=_brief(changed),
+        changed=dict(list(changed.items())[:_MAX_CHANGES]),
         depth=depth,
         watched={expression: await watched_text(debugger, expression, frame) for expression in watched},
         exception=exception,
@@ -81,13 +151,13 @@ async def take_snapshot(
 
 
 async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str:
-    """What a watched expression is in a frame; where it has no value there, why not."""
+    """The value of a watched expression in a frame, or why it has none."""
     try:
         return text_of(replace(await debugger.read(expression, frame.id), name=expression))
     except RequestFailed as error:
         return f"no value here: {error.message[:100]}"
     except NotReadable as refused:
-        return f"not evaluated, since that could run code: {str(refused)[:100]}"
+        return f"not evaluated, because that could run code: {str(refused)[:100]}"
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
@@ -100,9 +170,10 @@ async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
     return [variable for scope in chosen[:1] for variable in await debugger.variables(scope.reference)]
 
 
-def changes(earlier: Earlier | None, frame: Frame, texts: Mapping[str, str], *, depth: int) -> dict[str, str]:
-    """What is new or different since the stop before, in the same function at the same depth: `old -> new`."""
-    if earlier is None or (earlier.function, earlier.depth) != (_function(frame), depth):
+def changes(earlier: Snapshot | None, frame: Frame, texts: Mapping[str, str], *, depth: int) -> dict[str, str]:
+    """Values that are new or differ from the previous stop in the same function at the same depth: `old -> new`."""
+    before = earlier and (earlier.frame.file, earlier.frame.name, earlier.depth)
+    if earlier is None or before != (frame.file, frame.name, depth):
         return {}
     return {
         name: f"{earlier.texts[name]} -> {text}" if name in earlier.texts else text
@@ -111,22 +182,13 @@ def changes(earlier: Earlier | None, frame: Frame, texts: Mapping[str, str], *, 
     }
 
 
-def _function(frame: Frame) -> str:
-    return f"{frame.file}:{frame.name}"
-
-
-def _brief(changed: Mapping[str, str]) -> dict[str, str]:
-    """The first of what changed; the values themselves are shown anyway."""
-    return dict(list(changed.items())[:_CHANGES])
-
-
 def source_line(frame: Frame) -> str:
-    """The line at which a frame stands."""
+    """The source text of a frame's line."""
     return linecache.getline(frame.file, frame.line) if frame.file else ""
 
 
 def code_around(frame: Frame, *, lines: int = CONTEXT_LINES) -> str:
-    """The lines around a frame's place, numbered, with an arrow at its own."""
+    """The numbered lines around a frame's line, which has an arrow."""
     if not frame.file:
         return ""
     linecache.checkcache(frame.file)
@@ -137,3 +199,96 @@ def code_around(frame: Frame, *, lines: int = CONTEXT_LINES) -> str:
         f"{'>' if number == frame.line else ' '} {number:>{width}} {found[number - 1].rstrip()[:160]}"
         for number in range(first, last + 1)
     )
+
+
+_MAX_STOPS = 50
+_MAX_OBJECTS = 8
+"""Objects of a stop whose attributes are read: each costs a request to the debugger."""
+_MAX_ATTRIBUTES = 40
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenStop:
+    """One stop of a session: its location and its values, those of objects by path."""
+
+    number: int
+    location: str
+    values: Mapping[str, str]
+
+
+class StopLog:
+    """The last stops of every session."""
+
+    def __init__(self) -> None:
+        self._stops: dict[str, dict[int, SeenStop]] = {}
+
+    async def add(self, session: DebugSession, snapshot: Snapshot) -> None:
+        """Add the present stop of a session with its values."""
+        values = dict(snapshot.texts)
+        if any(map(_is_object, values.values())):
+            attributes = await _attributes(session.debugger, await locals_of(session.debugger, snapshot.frame))
+            for name, parts in attributes.items():
+                values.pop(name, None)
+                values.update({f"{name}.{part}": text for part, text in parts.items()})
+        stops = self._stops.setdefault(session.key, {})
+        stops[session.stop_count] = SeenStop(number=session.stop_count, location=snapshot.location, values=values)
+        while len(stops) > _MAX_STOPS:
+            stops.pop(next(iter(stops)))
+
+    def of(self, key: str) -> dict[int, SeenStop]:
+        """The stops of the session with this key, by their numbers."""
+        return self._stops.get(key, {})
+
+
+def differences(one: SeenStop, other: SeenStop) -> dict[str, str]:
+    """The differences by path: `old -> new`, `new: …`, `gone: …`."""
+    found: dict[str, str] = {}
+    for name in [*one.values, *(name for name in other.values if name not in one.values)]:
+        before, after = one.values.get(name), other.values.get(name)
+        if before is None:
+            found[name] = f"new: {after}"
+        elif after is None:
+            found[name] = f"gone: {before}"
+        elif before != after:
+            try:
+                found.update(_compare(name, ast.literal_eval(before), ast.literal_eval(after), _MAX_DEPTH))
+            except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+                found[name] = f"{before} -> {after}"
+    return found
+
+
+def _compare(path: str, old: Any, new: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """The differing parts of two values, as deep as both have the same structure."""
+    if depth and isinstance(old, dict) and isinstance(new, dict):
+        yield from _compare_parts(path, cast(dict[Any, Any], old), cast(dict[Any, Any], new), depth)
+    elif depth and isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        before = dict(enumerate(cast(list[Any], old)))
+        yield from _compare_parts(path, before, dict(enumerate(cast(list[Any], new))), depth)
+    elif old != new:
+        yield path, f"{old!r} -> {new!r}"
+
+
+def _compare_parts(path: str, old: Mapping[Any, Any], new: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, str]]:
+    for key in [*old, *(key for key in new if key not in old)]:
+        if key not in old:
+            yield f"{path}[{key!r}]", f"new: {new[key]!r}"
+        elif key not in new:
+            yield f"{path}[{key!r}]", f"gone: {old[key]!r}"
+        else:
+            yield from _compare(f"{path}[{key!r}]", old[key], new[key], depth - 1)
+
+
+def _is_object(text: str) -> bool:
+    return text.startswith("<")
+
+
+async def _attributes(debugger: Debugger, variables: list[Variable]) -> dict[str, dict[str, str]]:
+    """The attributes of the objects, by their names."""
+    found: dict[str, dict[str, str]] = {}
+    objects = [each for each in variables if each.reference and _is_object(text_of(each))]
+    for variable in objects[:_MAX_OBJECTS]:
+        for part in (await debugger.variables(variable.reference))[:_MAX_ATTRIBUTES]:
+            if not part.name.startswith("__") and "variables" not in part.name:
+                found.setdefault(variable.name, {})[part.name] = text_of(part)
+    return found

@@ -1,4 +1,4 @@
-"""Front matter: the YAML block at the head of a Markdown file, read without surprises."""
+"""Front matter: the YAML block at the start of a Markdown file, read safely."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ MAX_NESTING = 20
 
 
 class FrontMatterError(ToolError):
-    """Front matter that cannot be read, with the line where it went wrong."""
+    """Invalid front matter, with its line."""
 
     default_code = ErrorCode.CONFIG_INVALID
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarkdownFile:
-    """A Markdown text, parted into what its head says and what follows."""
+    """A Markdown text with its parsed front matter."""
 
     head: Mapping[str, Any]
     body: str
     first_line: int = 1
-    """The line of the file at which the body begins."""
+    """Line of the file at which the body begins."""
     head_text: str = ""
 
 
 def split_front_matter(text: str) -> MarkdownFile:
-    """Part a text into head and body. Without a closed block at the very start, all of it is body."""
+    """Split a text into head and body; without a closed block at the start all of it is body."""
     normal = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not normal.startswith(f"{_FENCE}\n"):
         return MarkdownFile(head={}, body=normal)
@@ -41,7 +41,7 @@ def split_front_matter(text: str) -> MarkdownFile:
     raw = normal[len(_FENCE) + 1 : end]
     body = normal[end:].partition("\n")[2].removeprefix("\n")
     first_line = normal.count("\n", 0, len(normal) - len(body)) + 1
-    return MarkdownFile(head=_read(raw), body=body, first_line=first_line, head_text=raw)
+    return MarkdownFile(head=_parse(raw), body=body, first_line=first_line, head_text=raw)
 
 
 def _closing_fence(text: str) -> int | None:
@@ -57,19 +57,19 @@ def _closing_fence(text: str) -> int | None:
     return None
 
 
-def _read(raw: str) -> Mapping[str, Any]:
+def _parse(raw: str) -> Mapping[str, Any]:
     if not raw.strip():
         return {}
     if len(raw) > MAX_FRONT_MATTER:
         raise FrontMatterError(f"The front matter is longer than {MAX_FRONT_MATTER:,} characters.")
-    read = _parse_yaml(raw)
-    if read is None:
+    parsed = _parse_yaml(raw)
+    if parsed is None:
         return {}
-    if not isinstance(read, dict):
+    if not isinstance(parsed, dict):
         raise FrontMatterError(
             "The front matter must be `key: value` lines.", instruction="Write `title: …` and so on."
         )
-    return {str(key): value for key, value in cast(dict[Any, Any], read).items()}
+    return {str(key): value for key, value in cast(dict[Any, Any], parsed).items()}
 
 
 def _parse_yaml(raw: str) -> Any:
@@ -82,35 +82,35 @@ def _parse_yaml(raw: str) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         if _is_suspicious(raw):
-            _refuse_tricks(yaml.parse(raw, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            _refuse_unsafe(yaml.parse(raw, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return yaml.load(raw, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 2})" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "it is not YAML"
-        raise FrontMatterError(f"The front matter cannot be read{line}: {problem}.") from None
+        problem = getattr(error, "problem", None) or "invalid YAML"
+        raise FrontMatterError(f"Invalid front matter{line}: {problem}.") from None
     except (RecursionError, ValueError) as error:
-        raise FrontMatterError(f"The front matter cannot be read: {error}.") from None
+        raise FrontMatterError(f"Invalid front matter: {error}.") from None
 
 
 def _is_suspicious(raw: str) -> bool:
-    """Whether a text could hold aliases, tags or deep nesting. Looking closer costs as much as reading, so few are."""
+    """Whether a text may have aliases, tags or deep nesting; only then it is scanned, at the cost of parsing."""
     return any(mark in raw for mark in "&*!") or sum(raw.count(mark) for mark in "[{-?") > MAX_NESTING
 
 
-def _refuse_tricks(events: Iterable[Any]) -> None:
-    """Refuse what makes a small text into a huge value, or ends the process by its depth."""
+def _refuse_unsafe(events: Iterable[Any]) -> None:
+    """Refuse what expands a small text to a huge value, or overflows the stack."""
     depth = 0
     for event in events:
         kind = type(event).__name__
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
-        trick = _trick(event, kind, depth)
-        if trick is not None:
-            # Lines of the file: the fence is the first, and marks count from zero.
-            raise FrontMatterError(f"The front matter cannot be read (line {event.start_mark.line + 2}): {trick}.")
+        problem = _unsafe(event, kind, depth)
+        if problem is not None:
+            # The fence is the first line, and marks count from zero.
+            raise FrontMatterError(f"Invalid front matter (line {event.start_mark.line + 2}): {problem}.")
 
 
-def _trick(event: Any, kind: str, depth: int) -> str | None:
+def _unsafe(event: Any, kind: str, depth: int) -> str | None:
     if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
         return "anchors and aliases are not allowed"
     if getattr(event, "tag", None) is not None:

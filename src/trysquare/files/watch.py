@@ -1,4 +1,4 @@
-"""Watch: tells what changes below a folder. Watched by the system; polled where that is not to be had."""
+"""Directory listings and change notifications."""
 
 from __future__ import annotations
 
@@ -6,61 +6,137 @@ import asyncio
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+RECENT_NS = 50_000_000
+"""Granularity of file times: two changes within it look like one."""
+_CLOCK_SKEW_NS = 2_000_000_000
+
+FolderStates: TypeAlias = dict[str, tuple[int, ...]]
+"""States of directories by path; a recent change gives an empty state, which never looks unchanged."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A regular file by its relative path, with its version."""
+
+    path: str
+    size: int
+    changed_ns: int
+    version: tuple[int, ...] = ()
+    """Inode and ctime, which cannot be set back."""
+
+
+def entry_of(path: str, found: os.stat_result) -> Entry:
+    return Entry(path=path, size=found.st_size, changed_ns=found.st_mtime_ns, version=(found.st_ino, found.st_ctime_ns))
+
+
+def folder_state(found: os.stat_result) -> tuple[int, ...]:
+    """State of a directory; empty after a recent change."""
+    if is_recent(found.st_ctime_ns):
+        return ()
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def is_recent(changed_ns: int) -> bool:
+    """Whether another change could have the same time."""
+    return -_CLOCK_SKEW_NS < time.time_ns() - changed_ns < RECENT_NS
+
+
+def is_listed(name: str) -> bool:
+    """Whether a name is listed: not hidden, not `_`, and valid UTF-8."""
+    if name.startswith((".", "_")):
+        return False
+    return name.isascii() or name.encode("utf-8", "replace").decode("utf-8") == name
+
+
+def entries_below(folder: int, path: str, *, max_depth: int, visited: FolderStates) -> Iterator[Entry]:
+    """Regular files below an open directory, by name."""
+    visited[path or "."] = folder_state(os.fstat(folder))
+    with os.scandir(folder) as scan:
+        found = sorted((each for each in scan if is_listed(each.name)), key=lambda each: each.name)
+    for each in found:
+        below = f"{path}/{each.name}" if path else each.name
+        if each.is_file(follow_symlinks=False):
+            about = _attributes(folder, each.name)
+            if about is not None:
+                yield entry_of(below, about)
+        elif max_depth > 1 and each.is_dir(follow_symlinks=False):
+            yield from _entries_in(folder, each.name, below, max_depth=max_depth - 1, visited=visited)
+
+
+def _entries_in(folder: int, name: str, path: str, *, max_depth: int, visited: FolderStates) -> Iterator[Entry]:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return  # removed, replaced by a link, or not readable
+    try:
+        yield from entries_below(descriptor, path, max_depth=max_depth, visited=visited)
+    finally:
+        os.close(descriptor)
+
+
+def _attributes(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None  # removed between the listing and now
+
 
 logger = logging.getLogger("trysquare.watch")
 
 POLL_SECONDS = 1.0
 EVERYTHING = frozenset({"."})
-"""What is told when the folder itself came, went or was replaced."""
+"""Reported when the directory itself appeared, vanished or was replaced."""
 
 _State: TypeAlias = dict[str, tuple[int, ...]]
-"""What tells one version of a file or folder from another, by path; its mode comes first."""
+"""Versions of files and directories by path; the mode comes first."""
 
 
 async def changes_below(folder: Path, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[frozenset[str]]:
-    """Sets of paths that changed, relative to the folder, as they change. A folder that goes is waited for."""
+    """Yield sets of changed paths, relative to the directory. A missing directory is waited for."""
     while True:
         identity = await asyncio.to_thread(_identity, folder)
         if identity is None:
             await asyncio.sleep(poll_seconds)
             continue
-        async for changed in _while_there(folder, identity, poll_seconds):
+        async for changed in _watch_same(folder, identity, poll_seconds):
             yield changed
         yield EVERYTHING
 
 
-async def _while_there(folder: Path, identity: tuple[int, int], seconds: float) -> AsyncIterator[frozenset[str]]:
+async def _watch_same(folder: Path, identity: tuple[int, int], seconds: float) -> AsyncIterator[frozenset[str]]:
     awatch = _system_watch()
     if awatch is None:
-        logger.info("watchfiles is not installed; %s is polled", folder)
+        logger.info("watchfiles not installed; polling: path=%s", folder)
     else:
         try:
-            async for changed in _watched(awatch, folder, identity, seconds):
+            async for changed in _watch(awatch, folder, identity, seconds):
                 yield changed
             return
         except OSError as error:
             if await asyncio.to_thread(_identity, folder) != identity:
                 return
-            # Mostly the system's limit of watched folders.
-            logger.warning("%s cannot be watched (%s); it is polled", folder, error)
+            # Mostly the system's limit of watches.
+            logger.warning("watch failed; polling: path=%s error=%s", folder, error)
             yield EVERYTHING
-    async for changed in _polled(folder, identity, seconds):
+    async for changed in _poll(folder, identity, seconds):
         yield changed
 
 
-async def _watched(
-    awatch: Any, folder: Path, identity: tuple[int, int], seconds: float
-) -> AsyncIterator[frozenset[str]]:
-    """What the system tells. Each folder is watched by itself, because watching a tree would follow its links."""
+async def _watch(awatch: Any, folder: Path, identity: tuple[int, int], seconds: float) -> AsyncIterator[frozenset[str]]:
+    """Watch each directory by itself, because a recursive watch would follow links."""
     known = await asyncio.to_thread(_state, folder)
     while await asyncio.to_thread(_identity, folder) == identity:
         folders, compared = _folders(known), False
-        async for found in _told(awatch, folder, folders, seconds):
-            changed = _relative(folder, found)
-            # Compared once after the start, for what changed before the system listened, and when folders came or went.
+        async for found in _events(awatch, folder, folders, seconds):
+            inside = (path for path in map(Path, found) if path.is_relative_to(folder))
+            changed = frozenset(str(path.relative_to(folder)) for path in inside)
+            # Compared once at the start, for changes before the watch began, and when directories came or went.
             if not compared or await asyncio.to_thread(_is_about_folders, folder, folders, changed):
                 before, known, compared = known, await asyncio.to_thread(_state, folder), True
                 changed |= _differences(before, known)
@@ -70,16 +146,15 @@ async def _watched(
                 break
 
 
-async def _told(awatch: Any, folder: Path, folders: frozenset[str], seconds: float) -> AsyncIterator[list[str]]:
-    """Paths that changed; an empty list now and then, since the system does not tell that a folder was replaced."""
+async def _events(awatch: Any, folder: Path, folders: frozenset[str], seconds: float) -> AsyncIterator[list[str]]:
+    """Changed paths; an empty list at times, since a replaced directory is not reported."""
     paths = [folder, *(folder / each for each in folders)]
-    # No filter of watchfiles' own: every name matters.
     options = {"watch_filter": None, "debounce": 50, "step": 10, "rust_timeout": int(seconds * 1000)}
     try:
         async for found in awatch(*paths, recursive=False, yield_on_timeout=True, **options):
             yield [path for _, path in found]
     except FileNotFoundError:
-        # A folder went before it could be watched: the list of folders is made again.
+        # A directory vanished before it could be watched: the list is built again.
         yield []
 
 
@@ -91,11 +166,7 @@ def _system_watch() -> Any:
     return getattr(watchfiles, "awatch")  # noqa: B009 - its type is not fully known
 
 
-def _relative(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    return frozenset(str(Path(path).relative_to(folder)) for path in paths if Path(path).is_relative_to(folder))
-
-
-async def _polled(folder: Path, identity: tuple[int, int], seconds: float) -> AsyncIterator[frozenset[str]]:
+async def _poll(folder: Path, identity: tuple[int, int], seconds: float) -> AsyncIterator[frozenset[str]]:
     known = await asyncio.to_thread(_state, folder)
     while await asyncio.to_thread(_identity, folder) == identity:
         await asyncio.sleep(seconds)
@@ -118,7 +189,7 @@ def _is_about_folders(folder: Path, folders: frozenset[str], changed: frozenset[
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder lies at a path; None where none does."""
+    """Device and inode of the directory at a path, or None."""
     try:
         found = os.stat(folder / ".")
     except OSError:
@@ -127,7 +198,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _state(folder: Path) -> _State:
-    """Every file and folder below, links not followed. Hidden ones, such as the history of git, matter to nobody."""
+    """Versions of all files and directories below, without hidden directories and without following links."""
     found: _State = {}
     for below, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -136,7 +207,7 @@ def _state(folder: Path) -> _State:
             try:
                 about = os.lstat(path)
             except OSError:
-                continue  # gone between the listing and the look: the next round tells
+                continue  # removed meanwhile: the next round reports it
             key = os.path.relpath(path, folder)
             found[key] = (about.st_mode, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, about.st_size)
     return found

@@ -1,18 +1,20 @@
-"""What the gateway's tools take. Their schemas are written by hand: a model pays for them once for every server."""
+"""Arguments of the gateway's tools, and the builder of the calls in `next`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.core.healing import checked, unwrapped
-from trysquare.core.schema import Extra, ModelArguments
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject, as_object
+from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
+from trysquare.core.signature import Extra, ModelArguments
+from trysquare.gateway.models import GATEWAY, READ, ServerConfig, space_of, upstream_name
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
 
@@ -45,7 +47,7 @@ def _closed(properties: JsonObject) -> JsonObject:
 
 @dataclass(frozen=True, kw_only=True)
 class CallArguments:
-    """Arguments of a tool of the gateway: a small schema on the wire, and a model that checks them."""
+    """Arguments with a small schema on the wire and a model that validates them."""
 
     model: type[ServerCall]
     wire: JsonObject
@@ -55,13 +57,13 @@ class CallArguments:
         return self.wire
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
-        """The checked call, or an error with the corrected one."""
+        """The validated call, or an error with the corrected one."""
         properties = self.wire["properties"]
-        inner = unwrapped(raw, properties) if len(raw) == 1 else raw
-        read = _with_object(_without_nulls(inner))
+        inner = unwrap_arguments(raw, properties) if len(raw) == 1 else raw
+        read = _parse_inputs(_without_nulls(inner))
         if not read.keys() <= properties.keys() and read.get("tool_name"):
-            raise _astray(tool, read, [name for name in read if name not in properties])
-        return checked(self._check, tool=tool, raw=read, schema=lambda: self.wire)
+            raise _misplaced(tool, read, [name for name in read if name not in properties])
+        return validate_arguments(self._check, tool=tool, raw=read, schema=lambda: self.wire)
 
     def _check(self, arguments: JsonObject, extra: Extra) -> Any:
         return self.model.model_validate(arguments, extra=extra)
@@ -69,18 +71,17 @@ class CallArguments:
 
 SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_SHARED}))
 GATEWAY_ARGUMENTS = CallArguments(
-    model=GatewayCall,
-    wire=_closed({"action": _ACTION, "server": _TEXT, **_SHARED, "query": _TEXT}),
+    model=GatewayCall, wire=_closed({"action": _ACTION, "server": _TEXT, **_SHARED, "query": _TEXT})
 )
 
 
 def _without_nulls(raw: JsonObject) -> JsonObject:
-    """Some clients send every argument, and null for those that are not meant."""
+    """Some clients send every argument, with null for unset ones."""
     return {name: part for name, part in raw.items() if part is not None} if None in raw.values() else raw
 
 
-def _with_object(raw: JsonObject) -> JsonObject:
-    """Some models send the inputs as a text that holds the object."""
+def _parse_inputs(raw: JsonObject) -> JsonObject:
+    """Some models send the inputs as a JSON string."""
     inputs = raw.get("tool_inputs")
     if not isinstance(inputs, str):
         return raw
@@ -91,15 +92,13 @@ def _with_object(raw: JsonObject) -> JsonObject:
     return {**raw, "tool_inputs": parsed} if isinstance(parsed, dict) else raw
 
 
-def _astray(tool: str, raw: JsonObject, strays: list[str]) -> InvalidArguments:
-    """What to say where a tool's inputs stand beside `tool_inputs` instead of in it."""
-    given = raw.get("tool_inputs")
-    inside = cast(JsonObject, given) if isinstance(given, dict) else {}
-    kept = {name: part for name, part in raw.items() if name not in strays}
-    corrected = {**kept, "tool_inputs": {**{name: raw[name] for name in strays}, **inside}}
-    named = ", ".join(f"`{name[:80]}`" for name in strays[:12])
+def _misplaced(tool: str, raw: JsonObject, strays: list[str]) -> InvalidArguments:
+    """The error for tool inputs next to `tool_inputs` instead of in it."""
+    inputs = {**{name: raw[name] for name in strays}, **as_object(raw.get("tool_inputs"))}
+    corrected = {**{name: part for name, part in raw.items() if name not in strays}, "tool_inputs": inputs}
+    names = ", ".join(f"`{name[:80]}`" for name in strays[:12])
     return InvalidArguments(
-        f"There is no argument {named}; what the tool itself takes belongs into `tool_inputs`.",
+        f"Unknown argument {names}. Put the tool's own arguments into `tool_inputs`.",
         code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
         instruction="Send the corrected call in `next`.",
         next={"tool": tool, "arguments": corrected},
@@ -109,12 +108,54 @@ def _astray(tool: str, raw: JsonObject, strays: list[str]) -> InvalidArguments:
 class ReadCall(ToolArguments):
     """Which part of a large result to read."""
 
-    handle: str = Field(description="As a large result gave it")
-    path: str | None = Field(None, description="JSONPath into it, such as $.rows[*].id")
-    grep: str | None = Field(None, description="Only lines that match this pattern")
-    offset: int = Field(0, description="Where to begin", ge=0)
-    length: int | None = Field(None, description="How much to read", ge=1)
-    unit: Literal["characters", "lines"] = Field("characters", description="What offset and length count")
+    handle: str = Field(description="Handle of a large result")
+    path: str | None = Field(None, description="JSONPath, such as $.rows[*].id")
+    grep: str | None = Field(None, description="Regular expression; only matching lines")
+    offset: int = Field(0, description="First position to read", ge=0)
+    length: int | None = Field(None, description="Number of units to read", ge=1)
+    unit: Literal["characters", "lines"] = Field("characters", description="Unit of offset and length")
 
 
 READ_ARGUMENTS = ModelArguments(ReadCall)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallBuilder:
+    """Builds calls of one server through one of the gateway's tools."""
+
+    tool: str
+    execute: Callable[[str, JsonObject], JsonObject]
+    """(tool, inputs) -> call of a server's tool."""
+    list: Callable[[], JsonObject]
+    read: Callable[[JsonObject], JsonObject]
+
+
+def server_call_builder(tool: str, fixed: JsonObject | None = None) -> CallBuilder:
+    """Calls through a tool with actions; `fixed` are arguments of every call."""
+    base = fixed or {}
+
+    def call(action: str, **more: object) -> JsonObject:
+        return {"tool": tool, "arguments": {**base, "action": action, **more}}
+
+    return CallBuilder(
+        tool=tool,
+        execute=lambda name, inputs: call("execute", tool_name=name, tool_inputs=inputs),
+        list=lambda: call("list"),
+        read=lambda reading: call("read", tool_inputs=reading),
+    )
+
+
+def gateway_call_builder(server: ServerConfig) -> CallBuilder:
+    """Calls through the one tool over all servers."""
+    return server_call_builder(GATEWAY, {"server": server.name})
+
+
+def upstream_call_builder(server: ServerConfig, tool: str) -> CallBuilder:
+    """Calls through the server's tools by their own names."""
+    space = space_of(server.tool_name)
+    return CallBuilder(
+        tool=tool,
+        execute=lambda name, inputs: {"tool": upstream_name(space, name), "arguments": inputs},
+        list=lambda: {"tool": server.tool_name, "arguments": {"action": "list"}},
+        read=lambda reading: {"tool": READ, "arguments": reading},
+    )

@@ -1,78 +1,227 @@
-"""Listing: what a server offers, in signatures that a call can be written from, or in full."""
+"""Listings of the gateway: server descriptions, tool lists, signatures, search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from trysquare.catalog.descriptions import COMPACT_PURPOSE
+from trysquare.core.json import JsonObject, as_list, as_object, properties_of
 from trysquare.core.result import Result, dump_json
-from trysquare.core.types import JsonObject
-from trysquare.core.untrusted import cleaned_text, cleaned_value
+from trysquare.core.schema.describe import LINE, LONGEST, inputs_text, one_line, shown_name
+from trysquare.core.text import truncate
+from trysquare.core.tokens import count_tokens
+from trysquare.core.tool import Tool
+from trysquare.core.untrusted import cleaned_json, cleaned_text, cleaned_value
 from trysquare.gateway.arguments import Detail
-from trysquare.gateway.checking.signatures import inputs_text, one_line
-from trysquare.gateway.server import Definition, ServerConfig
+from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry, ToolDefinition
 
-MOST_CHARACTERS = 40_000
+if TYPE_CHECKING:
+    from trysquare.catalog.search import ToolIndex
+
+_PURPOSE = 80
+"""Maximum characters of a server's configured description."""
+_DESCRIPTION_TOKENS = 40
+"""Tokens of purpose and tool names in one server's description; with the names a model often needs no `list`."""
+_OVER_ALL = "MCP servers behind one gateway: list their tools (or find some by query), execute one."
+_SHORTEST_LINE = 24
+"""Minimum characters of a server's own line."""
+_REASON = 160
+MAX_CHARACTERS = 40_000
 _DESCRIPTION = 4_000
+_COMBINED = ("anyOf", "oneOf", "allOf")
+_MAX_MATCHES = 8
 
-Form: TypeAlias = Callable[[Definition], Any]
+Form: TypeAlias = Callable[[ToolDefinition], Any]
 
 
-def listing(server: ServerConfig, definitions: Sequence[Definition], detail: Detail, *, says: str = "") -> Result[Any]:
-    """The answer to `list`. What would be too long is told in fewer words, with the way to the rest.
+def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
+    """The description of a server's tool: name, transport, purpose, tools, actions."""
+    if isinstance(server, InvalidServer):
+        reason = truncate(one_line(server.reason), _REASON)
+        return f"MCP server '{_display(server.name)}' has an invalid configuration: {reason} ({server.location})."
+    purpose = truncate(one_line(server.description), _PURPOSE)
+    names = names_within(tools, _DESCRIPTION_TOKENS - count_tokens(purpose))
+    content = ": ".join(part for part in (purpose, names) if part) or "not contacted yet"
+    heading = f"MCP server '{_display(server.name)}' ({server.transport}): {content}."
+    return f"{heading}\nlist its tools, execute one, read a large result page by page."
 
-    What the server says of its own use is told as its words.
-    """
-    fields: JsonObject = {"server": server.name, **({"server_says": says} if says else {})}
+
+def gateway_description(servers: Iterable[ServerEntry]) -> str:
+    """The description of the one tool over all servers, with as much of each as fits."""
+    known = list(servers)
+    width = (COMPACT_PURPOSE - len(_OVER_ALL)) // max(len(known), 1)
+    if width >= _SHORTEST_LINE:
+        return "\n".join([_OVER_ALL, *(truncate(f"- {_line(server)}", width - 1) for server in known)])
+    names = ", ".join(_display(server.name) for server in known)
+    return truncate(f"{_OVER_ALL} Servers: {names}", COMPACT_PURPOSE)
+
+
+def _line(server: ServerEntry) -> str:
+    if isinstance(server, InvalidServer):
+        return f"{_display(server.name)}: invalid configuration"
+    purpose = truncate(one_line(server.description), _PURPOSE)
+    return f"{_display(server.name)} ({server.transport})" + (f": {purpose}" if purpose else "")
+
+
+def names_within(names: Sequence[str], tokens: int) -> str:
+    """As many names as fit into a number of tokens, and the number of the others."""
+    shown: list[str] = []
+    for name in names:
+        tokens -= count_tokens(f", {name}")
+        if tokens < 0:
+            more = len(names) - len(shown)
+            return ", ".join([*shown, f"… {more} more"]) if shown else f"{more}"
+        shown.append(_display(name))
+    return ", ".join(shown)
+
+
+def _display(name: str) -> str:
+    return truncate(" ".join(cleaned_text(name).split()), 64)
+
+
+def listing(
+    server: ServerConfig, definitions: Sequence[ToolDefinition], detail: Detail, *, instructions: str = ""
+) -> Result[Any]:
+    """The result of `list`, in a shorter form where it would be too long. Instructions of the server are labelled."""
+    fields: JsonObject = {"server": server.name, **({"server_says": instructions} if instructions else {})}
     if not definitions:
-        return Result.ok([], message=f"The server `{server.name}` offers no tools.", fields=fields)
+        return Result.ok([], message=f"Server `{server.name}` has no tools.", fields=fields)
     shown, given = _fitting(definitions, detail)
-    asked = "" if given == detail else f" This is too long for {detail}: give `tool_name` to see one tool whole."
+    shortened = "" if given == detail else f" Too long for {detail}: send `tool_name` to get one tool in full."
     return Result.ok(
-        shown,
-        instruction=f"Run one with action=execute, tool_name and tool_inputs.{asked}",
-        fields=fields,
+        shown, instruction=f"Run one with action=execute, tool_name and tool_inputs.{shortened}", fields=fields
     )
 
 
-def tool_listing(server: ServerConfig, definition: Definition, detail: Detail) -> Result[Any]:
-    """The answer to `list` about one tool."""
+def tool_listing(server: ServerConfig, definition: ToolDefinition, detail: Detail) -> Result[Any]:
     return Result.ok([FORMS[detail](definition)], fields={"server": server.name})
 
 
-def whole(definition: Definition) -> JsonObject:
-    """Everything about one tool."""
-    told: JsonObject = {
+def whole(definition: ToolDefinition) -> JsonObject:
+    """One tool with its schemas."""
+    entry: JsonObject = {
         "name": definition.name,
         "description": cleaned_text(definition.description)[:_DESCRIPTION],
         "inputs": cleaned_value(definition.input_schema),
     }
     if definition.output_schema is not None:
-        told["outputs"] = cleaned_value(definition.output_schema)
+        entry["outputs"] = cleaned_value(definition.output_schema)
     if definition.annotations:
-        told["annotations"] = cleaned_value(definition.annotations)
-    return told
+        entry["annotations"] = cleaned_value(definition.annotations)
+    return entry
 
 
-def brief(definition: Definition) -> JsonObject:
-    """One tool in a line: its name, what it is for, and how its inputs are written."""
+def brief(definition: ToolDefinition) -> JsonObject:
+    """One tool with its purpose and inputs in a line each."""
     purpose = one_line(definition.description or definition.title or "")
-    return {"name": definition.name, "description": purpose, "inputs": inputs_text(definition)}
+    return {"name": definition.name, "description": purpose, "inputs": inputs_text(definition.input_schema)}
 
 
-def bare(definition: Definition) -> str:
-    """One tool by its name alone."""
+def bare(definition: ToolDefinition) -> str:
     return definition.name
 
 
 FORMS: dict[Detail, Form] = {"schemas": whole, "signatures": brief, "names": bare}
 
 
-def _fitting(definitions: Sequence[Definition], detail: Detail) -> tuple[list[Any], Detail]:
-    """The definitions in the form that was asked for, or in the next shorter one that is short enough."""
+def _fitting(definitions: Sequence[ToolDefinition], detail: Detail) -> tuple[list[Any], Detail]:
+    """The definitions in the requested form, or in the next shorter one that fits."""
     order = list(FORMS)
     for form in order[order.index(detail) : -1]:
         shown = [FORMS[form](definition) for definition in definitions]
-        if len(dump_json(shown)) <= MOST_CHARACTERS:
+        if len(dump_json(shown)) <= MAX_CHARACTERS:
             return shown, form
     return [bare(definition) for definition in definitions], "names"
+
+
+def signature(definition: ToolDefinition) -> str:
+    """One line: name, inputs and purpose."""
+    call = f"{shown_name(definition.name)}({inputs_text(definition.input_schema)})"
+    purpose = one_line(definition.description or definition.title or "")
+    return truncate(f"{call} - {purpose}" if purpose else call, LONGEST + LINE)
+
+
+def wire_schema(schema: Any) -> JsonObject:
+    """The schema to list: without hidden text, with the properties of its alternatives merged.
+
+    Calls are validated against the server's own schema, so nothing is lost.
+    """
+    known = _cleaned(as_object(schema))
+    properties = dict(properties_of(known))
+    for combined in _COMBINED:
+        for part in as_list(known.get(combined)):
+            properties = {**properties_of(as_object(part)), **properties}
+    plain = {key: part for key, part in known.items() if key not in (*_COMBINED, "not", "if", "then", "else")}
+    return {**plain, "type": "object", "properties": properties}
+
+
+def _cleaned(schema: JsonObject) -> JsonObject:
+    from pydantic_core import from_json
+
+    text = dump_json(schema).encode()
+    cleaned, count = cleaned_json(text)
+    return cast(JsonObject, from_json(cleaned)) if count else schema
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UpstreamTool:
+    """A served tool, its server, and the definition it was built from."""
+
+    tool: Tool
+    server: ServerConfig
+    definition: ToolDefinition
+
+
+class ToolFinder:
+    """Search over the tools of all servers. The index is built by the first search."""
+
+    def __init__(self, offered: Callable[[], Mapping[str, UpstreamTool]]) -> None:
+        self._offered = offered
+        self._index: ToolIndex | None = None
+
+    def find(self, query: str) -> Result[Any]:
+        """The tools closest to a query, best first."""
+        from trysquare.catalog.search import ToolIndex
+
+        offered = self._offered()
+        if self._index is None:
+            self._index = ToolIndex()
+        self._index.update(one.tool for one in offered.values())
+        found = [offered[match.tool.name] for match in self._index.search(query, limit=_MAX_MATCHES)]
+        if not found:
+            return Result.ok(
+                list[JsonObject](),
+                message="No server has listed a tool yet.",
+                instruction="List the servers with action=list, then list the tools of one.",
+            )
+        return Result.ok(
+            [{"server": one.server.name, **brief(one.definition)} for one in found],
+            instruction="If one of these tools fits, run it with action=execute, server, tool_name and tool_inputs."
+            " If none does, search again with the action and its object in the words of a tool's description.",
+        )
+
+
+def servers_listing(
+    entries: Mapping[str, ServerEntry], names: Callable[[ServerConfig], list[str] | None]
+) -> Result[Any]:
+    """Every server with the names of its tools, or their number where that would be too long."""
+    shown = [_server(entry, names) for entry in entries.values()]
+    if len(dump_json(shown)) > MAX_CHARACTERS:
+        shown = [{**one, "tools": len(one["tools"])} if isinstance(one.get("tools"), list) else one for one in shown]
+    return Result.ok(
+        shown,
+        message=None if shown else "No servers are configured.",
+        instruction="Send `server` to list its tools with their inputs, or `query` to find tools.",
+    )
+
+
+def _server(entry: ServerEntry, names: Callable[[ServerConfig], list[str] | None]) -> JsonObject:
+    if isinstance(entry, InvalidServer):
+        return {"server": entry.name, "problem": f"{entry.reason} ({entry.location})"}
+    row: JsonObject = {"server": entry.name, "transport": entry.transport}
+    if entry.description:
+        row["purpose"] = one_line(entry.description)
+    known = names(entry)
+    return {**row, "tools": "not contacted yet" if known is None else known}

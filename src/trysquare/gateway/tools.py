@@ -1,6 +1,6 @@
-"""The gateway's tools, as a model sees them: one for each server, one for each of their tools, one over all.
+"""The gateway's tools as a model sees them: one per server, one per upstream tool, one over all servers.
 
-What their calls take is imported with the first of them: many servers are started for their lists alone.
+The dispatcher is imported with the first call: many processes are started for their lists alone.
 """
 
 from __future__ import annotations
@@ -10,84 +10,76 @@ from typing import Any, TypeAlias
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.json import JsonObject
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.result import Result
-from trysquare.core.schema import Arguments, GivenArguments
+from trysquare.core.signature import Arguments, PassthroughArguments
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
-from trysquare.core.types import JsonObject
 from trysquare.core.untrusted import cleaned_text, folded
-from trysquare.gateway.answers.large import ReadOn
-from trysquare.gateway.arguments import (
-    GATEWAY_ARGUMENTS,
-    READ_ARGUMENTS,
-    SERVER_ARGUMENTS,
-    GatewayCall,
-    ReadCall,
-    ServerCall,
-)
-from trysquare.gateway.checking.wire_schema import wire_schema
-from trysquare.gateway.descriptions import gateway_description, server_description
-from trysquare.gateway.finding import Finder, servers_listing
-from trysquare.gateway.fronts import Front, gateway_front, server_front, upstream_front
-from trysquare.gateway.listing import listing, tool_listing
-from trysquare.gateway.naming import GATEWAY, READ, space_of, upstream_name
-from trysquare.gateway.server import Definition, ServerConfig, ServerEntry
-from trysquare.gateway.servers import Servers, usable
+from trysquare.gateway import arguments as calling
+from trysquare.gateway import listing
+from trysquare.gateway.arguments import CallBuilder, GatewayCall, ReadCall, ServerCall
+from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, space_of, upstream_name
+from trysquare.gateway.results.store import ReadOn
+from trysquare.gateway.service import GatewayService, require_valid
 
-ROOM = "gateway"
-_MANY = 100
+TOOLSET = "gateway"
+_LONG_LIST = 100
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})
 
-_NAMED = 12
+_MAX_NAMES = 12
 """Servers in an error."""
 
 Run: TypeAlias = Callable[[Any, CallContext], Awaitable[Result[Any]]]
 
 
-def server_tool(servers: Servers, entry: ServerEntry, names: Sequence[str], *, alone: bool) -> Tool:
-    """The tool of one server. `alone` lists it also where each of the server's tools would be, if they were known."""
-    front = server_front(entry.tool_name)
+def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str], *, alone: bool) -> Tool:
+    """The tool of one server. `alone` lists it in the full profile too, while the server's tools are unknown."""
+    builder = calling.server_call_builder(entry.tool_name)
 
     def run(call: ServerCall, context: CallContext) -> Awaitable[Result[Any]]:
-        # By its name: a change of the configuration must reach a tool that is shown as it was.
-        return _do(servers, usable(servers.entry(entry.name)), call, context, front)
+        # By name: a changed configuration must reach a tool that is listed unchanged.
+        return _dispatch(servers, require_valid(servers.entry(entry.name)), call, context, builder)
 
     profiles = _LEVELS | _FULL if alone else _LEVELS
-    description = server_description(entry, names)
-    return _tool(entry.tool_name, description, SERVER_ARGUMENTS, run, profiles, category=entry.name)
+    description = listing.server_description(entry, names)
+    return _tool(entry.tool_name, description, calling.SERVER_ARGUMENTS, run, profiles, category=entry.name)
 
 
-def gateway_tool(servers: Servers, finder: Finder) -> Tool:
+def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
     """The one tool over all servers."""
 
     async def run(call: GatewayCall, context: CallContext) -> Result[Any]:
         if call.server is None:
             return await _over_all(servers, finder, call, context)
-        server = usable(servers.entry(call.server))
-        return await _do(servers, server, call, context, gateway_front(server))
+        server = require_valid(servers.entry(call.server))
+        return await _dispatch(servers, server, call, context, calling.gateway_call_builder(server))
 
-    return _tool(GATEWAY, gateway_description(servers.entries.values()), GATEWAY_ARGUMENTS, run, _GATEWAY)
+    return _tool(
+        GATEWAY, listing.gateway_description(servers.entries.values()), calling.GATEWAY_ARGUMENTS, run, _GATEWAY
+    )
 
 
-def read_tool(servers: Servers) -> Tool:
-    """The tool that reads large results, for listings that have no tool with actions."""
+def read_tool(servers: GatewayService) -> Tool:
+    """The tool that reads large results, for profiles without the tools with actions."""
 
     async def run(call: ReadCall, context: CallContext) -> Result[Any]:
         return await _read(servers, call, context, lambda reading: {"tool": READ, "arguments": reading})
 
-    return _tool(READ, "Read a part of a large result of a server.", READ_ARGUMENTS, run, _FULL, read_only=True)
+    return _tool(
+        READ, "Read part of a large result of an MCP server.", calling.READ_ARGUMENTS, run, _FULL, read_only=True
+    )
 
 
-def upstream_tool(servers: Servers, server: ServerConfig, definition: Definition) -> Tool:
-    """A tool of a server as a tool of its own."""
+def upstream_tool(servers: GatewayService, server: ServerConfig, definition: ToolDefinition) -> Tool:
     name = upstream_name(space_of(server.tool_name), definition.name)
     hints = definition.annotations
     return _tool(
         name,
         cleaned_text(definition.description),
-        GivenArguments(wire=wire_schema(definition.input_schema)),
-        _running(servers, server.name, definition.name, upstream_front(server, name)),
+        PassthroughArguments(wire=listing.wire_schema(definition.input_schema)),
+        _executor(servers, server.name, definition.name, calling.upstream_call_builder(server, name)),
         _FULL,
         category=server.name,
         title=None if definition.title is None else folded(definition.title),
@@ -98,138 +90,129 @@ def upstream_tool(servers: Servers, server: ServerConfig, definition: Definition
     )
 
 
-def late_tool(servers: Servers, server: ServerConfig, name: str, tool: str) -> Tool:
-    """A tool of a server that was not asked yet which tools it has."""
-    run = _running(servers, server.name, tool, upstream_front(server, name))
-    return _tool(name, f"`{tool}` of {server.name}.", GivenArguments(wire={"type": "object"}), run, frozenset())
+def unlisted_tool(servers: GatewayService, server: ServerConfig, name: str, tool: str) -> Tool:
+    """A tool of a server that was not contacted yet."""
+    run = _executor(servers, server.name, tool, calling.upstream_call_builder(server, name))
+    return _tool(name, f"`{tool}` of {server.name}.", PassthroughArguments(wire={"type": "object"}), run, frozenset())
 
 
 def colliding_tool(name: str, owners: Sequence[tuple[ServerConfig, str]]) -> Tool:
-    """What several tools of servers would be called: it runs none of them, and tells how to call each."""
-    calls = [server_front(server.tool_name).execute(tool, {}) for server, tool in owners]
-    told = " and ".join(f"`{tool}` of `{server.name}`" for server, tool in owners)
+    """A name that several upstream tools would share: it runs none of them and returns the calls of each."""
+    calls = [calling.server_call_builder(server.tool_name).execute(tool, {}) for server, tool in owners]
+    candidates = " and ".join(f"`{tool}` of `{server.name}`" for server, tool in owners)
 
     async def run(inputs: JsonObject, context: CallContext) -> Result[Any]:
         raise ToolError(
-            f"`{name}` could be {told}, so it is none of them.",
+            f"`{name}` is ambiguous: {candidates}.",
             code=ErrorCode.STATE_CONFLICT,
-            instruction="Call the one that is meant as one of `calls` does.",
+            instruction="Send one of `calls`.",
             fields={"calls": calls},
         )
 
-    arguments = GivenArguments(wire={"type": "object", "properties": {}})
-    return _tool(name, f"Not usable under this name: it could be {told}.", arguments, run, _FULL)
+    arguments = PassthroughArguments(wire={"type": "object", "properties": {}})
+    return _tool(name, f"Ambiguous name: {candidates}.", arguments, run, _FULL)
 
 
-def _running(servers: Servers, server: str, tool: str, front: Front) -> Run:
+def _executor(servers: GatewayService, server: str, tool: str, builder: CallBuilder) -> Run:
     def run(inputs: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
-        from trysquare.gateway.executing import execute
+        from trysquare.gateway.dispatcher import execute
 
-        return execute(servers, usable(servers.entry(server)), tool, inputs, context, front=front)
+        return execute(servers, require_valid(servers.entry(server)), tool, inputs, context, builder=builder)
 
     return run
 
 
-def _do(
-    servers: Servers, server: ServerConfig, call: ServerCall, context: CallContext, front: Front
+def _dispatch(
+    servers: GatewayService, server: ServerConfig, call: ServerCall, context: CallContext, builder: CallBuilder
 ) -> Awaitable[Result[Any]]:
     if call.action != "execute":
-        return _shown(servers, server, call, context, front)
-    from trysquare.gateway.executing import execute
+        return _list_or_read(servers, server, call, context, builder)
+    from trysquare.gateway.dispatcher import execute
 
     return execute(
-        servers, server, call.tool_name, call.tool_inputs, context, front=front, request_key=call.request_key
+        servers, server, call.tool_name, call.tool_inputs, context, builder=builder, request_key=call.request_key
     )
 
 
-async def _shown(
-    servers: Servers, server: ServerConfig, call: ServerCall, context: CallContext, front: Front
+async def _list_or_read(
+    servers: GatewayService, server: ServerConfig, call: ServerCall, context: CallContext, builder: CallBuilder
 ) -> Result[Any]:
     if call.action == "read":
-        return await _read(servers, _reading(call, front), context, front.read)
+        return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.tool_name:
         found = await servers.find(server, call.tool_name)
         if found is None:
-            from trysquare.gateway.executing import unknown_tool
+            from trysquare.gateway.dispatcher import unknown_tool
 
-            raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, front)
-        return tool_listing(server, found, call.detail or "schemas")
+            raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, builder)
+        return listing.tool_listing(server, found, call.detail or "schemas")
     definitions, detail = await servers.definitions(server), call.detail or "signatures"
-    says = servers.instructions(server)
-    if len(definitions) > _MANY:
-        # A long list must not keep the calls of others waiting.
-        return await run_in_thread(lambda: listing(server, definitions, detail, says=says))
-    return listing(server, definitions, detail, says=says)
+    instructions = servers.instructions(server)
+    if len(definitions) > _LONG_LIST:
+        return await run_in_thread(lambda: listing.listing(server, definitions, detail, instructions=instructions))
+    return listing.listing(server, definitions, detail, instructions=instructions)
 
 
-async def _over_all(servers: Servers, finder: Finder, call: GatewayCall, context: CallContext) -> Result[Any]:
+async def _over_all(
+    servers: GatewayService, finder: listing.ToolFinder, call: GatewayCall, context: CallContext
+) -> Result[Any]:
     if call.action == "read":
-        front = server_front(GATEWAY)
-        return await _read(servers, _reading(call, front), context, front.read)
+        builder = calling.server_call_builder(GATEWAY)
+        return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.action == "execute":
         return await _by_tool_alone(servers, call, context)
-    return finder.find(call.query) if call.query else servers_listing(servers.entries, servers.names)
+    return finder.find(call.query) if call.query else listing.servers_listing(servers.entries, servers.names)
 
 
-async def _by_tool_alone(servers: Servers, call: GatewayCall, context: CallContext) -> Result[Any]:
-    """A tool needs no server named if only one server has it, and if it is known of every other that it has not."""
-    named = call.tool_name or ""
-    owners = [name for name in servers.entries if servers.catalogue.find(name, named) is not None]
-    unknown = [name for name in servers.entries if servers.catalogue.definitions(name) is None]
+async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: CallContext) -> Result[Any]:
+    """Execute without `server`, if exactly one server has the tool and the tools of every other are known."""
+    tool = call.tool_name or ""
+    owners = [name for name in servers.entries if servers.registry.find(name, tool) is not None]
+    unknown = [name for name in servers.entries if servers.registry.definitions(name) is None]
     if len(owners) == 1 and not unknown:
-        server = usable(servers.entry(owners[0]))
-        return await _do(servers, server, call, context, gateway_front(server))
+        server = require_valid(servers.entry(owners[0]))
+        return await _dispatch(servers, server, call, context, calling.gateway_call_builder(server))
     listing_call: JsonObject = {"tool": GATEWAY, "arguments": {"action": "list"}}
     if not owners:
         raise NotFound(
-            "`server` is missing, and no known server has such a tool.",
-            instruction="Name the server; `next` shows them.",
+            "`server` is missing, and no contacted server has this tool.",
+            instruction="Send `server`; `next` lists the servers.",
             fields={"not_asked": unknown} if unknown else {},
             next=listing_call,
         )
-    told = f"`{named[:80]}` is a tool of {_quoted(owners)}"
+    problem = f"`{tool[:80]}` is a tool of {_quoted(owners)}"
     if unknown:
-        told += f", and {_quoted(unknown)} may have one too: it is not known yet what is offered there"
-    calls = [server_front(GATEWAY, {"server": one}).execute(named, call.tool_inputs) for one in owners]
+        problem += f"; {_quoted(unknown)} was not contacted yet and may have it too"
+    calls = [calling.server_call_builder(GATEWAY, {"server": one}).execute(tool, call.tool_inputs) for one in owners]
     raise InvalidArguments(
-        f"{told}. Name the `server`; nothing was sent.",
+        f"`server` is missing: {problem}. Nothing was sent.",
         code=ErrorCode.VALIDATION_MISSING_PARAM,
-        instruction="Send the one of `calls` that is meant.",
+        instruction="Send one of `calls`.",
         fields={"outcome": "not_sent", "calls": calls},
         next=calls[0] if len(calls) == 1 else listing_call,
     )
 
 
 def _quoted(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(f"`{name}`" for name in names[:_MAX_NAMES]) + more
 
 
-def _reading(call: ServerCall, front: Front) -> ReadCall:
-    """What to read, from the inputs of a call with `action="read"`."""
+def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:
+    """The arguments in the `tool_inputs` of `action="read"`."""
     try:
-        return READ_ARGUMENTS.parse(front.tool, call.tool_inputs)
+        return calling.READ_ARGUMENTS.parse(builder.tool, call.tool_inputs)
     except InvalidArguments as error:
-        corrected = None if error.next is None else front.read(error.next["arguments"])
+        corrected = None if error.next is None else builder.read(error.next["arguments"])
         raise InvalidArguments(
             f"In `tool_inputs`: {error.message}", code=error.code, instruction=error.instruction, next=corrected
         ) from None
 
 
-async def _read(servers: Servers, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
-    from trysquare.gateway.answers.reading import read_result
+async def _read(servers: GatewayService, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
+    from trysquare.gateway.results.read import read_result
 
-    return await read_result(
-        servers.results,
-        call.handle,
-        path=call.path,
-        grep=call.grep,
-        offset=call.offset,
-        length=call.length,
-        unit=call.unit,
-        context=context,
-        read_call=read_call,
-    )
+    return await read_result(servers.results, **call.model_dump(), context=context, read_call=read_call)
 
 
 def _hint(annotations: JsonObject, name: str) -> bool | None:
@@ -250,5 +233,5 @@ def _tool(
     def call(given: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
         return run(arguments.parse(name, given), context)
 
-    metadata = ToolMetadata(room=ROOM, profiles=profiles, result_limit=None, **more)
+    metadata = ToolMetadata(toolset=TOOLSET, profiles=profiles, result_limit=None, **more)
     return Tool(name=name, title=title, description=description, arguments=arguments, call=call, metadata=metadata)

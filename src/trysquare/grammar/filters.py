@@ -1,65 +1,162 @@
-"""Filters: what says which tokens may come next, and a chain of them."""
+"""Logit filters: grammar, bias, banned sequences, and their chain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.grammar.matcher import CallMatcher
+from trysquare.grammar.calls.matcher import CallMatcher
+from trysquare.grammar.engine import GrammarEngine
 
 if TYPE_CHECKING:
-    from trysquare.grammar.engines.engine import Logits, Mask
+    from numpy.typing import NDArray
+
+    from trysquare.grammar.engine import Logits, Mask
+
+
+class ByteAutomaton:
+    """Aho-Corasick automaton over byte sequences."""
+
+    def __init__(self, sequences: Iterable[bytes]) -> None:
+        self._branches: list[dict[int, int]] = [{}]
+        self._ends: list[bool] = [False]
+        for sequence in sequences:
+            self._add(sequence)
+        self.steps, self.complete = self._closed()
+
+    def _add(self, sequence: bytes) -> None:
+        if not sequence:
+            raise ValueError("a banned sequence must not be empty")
+        state = 0
+        for byte in sequence:
+            if byte not in self._branches[state]:
+                self._branches[state][byte] = len(self._branches)
+                self._branches.append({})
+                self._ends.append(False)
+            state = self._branches[state][byte]
+        self._ends[state] = True
+
+    def _closed(self) -> tuple[NDArray[numpy.int32], NDArray[numpy.bool_]]:
+        """The next state of each state and byte, and which states complete a sequence."""
+        steps = numpy.zeros((len(self._branches), 256), dtype=numpy.int32)
+        complete = numpy.array(self._ends)
+        shorter = [0] * len(self._branches)
+        waiting = deque([0])
+        while waiting:
+            state = waiting.popleft()
+            fallback = steps[shorter[state]].copy()
+            steps[state] = 0 if state == 0 else fallback
+            for byte, following in self._branches[state].items():
+                shorter[following] = int(fallback[byte]) if state else 0
+                complete[following] |= complete[shorter[following]]
+                steps[state, byte] = following
+                waiting.append(following)
+        return steps, complete
+
+    def after(self, state: int, text: bytes) -> int | None:
+        """The state after more bytes; None where a sequence was completed."""
+        for byte in text:
+            state = int(self.steps[state, byte])
+            if self.complete[state]:
+                return None
+        return state
 
 
 class Filter(Protocol):
-    """One reason why a token may come, may not, or should rather come."""
+    """A reason why a token may or may not come, or is likelier. What a filter does not define has no effect."""
 
     def narrow(self, mask: Mask) -> None:
-        """Take the tokens out of the mask that may not come next."""
-        ...
+        """Remove tokens from the mask that may not come next."""
 
     def weigh(self, logits: Logits) -> None:
         """Make tokens likelier or less likely."""
-        ...
 
     def take(self, token: int) -> None:
-        """A token came. One that may not come is refused with GRAMMAR_REFUSED, and nothing has changed then."""
-        ...
+        """Accept a token. A forbidden one raises GRAMMAR_REFUSED and changes nothing."""
 
     def take_back(self, count: int) -> None:
-        """The last tokens are undone."""
-        ...
+        """Undo the last tokens."""
 
 
-class HeldToCalls:
-    """Only what leads to calls of tools."""
+class Banned(Filter):
+    """Bans byte sequences of the response text, in which a string's newline is `\\n`, two bytes."""
+
+    def __init__(self, sequences: Iterable[bytes], engine: GrammarEngine) -> None:
+        self._automaton = ByteAutomaton(sequences)
+        self._engine = engine
+        self._states = [0]
+        self._masks: dict[int, Mask] = {}
+        self._tokens, self._lengths = _token_table(engine)
+
+    def narrow(self, mask: Mask) -> None:
+        state = self._states[-1]
+        if state not in self._masks:
+            self._masks[state] = self._allowed_in(state)
+        mask &= self._masks[state]
+
+    def take(self, token: int) -> None:
+        state = self._automaton.after(self._states[-1], self._bytes(token))
+        if state is None:
+            raise _refused(
+                f"The token {token} ({self._bytes(token)!r}) would complete a banned sequence.",
+                "Choose a token that the mask allows.",
+            )
+        self._states.append(state)
+
+    def take_back(self, count: int) -> None:
+        if count:
+            del self._states[-count:]
+
+    def _bytes(self, token: int) -> bytes:
+        return b"" if token in self._engine.end_tokens else self._engine.bytes_of([token])
+
+    def _allowed_in(self, state: int) -> Mask:
+        """Mask of the tokens that complete no sequence: all tokens run through the automaton at once, byte by byte."""
+        states = numpy.full(len(self._lengths), state, dtype=numpy.int32)
+        allowed = numpy.ones(len(self._lengths), dtype=numpy.bool_)
+        for index in range(self._tokens.shape[1]):
+            longer = self._lengths > index
+            states[longer] = self._automaton.steps[states[longer], self._tokens[longer, index]]
+            allowed[longer] &= ~self._automaton.complete[states[longer]]
+        words = (len(allowed) + 31) // 32
+        bits = numpy.packbits(numpy.resize(allowed, words * 32), bitorder="little")
+        return bits.view(numpy.int32)
+
+
+def _token_table(engine: GrammarEngine) -> tuple[NDArray[numpy.uint8], NDArray[numpy.int32]]:
+    """The bytes of all tokens as rows, and their lengths."""
+    size = engine.vocabulary_size
+    texts = [b"" if token in engine.end_tokens else engine.bytes_of([token]) for token in range(size)]
+    table = numpy.zeros((size, max(map(len, texts))), dtype=numpy.uint8)
+    for row, text in zip(table, texts, strict=True):
+        row[: len(text)] = numpy.frombuffer(text, dtype=numpy.uint8)
+    return table, numpy.array([len(text) for text in texts], dtype=numpy.int32)
+
+
+class CallFilter(Filter):
+    """Allows only calls of the tools."""
 
     def __init__(self, matcher: CallMatcher) -> None:
         self._matcher = matcher
 
     def narrow(self, mask: Mask) -> None:
-        """Take the tokens out of the mask that lead to no call."""
         allowed = numpy.empty_like(mask)
         self._matcher.fill(allowed)
         mask &= allowed
 
-    def weigh(self, logits: Logits) -> None:
-        """Nothing: a grammar has no preferences."""
-
     def take(self, token: int) -> None:
-        """Go on in the grammar."""
         self._matcher.take(token)
 
     def take_back(self, count: int) -> None:
-        """Go back in the grammar."""
         self._matcher.take_back(count)
 
 
-class Biased:
-    """Some tokens are likelier or less likely; minus infinity forbids one."""
+class Biased(Filter):
+    """Adds a bias to some tokens; minus infinity forbids one."""
 
     def __init__(self, biases: Mapping[int, float]) -> None:
         self._tokens = numpy.fromiter(biases.keys(), dtype=numpy.int64)
@@ -67,42 +164,36 @@ class Biased:
         self._forbidden = frozenset(token for token, bias in biases.items() if bias == -numpy.inf)
 
     def narrow(self, mask: Mask) -> None:
-        """Take out what is forbidden."""
         for token in self._forbidden:
             mask[token // 32] &= numpy.int32(~numpy.int32(numpy.uint32(1 << token % 32).astype(numpy.int32)))
 
     def weigh(self, logits: Logits) -> None:
-        """Add the biases."""
         logits[self._tokens] += self._biases
 
     def take(self, token: int) -> None:
-        """Refuse what is forbidden."""
         if token in self._forbidden:
             raise _refused(f"The token {token} is forbidden by a bias of minus infinity.")
 
-    def take_back(self, count: int) -> None:
-        """Nothing: a bias does not depend on what came before."""
-
 
 class FilterChain:
-    """Filters that all hold at once."""
+    """Several filters at once."""
 
     def __init__(self, filters: Sequence[Filter]) -> None:
         self._filters = tuple(filters)
 
     def apply(self, logits: Logits) -> None:
-        """Weigh the logits, and make those of forbidden tokens minus infinity. Where no token is left, it refuses."""
+        """Weigh the logits, and set those of forbidden tokens to minus infinity. Raises where no token is left."""
         mask = full_mask(len(logits))
         for each in self._filters:
             each.narrow(mask)
             each.weigh(logits)
         allowed = allowed_tokens(mask, len(logits))
         if not allowed.any():
-            raise _refused("Nothing may come next: the filters contradict one another.")
+            raise _refused("No token is allowed: the filters contradict one another.")
         logits[~allowed] = -numpy.inf
 
     def take(self, token: int) -> None:
-        """A token came; all filters take it, or none does."""
+        """Accept a token by all filters, or by none."""
         for number, each in enumerate(self._filters):
             try:
                 each.take(token)
@@ -112,7 +203,6 @@ class FilterChain:
                 raise
 
     def take_back(self, count: int) -> None:
-        """The last tokens are undone."""
         for each in self._filters:
             each.take_back(count)
 
@@ -127,9 +217,5 @@ def allowed_tokens(mask: Mask, vocabulary_size: int) -> numpy.typing.NDArray[num
     return numpy.unpackbits(mask.view(numpy.uint8), bitorder="little", count=vocabulary_size).view(numpy.bool_)
 
 
-def _refused(message: str) -> ToolError:
-    return ToolError(
-        message,
-        code=ErrorCode.GRAMMAR_REFUSED,
-        instruction="Take the ban or the bias away, or offer other tools.",
-    )
+def _refused(message: str, instruction: str = "Remove the ban or the bias, or offer other tools.") -> ToolError:
+    return ToolError(message, code=ErrorCode.GRAMMAR_REFUSED, instruction=instruction)

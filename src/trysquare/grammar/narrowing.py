@@ -1,28 +1,77 @@
-"""Narrowing: what is known of the world goes into the schemas, so that what does not exist cannot be written.
+"""Schema narrowing: parts that no grammar can express are left out, known files and branches become enums.
 
 A tool marks an argument with `x-trysquare-kind`; its schema becomes an enumeration, a pattern or a bound. This is pure:
-whoever knows the files and branches hands them over as `Facts`.
+the caller passes existing files and branches as `Facts`.
 """
 
 from __future__ import annotations
 
+import copy
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
-from trysquare.core.types import JsonObject
-from trysquare.grammar.refusals import Unsupported
-from trysquare.grammar.schema_reading import read_schema
+from trysquare.core.json import JsonObject
+from trysquare.core.result import dump_json
+from trysquare.grammar.schema.reader import Unsupported, read_schema
+from trysquare.grammar.schema.shapes import ShapeTree
+
+MOST_PARTS = 50
+"""Parts of one schema that are left out before all of it is."""
+ANY_OBJECT: JsonObject = {"type": "object"}
+
+_log = logging.getLogger(__name__)
+
+
+def read_loosely(schema: JsonObject, *, label: str, tool: str) -> ShapeTree:
+    """The shapes of a tool's arguments, without what cannot be expressed, which is logged."""
+    current = copy.deepcopy(schema)
+    for _ in range(MOST_PARTS):
+        try:
+            return read_schema(current, label=label)
+        except Unsupported as refusal:
+            if not _remove(current, refusal.pointer):
+                break
+            _log_omission(tool, dump_json(schema), refusal.pointer, refusal.why)
+    _log_omission(tool, dump_json(schema), "/", "the rest cannot be expressed either")
+    return read_schema(ANY_OBJECT, label=label)
+
+
+def _remove(schema: JsonObject, pointer: str) -> bool:
+    """Remove the part at a JSON pointer from a schema; whether there was one."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    if not steps:
+        return False
+    parent: Any = schema
+    for step in steps[:-1]:
+        if isinstance(parent, dict):
+            parent = cast(JsonObject, parent).get(step)
+        elif isinstance(parent, list) and step.isdecimal() and int(step) < len(cast(list[Any], parent)):
+            parent = cast(list[Any], parent)[int(step)]
+        else:
+            return False
+    if isinstance(parent, dict):
+        return cast(JsonObject, parent).pop(steps[-1], None) is not None
+    return False
+
+
+@lru_cache(maxsize=512)
+def _log_omission(tool: str, schema: str, pointer: str, why: str) -> None:
+    """Logged once for each part of a schema, however often it is read."""
+    _log.warning("schema part left out of the grammar: tool=%s pointer=%s %s", tool, pointer, why)
+
 
 NO_VALUE = "schema"
-"""What is refused where no value fits: not one of its keywords, but the schema as a whole."""
+"""Keyword of the error where no value matches: the schema as a whole."""
 KIND = "x-trysquare-kind"
 MOST_ALTERNATIVES = 20_000
-"""Of more files than this none are listed; then any path inside the workspace may be written."""
+"""With more files than this, any path in the workspace is allowed."""
 _PLAIN = r"[^/\\\x00-\x1f]"
 _STEP = rf"(?:[^./\\\x00-\x1f]{_PLAIN}*|\.[^./\\\x00-\x1f]{_PLAIN}*|\.\.{_PLAIN}+)"
 WORKSPACE_PATH = rf"^(?:\.|{_STEP}(?:/{_STEP})*/?)$"
-"""A path that starts nowhere else and has no step up. Whether a link leads out is for the tool to see."""
+"""A relative path without `..`; symlinks are checked by the tool."""
 _NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
 _NESTED_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NESTED_MAPPINGS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
@@ -32,30 +81,30 @@ Narrowing: TypeAlias = Callable[[JsonObject], "JsonObject | bool"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What exists. None means that it is not known, and then nothing is narrowed."""
+    """What exists; None is unknown, and narrows nothing."""
 
     files: Collection[str] | None = None
-    """Paths from the workspace's root."""
+    """Paths relative to the workspace."""
     branches: Collection[str] | None = None
     most_lines: int | None = None
-    """How many lines the longest file has: a line number above it is in no file."""
+    """Lines of the longest file."""
 
 
 def narrowed(schema: JsonObject, facts: Facts) -> JsonObject:
-    """The schema with every marked argument narrowed to what exists. Where nothing can exist, that part is `false`."""
+    """The schema with every marked argument narrowed to what exists; `false` where nothing does."""
     return cast(JsonObject, _narrowed(schema, facts))
 
 
 def narrowed_tools(
     tools: Mapping[str, JsonObject], facts: Facts, *, denied: Collection[str] = ()
 ) -> dict[str, JsonObject]:
-    """The tools that may be called, narrowed: without the denied ones, and those that nothing can be written for."""
+    """The narrowed tools, without the denied ones and those without any valid arguments."""
     kept = {name: narrowed(schema, facts) for name, schema in tools.items() if name not in denied}
     return {name: schema for name, schema in kept.items() if schema == tools[name] or can_be_written(schema)}
 
 
 def can_be_written(schema: JsonObject) -> bool:
-    """Whether any value fits a schema. One that no grammar can hold is none that nothing fits."""
+    """Whether any value matches a schema; one that no grammar can express counts as such."""
     try:
         read_schema(schema)
     except Unsupported as refusal:
@@ -96,7 +145,7 @@ def _narrowing(kind: Any, facts: Facts) -> Narrowing | None:
 
 
 def _applied(schema: JsonObject, narrowing: Narrowing) -> JsonObject | bool:
-    """The narrowing where the values are: in the branches of a union, in the items of an array, or here."""
+    """The narrowing in the branches of a union, in the items of an array, or here."""
     for union in ("anyOf", "oneOf"):
         if union in schema:
             return {**schema, union: [_applied(each, narrowing) for each in schema[union]]}

@@ -1,4 +1,4 @@
-"""What a team sets: `guide.json` beside the content, and where the content lies."""
+"""Configuration of the guide: `guide.json` and the content folders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.guide.content import Category, Collection
+from trysquare.guide.documents import Category, Collection
 
 FILE = "guide.json"
 NAME = re.compile(r"[\w][\w.-]{0,49}")
@@ -22,7 +22,7 @@ Name = Annotated[str, Field(pattern=r"^[\w][\w.-]{0,49}$")]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How much content is looked at."""
+    """Limits of what is read."""
 
     depth: int = 8
     documents: int = 20_000
@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GuideConfig:
-    """One project's guide: its name, where its content lies, and its limits."""
+    """One project's guide: name, content folders and limits."""
 
     project: str
     root: Path
@@ -46,7 +46,7 @@ class _Closed(BaseModel):
 
 
 class CategoryEntry(_Closed):
-    """A category as `guide.json` holds it."""
+    """A category in `guide.json`."""
 
     dir: str | None = None
     patterns: list[str] = ["*.md"]
@@ -54,7 +54,7 @@ class CategoryEntry(_Closed):
 
 
 class CollectionEntry(_Closed):
-    """A collection as `guide.json` holds it."""
+    """A collection in `guide.json`."""
 
     expressions: list[str]
     description: str | None = None
@@ -103,7 +103,7 @@ class GuideFile(_Closed):
 
 
 def parse_guide_file(text: str, *, where: str) -> GuideFile:
-    """Read the text of a `guide.json`, or say what is wrong and where."""
+    """Parse `guide.json`; errors name the line."""
     try:
         return GuideFile.model_validate(json.loads(text))
     except json.JSONDecodeError as error:
@@ -116,5 +116,5 @@ def parse_guide_file(text: str, *, where: str) -> GuideFile:
 
 
 def dump_guide_file(file: GuideFile) -> str:
-    """The file's text: readable, in a fixed order, without what is at its default."""
+    """Serialize the file in a fixed order, without defaults."""
     return json.dumps(file.model_dump(exclude_defaults=True), indent=2, ensure_ascii=False, sort_keys=True) + "\n"

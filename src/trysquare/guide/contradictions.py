@@ -1,19 +1,19 @@
 """Contradictions: documents of one answer that give opposite directions on the same subject.
 
 Two rules find them. Documents that name the same `topic` and another `stance` in their front matter disagree by their
-own word. And of two documents, one that tells to do something and one that tells not to do the same, in a line that
+own word. And of two documents, one that says to do something and one that says not to, in a line that
 otherwise reads the same ("Always use tabs", "Never use tabs", "Avoid tabs"), disagree by their text. Code is not read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations, islice, product
 
-from trysquare.guide.document import Document
+from trysquare.guide.documents import Document
 
 MAX_DIRECTIONS = 2_000
 MAX_CONTRADICTIONS = 50
@@ -22,7 +22,7 @@ MAX_QUOTED = 160
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where a direction stands."""
+    """The location of a direction."""
 
     document: str
     line: int
@@ -67,7 +67,7 @@ class _Direction:
     positive: bool
 
 
-# Each rule: how a direction begins, whether it tells to do or not to do, and what the rest then starts with. The
+# Each rule: how a direction begins, whether it is a do or a do not, and what the rest then starts with. The
 # longer forms come first, so that "do not use" is not read as "do".
 _RULES: tuple[tuple[re.Pattern[str], bool, str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), positive, start)
@@ -87,16 +87,12 @@ _SUBJECT_START = re.compile(r"^(?:you|we|the agent|agents)\s+", re.IGNORECASE)
 
 def _by_direction(documents: Sequence[Document]) -> Iterator[Contradiction]:
     seen: dict[str, list[_Direction]] = {}
-    for direction in islice(_all_directions(documents), MAX_DIRECTIONS):
+    found = (each for one in documents for each in _directions(str(one.id), one.text, one.first_line))
+    for direction in islice(found, MAX_DIRECTIONS):
         for other in seen.get(direction.subject, ()):
             if other.positive != direction.positive and other.place.document != direction.place.document:
                 yield Contradiction(subject=direction.subject, rule="direction", places=(other.place, direction.place))
         seen.setdefault(direction.subject, []).append(direction)
-
-
-def _all_directions(documents: Iterable[Document]) -> Iterator[_Direction]:
-    for document in documents:
-        yield from _directions(str(document.id), document.text, document.first_line)
 
 
 @lru_cache(maxsize=20_000)
@@ -128,17 +124,13 @@ def _prose(text: str, first_line: int) -> Iterator[tuple[int, str]]:
 
 def _direction(line: str) -> tuple[str, bool] | None:
     plain = _EMPHASIS.sub("", line)
-    text = _SUBJECT_START.sub("", plain[_end(_BULLET, plain) :])
+    bullet = _BULLET.match(plain)
+    text = _SUBJECT_START.sub("", plain[bullet.end() if bullet else 0 :])
     for pattern, positive, start in _RULES:
         found = pattern.match(text)
         if found is not None:
             return _with_subject(_fold(text[found.end() :]), start), positive
     return None
-
-
-def _end(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.match(text)
-    return 0 if found is None else found.end()
 
 
 def _with_subject(rest: str, start: str) -> str:

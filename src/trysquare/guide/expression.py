@@ -21,11 +21,10 @@ from trysquare.core.errors import ErrorCode, ToolError
 MAX_LENGTH = 10_000
 MAX_OPERANDS = 500
 """Names, tags and patterns of one expression."""
-_SEPARATORS = frozenset(",&+[")
 
 
 class ExpressionError(ToolError):
-    """A text that is no expression: says what is wrong, and at which character."""
+    """A text that is not an expression, with the position of the problem."""
 
     default_code = ErrorCode.VALIDATION_INVALID_PARAM
 
@@ -92,7 +91,8 @@ def parse_expression(text: str) -> Expression:
         raise ExpressionError(
             "The expression is empty", position=0, instruction="Name a category or collection, such as `lang/python`."
         )
-    if sum(_weight(operand) for part in parts for operand in part.operands) > MAX_OPERANDS:
+    operands = [operand for part in parts for operand in part.operands]
+    if sum(max(1, len(each.patterns)) if isinstance(each, Named) else 1 for each in operands) > MAX_OPERANDS:
         raise ExpressionError(f"The expression has more than {MAX_OPERANDS} names, tags and patterns", position=0)
     if all(part.exclude for part in parts):
         raise ExpressionError(
@@ -125,10 +125,6 @@ def with_pattern(expression: Expression, pattern: str) -> Expression:
     )
 
 
-def _weight(operand: Operand) -> int:
-    return max(1, len(operand.patterns)) if isinstance(operand, Named) else 1
-
-
 def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
     if isinstance(operand, Tagged):
         return operand
@@ -143,7 +139,7 @@ def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Piece:
-    """A stretch of the text, stripped, that knows where it began."""
+    """A stripped part of the text with its offset."""
 
     text: str
     start: int
@@ -170,7 +166,10 @@ def _operand(piece: _Piece) -> Operand:
     if not piece.text:
         raise ExpressionError("A name or a `#tag` is missing", position=piece.start)
     if piece.text.startswith("#"):
-        return _tagged(_after(piece, 1))
+        tag = _after(piece, 1)
+        if not tag.text:
+            raise ExpressionError("The tag after `#` is missing", position=tag.start)
+        return Tagged(tag=tag.text, position=tag.start)
     head, slash, tail = piece.text.partition("/")
     name = head.strip()
     if not name:
@@ -183,20 +182,9 @@ def _operand(piece: _Piece) -> Operand:
     return Named(name=name, patterns=tuple(each.text for each in _split(rest, "+")), position=piece.start)
 
 
-def _tagged(piece: _Piece) -> Tagged:
-    if not piece.text:
-        raise ExpressionError("The tag after `#` is missing", position=piece.start)
-    return Tagged(tag=piece.text, position=piece.start)
-
-
 def _after(piece: _Piece, count: int) -> _Piece:
     rest = piece.text[count:]
     stripped = rest.strip()
     return _Piece(
         text=stripped, start=piece.start + count + len(rest) - len(rest.lstrip()) if stripped else piece.start + count
     )
-
-
-def exact_expression(category: str, name: str) -> str:
-    """An expression for one document. What would separate inside its name stands as `?`, which fits any character."""
-    return f"{category}/{''.join('?' if letter in _SEPARATORS else letter for letter in name)}"

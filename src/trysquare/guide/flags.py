@@ -1,4 +1,4 @@
-"""Flags: what a project or a user sets, how the two meet, and what each known flag does."""
+"""Project and user flags: resolution and known flags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.nearest import nearest
+from trysquare.core.text import closest_names
 
 FlagValue: TypeAlias = bool | int | float | str | list[str]
 Scope: TypeAlias = Literal["project", "feature", "both"]
@@ -74,7 +74,7 @@ def resolve(
     feature: Mapping[str, FlagValue],
     preset: Mapping[str, FlagValue] | None = None,
 ) -> Resolved:
-    """The value that holds: the project's, else the user's, else the preset's, else the default."""
+    """The effective value: project, then user, then preset, then default."""
     if name in project:
         return Resolved(name=name, value=project[name], source="project")
     if name in feature:
@@ -105,7 +105,7 @@ def checked(name: str, value: Any, *, scope: Literal["project", "feature"]) -> F
 
 def _known(flag: KnownFlag, value: Any) -> FlagValue:
     if flag.choices and value not in flag.choices:
-        close = nearest(str(value), flag.choices)
+        close = closest_names(str(value), flag.choices)
         hint = f" Did you mean `{close[0]}`?" if close else ""
         raise InvalidArguments(f"`{flag.name}` is one of {', '.join(flag.choices)}; got {value!r:.80}.{hint}")
     if not isinstance(value, flag.kind) or (flag.kind is int and isinstance(value, bool)):
@@ -144,5 +144,5 @@ def holds(wanted: Any, actual: FlagValue | None) -> bool:
 
 
 def _has(wanted: Any, actual: FlagValue | None) -> bool:
-    """Whether a flag has a value, or holds it where the flag is a list."""
+    """Whether a flag equals a value, or contains it if it is a list."""
     return wanted in actual if isinstance(actual, list) else wanted == actual

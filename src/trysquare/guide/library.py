@@ -1,19 +1,133 @@
-"""Library: the content of one folder, indexed once and kept true to the disk."""
+"""Content folders, indexed by category and re-read when files change."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, NotFound, ToolError
-from trysquare.files.entries import is_recent
-from trysquare.files.sealed_folder import SealedFolder
-from trysquare.guide.config import FILE, NAME, GuideFile, Limits, parse_guide_file
-from trysquare.guide.content import Category, Collection
-from trysquare.guide.document import Document
-from trysquare.guide.shelf import ENDING, Problem, Shelf, has_changed, has_other_folders, read_shelf
+from trysquare.files.root import DirectoryRoot
+from trysquare.files.watch import Entry, FolderStates, is_listed, is_recent
+from trysquare.guide.config import FILE, NAME, GuideFile, Limits, dump_guide_file, parse_guide_file
+from trysquare.guide.documents import Category, Collection, Document, DocumentId, OrderedDocuments, read_document
+from trysquare.guide.selection import matches
+
+ENDING = ".md"
+MAX_FILES_SEEN = 200_000
+"""Files of any kind below one category's folder; beyond that somebody pointed it at the wrong place."""
+MAX_FOLDERS_COMPARED = 200
+"""Folders checked in a call; in larger trees only the watcher reports new files."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """Something in the folder that could not be used, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(kw_only=True)
+class CategoryIndex:
+    """One category as it was last read."""
+
+    category: Category
+    documents: dict[str, Document] = field(default_factory=dict[str, Document])
+    """By path."""
+    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    folders: FolderStates = field(default_factory=dict[str, tuple[int, ...]])
+    problems: dict[str, Problem] = field(default_factory=dict[str, Problem])
+    ordered: OrderedDocuments = field(default_factory=OrderedDocuments)
+
+
+def index_category(
+    folder: DirectoryRoot, category: Category, limits: Limits, known: CategoryIndex | None
+) -> CategoryIndex:
+    """Read a category, reusing documents whose files have not changed."""
+    index = CategoryIndex(category=category)
+    before: Mapping[str, Entry] = {} if known is None or known.category != category else known.entries
+    for entry in _entries(folder, category, limits, index):
+        if known is not None and before.get(entry.path) == entry and entry.path in known.documents:
+            index.documents[entry.path] = known.documents[entry.path]
+        else:
+            _read_entry(folder, entry, limits, index)
+        # A file that changed just now could change once more without its times telling: it is read again next time.
+        index.entries[entry.path] = replace(entry, version=()) if is_recent(entry.version[-1]) else entry
+    index.ordered = OrderedDocuments(index.documents[path] for path in sorted(index.documents))
+    return index
+
+
+def has_other_folders(folder: DirectoryRoot, index: CategoryIndex) -> bool:
+    """Whether files were added or removed since the index was built."""
+    return any(
+        not state or _folder_state(folder, path) != state
+        for path, state in islice(index.folders.items(), MAX_FOLDERS_COMPARED)
+    )
+
+
+def has_changed(folder: DirectoryRoot, index: CategoryIndex, path: str) -> bool:
+    """Whether a file changed since it was read."""
+    known = index.entries.get(path)
+    if known is None:
+        return False
+    try:
+        return folder.stat(path) != known
+    except ToolError:
+        return True
+
+
+def _folder_state(folder: DirectoryRoot, path: str) -> tuple[int, ...]:
+    try:
+        return folder.folder_state(path)
+    except ToolError:
+        return ()
+
+
+def _entries(folder: DirectoryRoot, category: Category, limits: Limits, index: CategoryIndex) -> list[Entry]:
+    try:
+        if not all(is_listed(piece) for piece in category.folder.split("/") if piece != "." and piece):
+            raise ToolError("a folder that is hidden, begins with `_` or outside the guide is not read")
+        walked = folder.walk(category.folder, max_depth=limits.depth, visited=index.folders)
+        seen = list(islice(walked, MAX_FILES_SEEN + 1))
+    except ToolError as error:
+        _report(index, category.folder, error.message)
+        return []
+    if len(seen) > MAX_FILES_SEEN:
+        _report(index, category.folder, f"more than {MAX_FILES_SEEN:,} files; the rest is not looked at")
+    fitting = [entry for entry in seen[:MAX_FILES_SEEN] if _fits(entry.path, category)]
+    if len(fitting) > limits.documents:
+        _report(index, category.folder, f"{len(fitting):,} documents; only the first {limits.documents:,} are read")
+    return fitting[: limits.documents]
+
+
+def _read_entry(folder: DirectoryRoot, entry: Entry, limits: Limits, index: CategoryIndex) -> None:
+    category = index.category
+    identity = DocumentId(category=category.name, name=_name(entry.path, category))
+    try:
+        text = folder.read_text(entry.path, limit=limits.document_bytes)
+        index.documents[entry.path] = read_document(identity, text, path=entry.path)
+    except ToolError as error:
+        _report(index, entry.path, error.message)
+
+
+def _report(index: CategoryIndex, path: str, reason: str) -> None:
+    index.problems[path] = Problem(path=path, reason=reason)
+
+
+def _name(path: str, category: Category) -> str:
+    below = path if category.folder == "." else path.removeprefix(category.folder + "/")
+    return below.removesuffix(ENDING)
+
+
+def _fits(path: str, category: Category) -> bool:
+    return path.endswith(ENDING) and any(matches(_name(path, category), pattern) for pattern in category.patterns)
+
 
 COMMAND_DEPTH = 4
 
@@ -23,8 +137,8 @@ class Library:
 
     def __init__(self, folder: Path, *, limits: Limits | None = None) -> None:
         if not folder.is_dir():
-            raise ConfigurationError("there is no such folder.", where=str(folder), hint="Make it, or name another.")
-        self._sealed = SealedFolder(folder)
+            raise ConfigurationError("directory not found.", where=str(folder), hint="Create it, or name another.")
+        self._root = DirectoryRoot(folder)
         self._limits = limits or Limits()
         self._lock = threading.RLock()
         self._changes = 0
@@ -33,11 +147,11 @@ class Library:
         self._categories: dict[str, Category] | None = None
         """None means that the list of categories may have changed."""
         self._root_state: tuple[object, ...] = ()
-        self._shelves: dict[str, Shelf] = {}
+        self._indexes: dict[str, CategoryIndex] = {}
         self._stale: set[str] = set()
         """Categories whose files may have changed."""
-        self._unlooked: set[str] | None = None
-        """Categories whose folders have not been looked at for the call at hand; None means the root neither."""
+        self._unverified: set[str] | None = None
+        """Categories not yet revalidated in this call; None means the root neither."""
         self._by_tag: dict[str, tuple[Document, ...]] | None = None
         self._unread: dict[str, Problem] = {}
 
@@ -45,18 +159,18 @@ class Library:
     def version(self) -> int:
         """A number that is larger after every change that was noticed."""
         with self._lock:
-            for name in self._current().keys() & self._shelves.keys():
-                self._look_at(name)
+            for name in self._current().keys() & self._indexes.keys():
+                self._revalidate(name)
             return self._changes
 
     @property
-    def folder(self) -> SealedFolder:
-        """The folder itself, sealed."""
-        return self._sealed
+    def folder(self) -> DirectoryRoot:
+        """The folder itself, root."""
+        return self._root
 
     def close(self) -> None:
         """Let go of the folder."""
-        self._sealed.close()
+        self._root.close()
 
     @property
     def file(self) -> GuideFile:
@@ -65,20 +179,17 @@ class Library:
             self._current()
             return self._file
 
-    def look_again(self) -> None:
-        """A new call begins: what it asks for is compared with the disk once.
-
-        The watcher tells of changes a moment after they happen. Looking closes the gap for new and removed files.
-        """
+    def revalidate(self) -> None:
+        """Compare with the disk once more, at the start of a call: the watcher reports changes with a delay."""
         with self._lock:
-            self._unlooked = None
+            self._unverified = None
 
     def changed(self, path: str | None = None) -> None:
-        """Something changed on disk: a relative path, or anything at all."""
+        """Invalidate what a change on disk affects; None means everything."""
         with self._lock:
             if path is None or path == ".":
                 self._forget_categories()
-                self._stale.update(self._shelves)
+                self._stale.update(self._indexes)
             elif not path.startswith((".", "_")):
                 self._changed_at(path)
 
@@ -103,32 +214,32 @@ class Library:
     def documents(self, category: str) -> Sequence[Document]:
         with self._lock:
             found = self._current().get(category)
-            return () if found is None else self._shelf(found).ordered
+            return () if found is None else self._index_of(found).ordered
 
     def tagged(self, tag: str) -> Sequence[Document]:
         with self._lock:
-            shelves = [self._shelf(category) for category in self._current().values()]
+            indexes = [self._index_of(category) for category in self._current().values()]
             if self._by_tag is None:
-                self._by_tag = _tag_index(shelves)
+                self._by_tag = _tag_index(indexes)
             return self._by_tag.get(tag, ())
 
     def problems(self) -> Sequence[Problem]:
         """What could not be read, by path."""
         with self._lock:
-            shelves = [self._shelf(category) for category in self._current().values()]
-            return [*(problem for shelf in shelves for problem in shelf.problems.values()), *self._unread.values()]
+            indexes = [self._index_of(category) for category in self._current().values()]
+            return [*(problem for index in indexes for problem in index.problems.values()), *self._unread.values()]
 
     def texts_below(self, folder: str) -> list[tuple[str, str]]:
-        """The Markdown files below a folder that is no category, as they are now: paths and texts."""
+        """Paths and texts of the Markdown files below a folder that is not a category."""
         try:
-            found = [each.path for each in self._sealed.walk(folder, max_depth=COMMAND_DEPTH)]
+            found = [each.path for each in self._root.walk(folder, max_depth=COMMAND_DEPTH)]
         except NotFound:
             return []
         texts: list[tuple[str, str]] = []
         unread: dict[str, Problem] = {}
         for path in (each for each in found if each.endswith(ENDING)):
             try:
-                texts.append((path, self._sealed.read_text(path, limit=self._limits.document_bytes)))
+                texts.append((path, self._root.read_text(path, limit=self._limits.document_bytes)))
             except ToolError as error:
                 unread[path] = Problem(path=path, reason=error.message)
         with self._lock:
@@ -136,43 +247,43 @@ class Library:
         return texts
 
     def is_current(self, documents: Iterable[Document]) -> bool:
-        """Whether these documents are as they lie on disk now; what is not is read again at the next question."""
+        """Whether these documents match the disk; changed ones are re-read at the next use."""
         with self._lock:
             known = [
-                (shelf, path)
+                (index, path)
                 for each in documents
-                if (path := each.path) is not None and (shelf := self._shelves.get(each.id.category)) is not None
+                if (path := each.path) is not None and (index := self._indexes.get(each.id.category)) is not None
             ]
-            sealed = self._sealed
-        changed = [(shelf, path) for shelf, path in known if has_changed(sealed, shelf, path)]
+            root = self._root
+        changed = [(index, path) for index, path in known if has_changed(root, index, path)]
         with self._lock:
-            self._mark(shelf.category.name for shelf, _ in changed)
+            self._mark(index.category.name for index, _ in changed)
         return not changed
 
     def _current(self) -> dict[str, Category]:
         """The categories by name, read again if they may have changed."""
-        if self._unlooked is None:
-            self._look_at_root()
+        if self._unverified is None:
+            self._revalidate_root()
         if self._categories is None:
             self._categories = self._read_categories()
-        if self._unlooked is None:
-            self._unlooked = set(self._categories)
+        if self._unverified is None:
+            self._unverified = set(self._categories)
         return self._categories
 
-    def _look_at_root(self) -> None:
-        if not self._sealed.is_at_its_path() and self._sealed.root.is_dir():
+    def _revalidate_root(self) -> None:
+        if not self._root.is_at_its_path() and self._root.root.is_dir():
             # The folder was removed and made anew, as a change of branch does: what was held is not it any more.
-            self._sealed = SealedFolder(self._sealed.root)
-            self._shelves.clear()
+            self._root = DirectoryRoot(self._root.root)
+            self._indexes.clear()
             self._forget_categories()
         elif self._categories is not None and (not self._root_state or self._state_of_root() != self._root_state):
             self._forget_categories()
 
     def _state_of_root(self) -> tuple[object, ...]:
-        """What tells one list of categories from another; nothing where it changed just now."""
-        state = self._sealed.folder_state()
+        """A fingerprint of the list of categories; empty if it changed just now."""
+        state = self._root.folder_state()
         try:
-            entry = self._sealed.stat(FILE)
+            entry = self._root.stat(FILE)
         except ToolError:
             return (state,) if state else ()
         return () if not state or is_recent(entry.version[-1]) else (state, entry)
@@ -180,24 +291,24 @@ class Library:
     def _read_categories(self) -> dict[str, Category]:
         state = self._state_of_root()
         file = self._read_file()
-        found = {name: Category(name=name, folder=name) for name in self._sealed.folders() if NAME.fullmatch(name)}
+        found = {name: Category(name=name, folder=name) for name in self._root.folders() if NAME.fullmatch(name)}
         named = {name: replace(each, folder=_tidy(each.folder)) for name, each in file.category_values().items()}
         categories = {**found, **named}
-        self._shelves = {name: shelf for name, shelf in self._shelves.items() if categories.get(name) == shelf.category}
+        self._indexes = {name: index for name, index in self._indexes.items() if categories.get(name) == index.category}
         self._file, self._collections, self._root_state = file, file.collection_values(), state
         self._by_tag = None
         return categories
 
     def _read_file(self) -> GuideFile:
-        where = str(self._sealed.root / FILE)
+        where = str(self._root.root / FILE)
         try:
-            return parse_guide_file(self._sealed.read_text(FILE), where=where)
+            return parse_guide_file(self._root.read_text(FILE), where=where)
         except NotFound:
             return GuideFile()
         except ToolError as error:
             raise ConfigurationError(error.message, where=where) from None
         except RecursionError:
-            raise ConfigurationError("it is nested too deeply.", where=where) from None
+            raise ConfigurationError("nested too deeply.", where=where) from None
 
     def _changed_at(self, path: str) -> None:
         touched = [each.name for each in (self._categories or {}).values() if _concerns(path, each.folder)]
@@ -214,24 +325,24 @@ class Library:
         self._stale |= fresh
         self._changes += len(fresh)
 
-    def _look_at(self, name: str) -> None:
-        if self._unlooked is None or name not in self._unlooked:
+    def _revalidate(self, name: str) -> None:
+        if self._unverified is None or name not in self._unverified:
             return
-        self._unlooked.discard(name)
-        shelf = self._shelves.get(name)
-        if shelf is not None and has_other_folders(self._sealed, shelf):
+        self._unverified.discard(name)
+        index = self._indexes.get(name)
+        if index is not None and has_other_folders(self._root, index):
             self._mark([name])
 
-    def _shelf(self, category: Category) -> Shelf:
-        self._look_at(category.name)
-        shelf = self._shelves.get(category.name)
-        if shelf is None or category.name in self._stale:
+    def _index_of(self, category: Category) -> CategoryIndex:
+        self._revalidate(category.name)
+        index = self._indexes.get(category.name)
+        if index is None or category.name in self._stale:
             # Taken off first: what changes while it is being read makes it stale again.
             self._stale.discard(category.name)
-            shelf = read_shelf(self._sealed, category, self._limits, shelf)
-            self._shelves[category.name] = shelf
+            index = index_category(self._root, category, self._limits, index)
+            self._indexes[category.name] = index
             self._by_tag = None
-        return shelf
+        return index
 
 
 def _tidy(folder: str) -> str:
@@ -241,14 +352,48 @@ def _tidy(folder: str) -> str:
 
 
 def _concerns(path: str, folder: str) -> bool:
-    """Whether a change at a path can change what lies in a folder."""
+    """Whether a change at a path affects a folder."""
     return folder == "." or path == folder or path.startswith(folder + "/") or folder.startswith(path + "/")
 
 
-def _tag_index(shelves: Iterable[Shelf]) -> dict[str, tuple[Document, ...]]:
+def _tag_index(indexes: Iterable[CategoryIndex]) -> dict[str, tuple[Document, ...]]:
     found: dict[str, list[Document]] = {}
-    for shelf in shelves:
-        for document in shelf.ordered:
+    for index in indexes:
+        for document in index.ordered:
             for tag in document.tags:
                 found.setdefault(tag, []).append(document)
     return {tag: tuple(documents) for tag, documents in found.items()}
+
+
+Change = Callable[[GuideFile], GuideFile]
+
+
+def change_guide_file(library: Library, change: Change) -> GuideFile:
+    """Apply a change to the file as it is now, not as it was last read, and write the outcome."""
+    with _one_writer(library):
+        changed = change(_current(library))
+        text = dump_guide_file(changed)
+        # What was written must be readable again: a change that breaks the file is refused before it is one.
+        parse_guide_file(text, where=str(library.folder.root / FILE))
+        library.folder.write_bytes(FILE, text.encode("utf-8"))
+    library.changed()
+    return changed
+
+
+def _current(library: Library) -> GuideFile:
+    try:
+        text = library.folder.read_text(FILE)
+    except NotFound:
+        return GuideFile()
+    return parse_guide_file(text, where=str(library.folder.root / FILE))
+
+
+@contextmanager
+def _one_writer(library: Library) -> Generator[None]:
+    """Hold a lock that the system takes back when its holder dies, so that no dead process blocks a living one."""
+    descriptor = os.open(library.folder.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

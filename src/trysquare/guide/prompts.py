@@ -1,19 +1,120 @@
-"""Prompts: `@guide` with an expression or a command. See docs/templates/prompts/README.md."""
+"""The `guide` prompt and its commands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
-from trysquare.core.content import Text
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ToolError
-from trysquare.core.prompt import Prompt, PromptArgument, PromptMessage
-from trysquare.core.result import Result
-from trysquare.guide.commands import command_values, commands, find_command, is_command, parse_command
-from trysquare.guide.fetch import included_text
-from trysquare.guide.projects import Projects
-from trysquare.guide.render import render
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
+from trysquare.core.result import Result, Text
+from trysquare.core.text import closest_names
+from trysquare.guide.documents import Document, DocumentId, read_document
+from trysquare.guide.projects import Project, Projects
+from trysquare.guide.retrieval import included_text
+from trysquare.guide.templates import render
+
+FOLDER = "_commands"
+MARKS = (":", ";")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLine:
+    """A command as it was typed: its name, its positional arguments and its options."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    options: Mapping[str, str | bool] = field(default_factory=dict[str, "str | bool"])
+
+
+def is_command(words: Sequence[str]) -> bool:
+    """Whether the words call a command: the first begins with `:` or `;`."""
+    return bool(words) and words[0].lstrip().startswith(MARKS)
+
+
+def parse_command(words: Sequence[str]) -> CommandLine:
+    """Read words as a command. `--key=value`, `--key`, `--no-key` and `-abc` are options; `--` ends them."""
+    pieces = [piece for word in words for piece in _split(word)]
+    name = pieces[0].lstrip("".join(MARKS)).strip("/") if pieces else ""
+    if not name:
+        raise InvalidArguments("The command's name is missing.", instruction="Write it after the colon: `:review`.")
+    options: dict[str, str | bool] = {}
+    arguments: list[str] = []
+    rest = iter(pieces[1:])
+    for piece in rest:
+        if piece == "--":
+            arguments.extend(rest)
+        elif piece.startswith("-") and len(piece) > 1:
+            options.update(_options(piece))
+        else:
+            arguments.append(piece)
+    return CommandLine(name=name, arguments=tuple(arguments), options=options)
+
+
+def _split(word: str) -> list[str]:
+    try:
+        return shlex.split(word)
+    except ValueError as error:
+        raise InvalidArguments(f"The command cannot be read: {str(error).lower()}.") from None
+
+
+def _options(piece: str) -> dict[str, str | bool]:
+    if not piece.startswith("--"):
+        return dict.fromkeys(piece[1:], True)
+    key, equals, value = piece[2:].partition("=")
+    if equals:
+        return {_key(key): value}
+    if key.startswith("no-"):
+        return {_key(key.removeprefix("no-")): False}
+    return {_key(key): True}
+
+
+def _key(text: str) -> str:
+    return text.replace("-", "_")
+
+
+def commands(project: Project) -> dict[str, Document]:
+    """Every command of a project by name: its path below `_commands`, without the ending."""
+    found: dict[str, Document] = {}
+    for library in project.libraries:
+        for path, text in library.texts_below(FOLDER):
+            name = path.removeprefix(f"{FOLDER}/").removesuffix(".md")
+            found.setdefault(name, read_document(DocumentId(category=FOLDER, name=name), text, path=path))
+    return found
+
+
+def find_command(project: Project, line: CommandLine) -> Document:
+    """The command that was called, or the nearest names. Its front matter can ask for arguments."""
+    known = commands(project)
+    document = known.get(line.name)
+    if document is None:
+        close = closest_names(line.name, known, count=3) or sorted(known)[:5]
+        named = ", ".join(f"`:{each}`" for each in close) or "none"
+        raise NotFound(f"There is no command `:{line.name[:80]}`. There are {named}.", code=ErrorCode.PROMPT_NOT_FOUND)
+    required = document.metadata.get("arguments_required", 0)
+    if isinstance(required, int) and len(line.arguments) < required:
+        raise InvalidArguments(
+            f"`:{line.name}` takes at least {required} argument{'s' if required != 1 else ''}.",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+        )
+    return document
+
+
+def command_values(line: CommandLine) -> dict[str, Any]:
+    """What a command's template sees of how it was called."""
+    return {"arguments": list(line.arguments), "options": _Options(line.options), "command": line.name}
+
+
+class _Options(dict[str, "str | bool"]):
+    """The options of a command; one that was not given is false, so that `{% if options.strict %}` simply works."""
+
+    def __missing__(self, key: str) -> bool:
+        return False
+
 
 POSITIONS = tuple(f"arg{digit}" for digit in "123456789ABCDEF")
 """Prompts know named arguments only; these fifteen stand for `*args` and are not shown to people."""
@@ -28,10 +129,10 @@ def guide_prompt(projects: Projects) -> Prompt:
     async def render_prompt(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
         words = _words(given)
         if is_command(words):
-            return (_message(_command_text(projects, words)),)
+            return (PromptMessage(content=Text(text=_command_text(projects, words))),)
         expression = ",".join(words) or _startup(projects)
         result = await context.call_tool("get_content", {"expression": expression})
-        return (_message(_told(result)),)
+        return (PromptMessage(content=Text(text=_report(result))),)
 
     return Prompt(
         name="guide",
@@ -49,12 +150,7 @@ def guide_prompt(projects: Projects) -> Prompt:
 
 def _words(given: dict[str, str]) -> list[str]:
     """The positional arguments, up to the first that is missing."""
-    words: list[str] = []
-    for name in POSITIONS:
-        if not given.get(name):
-            break
-        words.append(given[name])
-    return words
+    return [given[name] for name in takewhile(given.get, POSITIONS)]
 
 
 def _startup(projects: Projects) -> str:
@@ -72,23 +168,15 @@ def _command_text(projects: Projects, words: Sequence[str]) -> str:
     project = projects.get()
     line = parse_command(words)
     document = find_command(project, line)
-    return render(
-        document,
-        flags=project.flag_values(),
-        include=lambda name: included_text(project, name),
-        values=command_values(line),
-    )
+    flags, values = project.flag_values(), command_values(line)
+    return render(document, flags=flags, include=lambda name: included_text(project, name), values=values)
 
 
-def _told(result: Result[Any]) -> str:
+def _report(result: Result[Any]) -> str:
     if not result.success:
         raise ToolError(result.error or "The content could not be fetched.", instruction=result.instruction)
     text = str(result.value or result.message or "")
     return f"{text}\n\n{result.instruction}" if result.instruction else text
-
-
-def _message(text: str) -> PromptMessage:
-    return PromptMessage(content=Text(text=text))
 
 
 def _completions(projects: Projects, typed: str) -> Sequence[str]:

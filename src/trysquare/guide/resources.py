@@ -1,19 +1,22 @@
-"""Resources: every document at an address of its own, and any expression at one."""
+"""Documents as resources, categories as skills."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
 
-from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.core.resource import Read, Resource, ResourceTemplate
-from trysquare.guide.addresses import DOCUMENT_TEMPLATE, EXPRESSION_TEMPLATE, document_uri
-from trysquare.guide.document import Document
-from trysquare.guide.fetch import Request, fetch, visible_pieces
-from trysquare.guide.joining import joined
-from trysquare.guide.project import Project
-from trysquare.guide.projects import Projects
+from trysquare.core.json import JsonObject
+from trysquare.core.resources import Read, Resource, ResourceTemplate, Skill, SkillFile
+from trysquare.core.result import ResourceContents
+from trysquare.guide.documents import DOCUMENT_TEMPLATE, EXPRESSION_TEMPLATE, Category, Document, document_uri
+from trysquare.guide.projects import Project, Projects
+from trysquare.guide.retrieval import ContentPart, Request, fetch, joined, visible_pieces
 
 MARKDOWN = "text/markdown"
 
@@ -88,5 +91,113 @@ def _reading_of(template: ResourceTemplate, project: Project, document: Document
     async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
         known = {"project": project.name, "category": document.id.category, "name": document.id.name}
         return await template.read(uri, known, context)
+
+    return read
+
+
+MAIN = "SKILL.md"
+MAX_FILES = 511
+"""A host accepts 512 files of a skill; one of them is its SKILL.md."""
+
+
+def skill_resources(projects: Projects, project: Project) -> list[Resource]:
+    """Every file of every skill of a project, as resources. The first of each skill carries its manifest."""
+    named = unique_names((category.name for category in project.categories()), skill_name)
+    return [
+        resource
+        for category, name in zip(project.categories(), named, strict=True)
+        for resource in _skill(projects, project, category, name)
+    ]
+
+
+def skill_name(text: str) -> str:
+    """A name that skills may have: lower case, digits and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "content"
+
+
+def unique_names(texts: Iterable[str], name_of: Callable[[str], str]) -> list[str]:
+    """A name for each text, in order; names that become the same get a number."""
+    taken: dict[str, None] = {}
+    for text in texts:
+        name = base = name_of(text)
+        number = 2
+        while name in taken:
+            name, number = f"{base}-{number}", number + 1
+        taken[name] = None
+    return list(taken)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _SkillContents:
+    """All that a skill holds at one moment: its front matter, and the text of each file by address."""
+
+    frontmatter: JsonObject
+    texts: dict[str, str]
+
+
+def _skill(projects: Projects, project: Project, category: Category, name: str) -> list[Resource]:
+    folder = f"skill://{skill_name(project.name)}/{name}"
+    contents = _contents(project, category, name, folder)
+    if contents is None:
+        return []
+    files = tuple(_file(uri, text) for uri, text in contents.texts.items())
+    read = _reading(projects, project.name, category.name, name, folder)
+    first, *others = files
+    opening = Resource(
+        uri=first.uri, name=f"{name}/SKILL.md", read=read, description=contents.frontmatter["description"],
+        mime_type=MARKDOWN, size=first.size, skill=Skill(frontmatter=contents.frontmatter, files=files),
+    )  # fmt: skip
+    rest = [
+        Resource(uri=each.uri, name=each.uri.removeprefix("skill://"), read=read, mime_type=MARKDOWN, size=each.size)
+        for each in others
+    ]
+    return [opening, *rest]
+
+
+def _contents(project: Project, category: Category, name: str, folder: str) -> _SkillContents | None:
+    """The skill as flags and templates make it now; None where nothing of it is shown."""
+    pieces = visible_pieces(project, project.documents(category.name)[:MAX_FILES])
+    if not pieces:
+        return None
+    about = (category.description or f"The {category.name} content of {project.name}").rstrip(".")
+    counted = f"{len(pieces)} document{'s' if len(pieces) != 1 else ''}"
+    frontmatter: JsonObject = {"name": name, "description": f"{about}. {counted}; read those that fit the task."[:1024]}
+    files = dict(zip(_paths(pieces), pieces, strict=True))
+    main = _skill_text(frontmatter, category, files)
+    texts = {f"{folder}/{MAIN}": main, **{f"{folder}/{path}": piece.text for path, piece in files.items()}}
+    return _SkillContents(frontmatter=frontmatter, texts=texts)
+
+
+def _paths(pieces: Sequence[ContentPart]) -> list[str]:
+    """The path of each document in its skill. One that is called like the skill's own file gets another name."""
+    names = {piece.document.id.name for piece in pieces}
+    own = MAIN.removesuffix(".md")
+    free = next(name for number in range(len(names) + 1) if (name := f"{own}_{number or ''}") not in names)
+    return [f"{quote(free if name == own else name)}.md" for piece in pieces if (name := piece.document.id.name)]
+
+
+def _skill_text(frontmatter: JsonObject, category: Category, files: Mapping[str, ContentPart]) -> str:
+    head = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in frontmatter.items())
+    lines = [
+        f"- [{each.title or each.id.name}]({path})" + (f": {each.description}" if each.description else "")
+        for path, piece in files.items()
+        if (each := piece.document)
+    ]
+    return f"---\n{head}\n---\n\n# {category.name}\n\n{frontmatter['description']}\n\n" + "\n".join(lines) + "\n"
+
+
+def _file(uri: str, text: str) -> SkillFile:
+    data = text.encode("utf-8", "replace")
+    return SkillFile(uri=uri, digest=hashlib.sha256(data).hexdigest(), size=len(data))
+
+
+def _reading(projects: Projects, project_name: str, category_name: str, name: str, folder: str) -> Read:
+    async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
+        project = projects.get(project_name)
+        category = project.category(category_name)
+        contents = _contents(project, category, name, folder) if category is not None else None
+        if contents is None or uri not in contents.texts:
+            raise NotFound(f"`{uri[:200]}` is no longer part of its skill.", code=ErrorCode.RESOURCE_NOT_FOUND)
+        return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=contents.texts[uri]),)
 
     return read

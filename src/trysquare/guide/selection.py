@@ -1,19 +1,16 @@
-"""Selection: which documents an expression means, in which order, and why. Pure: content in, choice out."""
+"""Select documents by expression, in order, with the reason for each."""
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.core.nearest import nearest
-from trysquare.guide.content import Category, Content
-from trysquare.guide.document import Document, DocumentId
+from trysquare.core.text import closest_names
+from trysquare.files.globs import compile_glob
+from trysquare.guide.documents import Content, Document, DocumentId, OrderedDocuments
 from trysquare.guide.expression import Expression, ExpressionError, Named, Operand, Part, parse_expression
-from trysquare.guide.ordered import OrderedDocuments
 
 MAX_COLLECTION_DEPTH = 16
 MAX_COLLECTIONS_OPENED = 1_000
@@ -41,7 +38,7 @@ class Selection:
 
 
 def select(expression: Expression, content: Content) -> Selection:
-    """Choose documents. A name that is not known, or a part that matches nothing, is an error with the nearest."""
+    """Select documents; an unknown name or a part without matches is an error with the nearest names."""
     return _Selecting(content).run(expression)
 
 
@@ -95,13 +92,8 @@ class _Selecting:
             return self._collection(operand, collection.expressions)
         if category is None:
             raise self._unknown(operand)
-        return self._category(category, operand.patterns)
-
-    def _category(self, category: Category, patterns: Sequence[str]) -> list[Document]:
         documents = self.content.documents(category.name)
-        if not patterns:
-            return list(documents)
-        return _matching(documents, patterns)
+        return _matching(documents, operand.patterns) if operand.patterns else list(documents)
 
     def _collection(self, operand: Named, expressions: Sequence[str]) -> list[Document]:
         found = self.whole.get(operand.name)
@@ -141,7 +133,7 @@ class _Selecting:
         return None
 
     def _member(self, collection: str, text: str) -> list[Document]:
-        """The documents of one expression of a collection; one that fails is told, and the others still count."""
+        """The documents of one expression of a collection; one that fails is reported, and the others still count."""
         try:
             expression = parse_expression(text)
             wanted = [each for part in expression.parts if not part.exclude for each in self._part(part)]
@@ -153,7 +145,7 @@ class _Selecting:
 
     def _unknown(self, operand: Named) -> NotFound:
         known = [each.name for each in (*self.content.categories(), *self.content.collections())]
-        close = nearest(operand.name, known, count=3)
+        close = closest_names(operand.name, known, count=3)
         hint = f" The nearest are {_quoted(close)}." if close else f" There are {_quoted(known) or 'none'}."
         return NotFound(
             f"There is no category or collection `{_short(operand.name)}`.{hint}",
@@ -168,7 +160,7 @@ class _Selecting:
         wanted = [pattern for operand in part.operands if isinstance(operand, Named) for pattern in operand.patterns]
         # A pattern is mostly the last piece of a name, so both are compared.
         candidates = {**{name.rpartition("/")[2]: name for name in reversed(known)}, **{name: name for name in known}}
-        close = [candidates[near] for pattern in wanted for near in nearest(pattern, candidates, count=3)]
+        close = [candidates[near] for pattern in wanted for near in closest_names(pattern, candidates, count=3)]
         hint = f" The nearest are {_quoted(close[:3])}." if close else ""
         return NotFound(
             f"Nothing matches `{_short(str(part))}`.{hint}",
@@ -200,12 +192,12 @@ def _matching(documents: Sequence[Document], patterns: Sequence[str]) -> list[Do
 
 
 def _fitting(documents: OrderedDocuments, pattern: str) -> Iterator[Document]:
-    fits = _compiled(pattern).match
+    fits = _compiled(pattern).fullmatch
     return (document for document, name in zip(documents, documents.lower_names, strict=True) if fits(name))
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    fits = _compiled(_trimmed(pattern)).match
+    fits = _compiled(_trimmed(pattern)).fullmatch
     return lambda name: fits(name.lower()) is not None
 
 
@@ -214,12 +206,9 @@ def _trimmed(pattern: str) -> str:
     return f"{text}*" if text.endswith("/") else text
 
 
-@lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # Matched against names that the library made itself, so `..` in a pattern can never lead outside. The standard
-    # translation uses atomic groups: a hostile pattern costs linear time.
-    anywhere = "" if "/" in pattern else "(?:.*/)?"
-    return re.compile(anywhere + fnmatch.translate(pattern), re.DOTALL)
+    # Matched against names that the library made itself, so `..` in a pattern can never lead outside.
+    return compile_glob(pattern, crossing=True, extended=True, anywhere="/" not in pattern)
 
 
 def _unique(documents: Iterable[Document]) -> list[Document]:

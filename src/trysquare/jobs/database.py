@@ -1,4 +1,4 @@
-"""The database of jobs: a SQLite file, or PostgreSQL by its URL, behind one SQLAlchemy engine."""
+"""SQLAlchemy engine of the jobs database: a SQLite file, or PostgreSQL by its URL."""
 
 from __future__ import annotations
 
@@ -16,38 +16,37 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 
 SQLITE = "sqlite:///"
-BUSY_MILLISECONDS = 30_000
-CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 10
 _CHECKED_BYTES = 16 * 1024 * 1024
-"""Files up to this size are checked whole when they are opened; it takes some milliseconds."""
+"""Files up to this size are checked when they are opened, which takes some milliseconds."""
 _OPENING = 7_305_481_126
-"""The advisory lock that one process holds on PostgreSQL while it makes tables; the number means nothing else."""
+"""Number of the PostgreSQL advisory lock for creating tables."""
 
 
 def connect(url: str) -> sa.Engine:
-    """An engine on the address. Nothing is made yet, but a file that is no database, or a damaged one, is refused."""
+    """An engine for the URL, without tables; raises on a file that is damaged or not a database."""
     engine = _engine(url)
     try:
         with engine.connect() as connection:
-            _look_first(connection, url)
+            _check(connection, url)
     except SQLAlchemyError as error:
         engine.dispose()
-        raise _cannot_open(url, plain(error)) from error
+        raise _cannot_open(url, error_text(error)) from error
     return engine
 
 
-def _look_first(connection: sa.Connection, url: str) -> None:
+def _check(connection: sa.Connection, url: str) -> None:
     if not url.startswith(SQLITE):
         connection.execute(sa.text("SELECT 1"))
         return
     small = Path(url.removeprefix(SQLITE)).stat().st_size <= _CHECKED_BYTES
     found = connection.execute(sa.text("PRAGMA quick_check(1)" if small else "PRAGMA schema_version")).scalar()
     if small and found != "ok":
-        raise _cannot_open(url, f"it is damaged, {found}")
+        raise _cannot_open(url, f"it is damaged: {found}")
 
 
 def _cannot_open(url: str, why: str) -> ConfigurationError:
-    return ConfigurationError(f"The jobs cannot be opened: {why}.", where=shown(url), hint=_hint(url))
+    return ConfigurationError(f"Cannot open the jobs database: {why}.", where=masked_url(url), hint=_hint(url))
 
 
 def _engine(url: str) -> sa.Engine:
@@ -56,21 +55,21 @@ def _engine(url: str) -> sa.Engine:
     kind, separator, rest = url.partition("://")
     if kind not in ("postgres", "postgresql") or not separator:
         raise ConfigurationError(
-            "The address of the jobs is neither a file nor PostgreSQL's.",
-            where=shown(url),
-            hint="Use postgresql://user@host/database, or leave it out for a file in the project.",
+            "Unsupported URL of the jobs database.",
+            where=masked_url(url),
+            hint="Use postgresql://user@host/database, or omit it for a file in the project.",
         )
     try:
         return sa.create_engine(
             f"postgresql+psycopg://{rest}",
             pool_size=20,
             pool_pre_ping=True,
-            connect_args={"connect_timeout": CONNECT_SECONDS},
+            connect_args={"connect_timeout": _CONNECT_SECONDS},
         )
     except (ArgumentError, ValueError, ImportError) as error:
         raise ConfigurationError(
-            f"The address of the jobs cannot be used: {error}.",
-            where=shown(url),
+            f"Invalid URL of the jobs database: {error}.",
+            where=masked_url(url),
             hint="Check the URL, and install the driver with: pip install 'trysquare[jobs]'",
         ) from error
 
@@ -87,17 +86,15 @@ def _sqlite_engine(url: str) -> sa.Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    # Writers queue up from their first statement on, instead of failing when they turn from reading to writing.
+    # Writers wait from their first statement on, instead of failing when a read transaction starts to write.
     connection.isolation_level = "IMMEDIATE"
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
+    for setting in ("busy_timeout = 30000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}")
 
 
 @contextmanager
-def one_opener(engine: sa.Engine, url: str) -> Generator[None]:
-    """Let one process at a time make tables: others wait, and then find them made."""
+def exclusive_setup(engine: sa.Engine, url: str) -> Generator[None]:
+    """Lock the creation of tables: other processes wait and then find them."""
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             connection.execute(sa.text(f"SELECT pg_advisory_lock({_OPENING})"))
@@ -115,35 +112,35 @@ def one_opener(engine: sa.Engine, url: str) -> Generator[None]:
 
 
 @contextmanager
-def clear_errors(url: str) -> Generator[None]:
-    """Turn what the database says into an error that a person understands."""
+def tool_errors(url: str) -> Generator[None]:
+    """Convert database errors to tool errors."""
     try:
         yield
     except SQLAlchemyError as error:
         raise ToolError(
-            f"The jobs in {shown(url)} cannot be read or written: {plain(error)}.",
+            f"Cannot access the jobs in {masked_url(url)}: {error_text(error)}.",
             code=ErrorCode.STATE_UNAVAILABLE,
             instruction=_hint(url),
         ) from error
 
 
-def plain(error: Exception) -> str:
-    """The database's own words, in one line, without the statement."""
-    said = str(getattr(error, "orig", None) or error)
-    return " ".join(said.split()).rstrip(".") or type(error).__name__
+def error_text(error: Exception) -> str:
+    """The message of a database error in one line, without the statement."""
+    message = str(getattr(error, "orig", None) or error)
+    return " ".join(message.split()).rstrip(".") or type(error).__name__
 
 
-def shown(url: str) -> str:
-    """The address without its password."""
+def masked_url(url: str) -> str:
+    """The URL without its password, or the path of the file."""
     if url.startswith(SQLITE):
         return url.removeprefix(SQLITE)
     try:
         return sa.make_url(url).render_as_string(hide_password=True)
     except (ArgumentError, ValueError):
-        return "the address of the jobs"
+        return "the jobs database"
 
 
 def _hint(url: str) -> str:
     if url.startswith(SQLITE):
-        return "Free some disk space and make the file writable; or move a damaged file away to begin a new one."
-    return "Start the database, and check its URL and rights."
+        return "Free disk space and make the file writable; or move a damaged file away to start a new one."
+    return "Start the database, and check its URL and permissions."

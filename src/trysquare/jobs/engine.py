@@ -1,45 +1,44 @@
-"""RunEngine: long work as durable steps, whatever keeps them.
-
-A job is a body that runs through a `JobRun`. What a step gave is recorded before the next one starts, so that a body
-that is run again, after its process was killed, gets the recorded values and goes on where it was.
-"""
+"""RunEngine, JobReader, JobRun: protocols of durable jobs, and their values."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NoReturn, Protocol, TypeAlias
 
-from trysquare.core.types import JsonObject
+from trysquare.core.errors import ErrorCode, NotFound
+from trysquare.core.json import JsonObject
 
 JobState: TypeAlias = Literal["queued", "running", "asks", "interrupted", "done", "failed", "cancelled"]
-"""Interrupted: its process has died or left. It asks where a person has to answer before it goes on."""
+"""`interrupted`: its process has died or closed. `asks`: it waits for the answer of a human."""
 FINAL: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
-Work: TypeAlias = Callable[[], Awaitable[JsonObject]]
+ActionInput: TypeAlias = Callable[[], Awaitable[JsonObject]]
 
 
 class JobRun(Protocol):
-    """What the body of a job sees of its engine."""
+    """A running job as its body sees it.
+
+    The result of each step is recorded before the next one starts, so that a body that runs again after its process
+    was killed gets the recorded results and continues where it was.
+    """
 
     @property
-    def job(self) -> str:
-        """The job's id."""
-        ...
+    def job(self) -> str: ...
 
-    async def step(self, name: str, work: Work) -> JsonObject:
-        """What the work gave, now or in an earlier life of the job. What the work raises fails the job."""
+    async def step(self, name: str, work: ActionInput) -> JsonObject:
+        """The result of the work, from now or from an earlier run. An exception of the work fails the job."""
         ...
 
     async def claim(self, name: str) -> bool:
-        """Inside of a step: whether this life of the job is the first to do what must not be done twice."""
+        """Inside a step: whether this run is the first to do what must not be done twice."""
         ...
 
     async def ask(self, name: str, question: str, choices: Sequence[str]) -> str:
-        """Inside of a step: wait for a person's choice. It is used up, and the claim of that name is this life's."""
+        """Inside a step: wait for the choice of a human, which is used once; this run then has the claim."""
         ...
 
     async def tell(self, done: int, total: int | None, message: str) -> None:
-        """Show how far the job is."""
+        """Report progress."""
         ...
 
 
@@ -48,24 +47,22 @@ JobBody: TypeAlias = Callable[[JsonObject, JobRun], Awaitable[JsonObject]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobQuestion:
-    """What a job waits for."""
+    """A question of a job, named by its step."""
 
     name: str
-    """Of the step that asks."""
     text: str
     choices: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobStatus:
-    """Where a job stands."""
+    """State of a job. Times are seconds since 1970."""
 
     job: str
     kind: str
     title: str
     state: JobState
     created: float
-    """Seconds since 1970, as all times here."""
     updated: float
     holder: str | None = None
     """The process that runs it, or ran it last."""
@@ -80,7 +77,7 @@ class JobStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRecord:
-    """A step that was done."""
+    """A recorded step."""
 
     name: str
     value: JsonObject
@@ -89,34 +86,34 @@ class StepRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pulse:
-    """How often a process says that it lives, and after how much silence it counts as dead."""
+class Liveness:
+    """Seconds between two heartbeats, and without one until a process counts as dead."""
 
     every: float = 1.0
     silence: float = 5.0
 
 
 class JobReader(Protocol):
-    """Looks at jobs and speaks to them without running any."""
+    """Reads, answers and cancels jobs without running any."""
 
     async def status(self, job: str) -> JobStatus:
-        """Where a job stands. The id may be shortened while it stays unambiguous."""
+        """State of a job. The id may be an unambiguous prefix."""
         ...
 
     async def list(self, *, limit: int = 100) -> Sequence[JobStatus]:
-        """The latest jobs, the newest first."""
+        """The latest jobs, newest first."""
         ...
 
     async def steps(self, job: str) -> Sequence[StepRecord]:
-        """What is recorded of a job."""
+        """The recorded steps of a job."""
         ...
 
     async def signal(self, job: str, name: str, choice: str) -> None:
-        """Answer the question of a job, now or before it is put."""
+        """Answer the question of a job, also before it is asked."""
         ...
 
     async def cancel(self, job: str) -> None:
-        """Stop a job, wherever it runs. What it has recorded stays."""
+        """Stop a job, wherever it runs. Its recorded steps stay."""
         ...
 
 
@@ -124,17 +121,43 @@ class RunEngine(JobReader, Protocol):
     """Runs jobs."""
 
     async def start(self, kind: str, argument: JsonObject, *, title: str, job: str | None = None) -> str:
-        """Start a job here, and give its id. A job that was started under that id before is not started again."""
+        """Start a job here and return its id. An id that was started before is not started again."""
         ...
 
     async def wait(self, job: str) -> JobStatus:
-        """Where the job stands once it has ended, wherever it runs."""
+        """Wait for the end of a job, wherever it runs."""
         ...
 
     async def resume(self, job: str) -> None:
-        """Take up a job that was interrupted, has failed or was cancelled, from what is recorded of it."""
+        """Continue an interrupted, failed or cancelled job after its recorded steps."""
         ...
 
     async def adopt(self) -> Sequence[str]:
-        """Take up the jobs of processes that have died, and give their ids."""
+        """Resume the jobs of processes that have died, and return their ids."""
         ...
+
+
+class NoJobs:
+    """A reader of a database that does not exist yet."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def list(self, *, limit: int = 100) -> Sequence[JobStatus]:
+        return ()
+
+    async def status(self, job: str) -> NoReturn:
+        raise NotFound(
+            f"Unknown job `{job}`: no job was ever started in {self._url}.",
+            code=ErrorCode.JOB_NOT_FOUND,
+            instruction="Start one with `trysquare run`, or select another project with --project.",
+        )
+
+    async def steps(self, job: str) -> NoReturn:
+        await self.status(job)
+
+    async def signal(self, job: str, name: str, choice: str) -> NoReturn:
+        await self.status(job)
+
+    async def cancel(self, job: str) -> NoReturn:
+        await self.status(job)

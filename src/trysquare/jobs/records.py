@@ -1,18 +1,24 @@
-"""What we keep of jobs beside the steps: who is alive, how far a job is, what it asks, and what it has sent."""
+"""Tables next to those of DBOS: processes, notes, claims, answers; the heartbeat."""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import secrets
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
-from trysquare.jobs.engine import JobQuestion
+from trysquare.jobs.engine import JobQuestion, Liveness
 
 _TABLES = sa.MetaData()
 _PROCESSES = sa.Table(
@@ -55,7 +61,7 @@ _ANSWERS = sa.Table(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """What is shown of a job beside its steps."""
+    """Metadata of a job in addition to its steps."""
 
     kind: str
     title: str
@@ -69,7 +75,7 @@ class Note:
 
 
 class Records:
-    """The tables, on the same database as the steps. Every method is one transaction."""
+    """The tables, in the same database as the steps. Every method is one transaction."""
 
     def __init__(self, engine: sa.Engine, *, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
@@ -77,7 +83,7 @@ class Records:
         self._insert: Any = sqlite.insert if engine.dialect.name == "sqlite" else postgresql.insert
 
     def make_tables(self) -> None:
-        """Make what is missing."""
+        """Create missing tables."""
         with self._engine.begin() as connection:
             for table in _TABLES.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))
@@ -87,7 +93,7 @@ class Records:
         return sa.inspect(self._engine).has_table(_NOTES.name)
 
     def beat(self, process: str, *, silence: float) -> None:
-        """Say that a process lives, and counts as dead after so many seconds of silence."""
+        """Record a heartbeat; the process counts as dead after so many seconds without one."""
         values = {"lives_until": self._now() + silence, "adopter": None}
         with self._engine.begin() as connection:
             connection.execute(
@@ -97,67 +103,64 @@ class Records:
             )
 
     def alive(self) -> frozenset[str]:
-        """The processes that were heard of lately."""
+        """The processes with a recent heartbeat."""
         with self._engine.connect() as connection:
             return frozenset(connection.execute(self._living(_PROCESSES)).scalars())
 
     def known(self) -> frozenset[str]:
-        """Every process that has not taken its leave."""
+        """Every process that has not closed."""
         with self._engine.connect() as connection:
             return frozenset(connection.execute(sa.select(_PROCESSES.c.id)).scalars())
 
     def claim_process(self, dead: str, *, adopter: str) -> bool:
-        """Become the one that takes up the jobs of a dead process. False where it lives, or another one does it."""
+        """Become the adopter of a dead process. False where it is alive or another adopter is."""
         free = sa.or_(
             _PROCESSES.c.adopter.is_(None),
             _PROCESSES.c.adopter.not_in(self._living(_PROCESSES.alias("living"))),
         )
         with self._engine.begin() as connection:
-            # One that never beat, or took its leave, gets a row to hold the claim.
+            # A process without a row gets one for the claim.
             connection.execute(self._insert(_PROCESSES).values(id=dead, lives_until=0.0).on_conflict_do_nothing())
-            taken = connection.execute(
+            claimed = connection.execute(
                 sa.update(_PROCESSES)
                 .where(_PROCESSES.c.id == dead, _PROCESSES.c.lives_until <= self._now(), free)
                 .values(adopter=adopter)
             )
-            return taken.rowcount == 1
+            return claimed.rowcount == 1
 
     def forget_process(self, process: str) -> None:
-        """Take a process off: it leaves, or its jobs have been taken up."""
+        """Remove a process that closes, or whose jobs were adopted."""
         with self._engine.begin() as connection:
             connection.execute(sa.delete(_PROCESSES).where(_PROCESSES.c.id == process))
 
     def begin(self, job: str, *, kind: str, title: str) -> None:
-        """Note a new job; one that is known stays as it is."""
+        """Add a job unless it exists."""
         row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False, "lives": 0}
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())
 
     def tell(self, job: str, done: int, total: int | None, message: str) -> None:
-        """Note how far a job is."""
+        """Record progress."""
         self._note(job, done=done, total=total, message=message, lives=0)
 
     def put_question(self, job: str, question: JobQuestion | None) -> None:
-        """Note what a job asks, or that it asks no more."""
-        text = None
-        if question is not None:
-            text = json.dumps({"name": question.name, "text": question.text, "choices": question.choices})
-        self._note(job, question=text)
+        """Record the question of a job, or that it has none."""
+        self._note(job, question=None if question is None else json.dumps(asdict(question)))
 
     def fail(self, job: str, error: str) -> None:
-        """Note why a job ended."""
+        """Record why a job failed."""
         self._note(job, error=error)
 
     def mark_cancelled(self, job: str) -> None:
-        """Note that a person wants the job stopped, before it is stopped."""
+        """Record the request to cancel a job, before it is cancelled."""
         self._note(job, cancelled=True)
 
     def revive(self, job: str) -> None:
-        """Forget how a job ended: a person has it taken up again."""
+        """Clear the outcome of a job that is resumed."""
         self._note(job, error=None, question=None, cancelled=False, lives=0)
 
     def count_life(self, job: str) -> int:
-        """How often a job was taken up from the dead since it last came further, this time included."""
+        """Increment and return the number of adoptions since the last progress."""
         with self._engine.begin() as connection:
             counted = connection.execute(
                 sa.update(_NOTES).where(_NOTES.c.job == job).values(lives=_NOTES.c.lives + 1).returning(_NOTES.c.lives)
@@ -169,20 +172,20 @@ class Records:
             connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=self._clock()))
 
     def notes(self, jobs: Iterable[str]) -> Mapping[str, Note]:
-        """What is noted of some jobs."""
+        """The notes of jobs by id."""
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(_NOTES).where(_NOTES.c.job.in_(list(jobs)))).mappings().all()
         return {row["job"]: _read_note(row) for row in rows}
 
     def claim_step(self, job: str, step: str, life: str) -> bool:
-        """Whether this life of a job is the one that does a step which must not be done twice."""
+        """Whether this run of a job may do a step that must not be done twice."""
         with self._engine.begin() as connection:
             connection.execute(self._insert(_CLAIMS).values(job=job, step=step, life=life).on_conflict_do_nothing())
             holder = connection.execute(sa.select(_CLAIMS.c.life).where(_CLAIMS.c.job == job, _CLAIMS.c.step == step))
             return holder.scalar() == life
 
     def answer(self, job: str, step: str, choice: str) -> None:
-        """Keep a person's choice until the job takes it."""
+        """Store the choice of a human until the job takes it."""
         with self._engine.begin() as connection:
             connection.execute(
                 self._insert(_ANSWERS)
@@ -191,7 +194,7 @@ class Records:
             )
 
     def take_answer(self, job: str, step: str, life: str) -> str | None:
-        """Take a person's choice, once, and with it the claim on the step."""
+        """Take the choice of a human, once, and with it the claim on the step."""
         with self._engine.begin() as connection:
             taken = connection.execute(
                 sa.delete(_ANSWERS).where(_ANSWERS.c.job == job, _ANSWERS.c.step == step).returning(_ANSWERS.c.choice)
@@ -206,7 +209,7 @@ class Records:
         return sa.select(processes.c.id).where(processes.c.lives_until > self._now())
 
     def _now(self) -> Any:
-        # The clocks of several machines differ; that of their database is one.
+        # The clocks of several machines differ; the database has one.
         if self._engine.dialect.name == "postgresql":
             return sa.extract("epoch", sa.func.clock_timestamp())
         return sa.literal(self._clock())
@@ -217,14 +220,58 @@ def _read_note(row: Any) -> Note:
     if row["question"] is not None:
         read = json.loads(row["question"])
         question = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
-    return Note(
-        kind=row["kind"],
-        title=row["title"],
-        done=row["done"],
-        total=row["total"],
-        message=row["message"],
-        question=question,
-        error=row["error"],
-        cancelled=row["cancelled"],
-        updated=row["updated"],
-    )
+    return Note(**{each.name: row[each.name] for each in fields(Note) if each.name != "question"}, question=question)
+
+
+logger = logging.getLogger("trysquare.jobs")
+
+
+def process_name() -> str:
+    """A unique name of this process, with its host and process id."""
+    return f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def has_ended(process: str) -> bool:
+    """Whether a process of this machine has ended; False for one of another machine."""
+    host, _, rest = process.rpartition("-")[0].rpartition("-")
+    if host != socket.gethostname()[:40] or not rest.isdigit():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
+    return False
+
+
+class Heartbeat:
+    """Heartbeat thread of a process; `after` is called after each beat."""
+
+    def __init__(
+        self, records: Records, process: str, pulse: Liveness, after: Callable[[], object] = lambda: None
+    ) -> None:
+        self._records = records
+        self._process = process
+        self._pulse = pulse
+        self._after = after
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="trysquare-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Beat once, then start the thread."""
+        self._records.beat(self._process, silence=self._pulse.silence)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread and wait for its end."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._pulse.every):
+            try:
+                self._records.beat(self._process, silence=self._pulse.silence)
+                self._after()
+            except SQLAlchemyError as error:
+                # The database may come back. Until then others may adopt the jobs, which fences this process.
+                logger.warning("heartbeat failed process=%s error=%s", self._process, error)

@@ -1,7 +1,7 @@
-"""Replay: a dialogue with a model, kept in a file and played again without it.
+"""Recorded conversations: JSON Lines files, written while a model answers and replayed as a model.
 
-The file is JSON Lines. The first line says whose dialogue it is; each other is a request with its answer. A request's
-messages are told as how many it shares with the one before and those that are new, its tools only where they changed.
+The first line is a header; each other line is a request with its response. A request has the number of messages it
+shares with the one before, its new messages, and its tools where they changed.
 """
 
 from __future__ import annotations
@@ -10,132 +10,156 @@ import difflib
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TextIO, cast
+from typing import Any, TextIO, TypeAlias, cast
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.types import JsonObject
-from trysquare.models.counting import estimate_tokens
-from trysquare.models.model import Model, ModelAnswer, ModelRequest
-from trysquare.models.recorded import answer_json, read_answer_json, request_json, respelled
+from trysquare.core.json import JsonObject, one_line_json
+from trysquare.core.tokens import estimate_tokens
+from trysquare.models.base import CallRequest, Message, Model, ModelRequest, ModelResponse, Usage
+
+
+def request_json(request: ModelRequest) -> JsonObject:
+    """A request as JSON; of its constraint, which follows from the tools, only whether there was one."""
+    return {
+        "messages": [_message_json(message) for message in request.messages],
+        "tools": [
+            {"name": tool.name, "description": tool.description, "schema": tool.schema} for tool in request.tools
+        ],
+        "held": request.constraint is not None,
+        "must_call": request.must_call,
+        "parallel": request.parallel,
+        "max_tokens": request.max_tokens,
+        "sampling": asdict(request.sampling),
+    }
+
+
+def _message_json(message: Message) -> JsonObject:
+    found: JsonObject = {"role": message.role, "text": message.text}
+    if message.calls:
+        found["calls"] = [asdict(call) for call in message.calls]
+    if message.answers is not None:
+        found["answers"] = message.answers
+    if message.failed:
+        found["failed"] = True
+    return found
+
+
+def answer_json(answer: ModelResponse) -> JsonObject:
+    """A response as JSON."""
+    return {
+        "text": answer.text,
+        "calls": [asdict(call) for call in answer.calls],
+        "stop": answer.stop,
+        "held": answer.constrained_by,
+        "usage": asdict(answer.usage),
+        "choice": dict(answer.choice),
+    }
+
+
+def read_answer_json(found: JsonObject) -> ModelResponse:
+    """A response from its JSON; `KeyError`, `TypeError` or `ValueError` where it is malformed."""
+    calls = cast(list[Any], found.get("calls", []))
+    return ModelResponse(
+        text=found["text"],
+        calls=tuple(CallRequest(id=call["id"], name=call["name"], arguments=call["arguments"]) for call in calls),
+        stop=found.get("stop", "calls" if calls else "text"),
+        constrained_by=found.get("held", "free"),
+        usage=Usage(**found.get("usage", {})),
+        choice=found.get("choice", {}),
+    )
+
+
+def _respell(value: Any, spelling: Mapping[str, str]) -> Any:
+    """A JSON value with strings replaced, such as a placeholder for this machine's directory."""
+    if isinstance(value, str):
+        for text, instead in spelling.items():
+            value = value.replace(text, instead)
+        return value
+    if isinstance(value, list):
+        return [_respell(item, spelling) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {key: _respell(item, spelling) for key, item in cast(JsonObject, value).items()}
+    return value
+
 
 _NO_SPELLING: Mapping[str, str] = MappingProxyType({})
 _SHOWN_LINES = 40
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Exchange:
-    request: JsonObject
-    answer: ModelAnswer
+_EMPTY: JsonObject = {"messages": [], "tools": []}
+_Exchange: TypeAlias = tuple[JsonObject, ModelResponse]
 
 
 class RecordingModel:
-    """A model whose dialogue is written down as it goes on."""
+    """A model whose conversation is recorded as it runs."""
 
     def __init__(self, model: Model, file: TextIO, spelling: Mapping[str, str]) -> None:
-        self._model = model
-        self._file = file
-        self._spelling = spelling
-        self._last: JsonObject = {"messages": [], "tools": []}
+        self._model, self._file, self._spelling = model, file, spelling
+        self.name, self.count, self.context_tokens = model.name, model.count, model.context_tokens
+        self._last = _EMPTY
         self._write({"dialogue": 1, "model": model.name, "context_tokens": model.context_tokens})
 
-    @property
-    def name(self) -> str:
-        """The name of the model that answers."""
-        return self._model.name
-
-    @property
-    def context_tokens(self) -> int:
-        """How many tokens a dialogue may have."""
-        return self._model.context_tokens
-
-    def count(self, text: str) -> int:
-        """How many tokens a text has, as the model counts."""
-        return self._model.count(text)
-
-    async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Let the model answer, and write both down."""
+    async def answer(self, request: ModelRequest) -> ModelResponse:
         answer = await self._model.answer(request)
-        asked = respelled(request_json(request), self._spelling)
-        told = respelled(answer_json(answer), self._spelling)
-        self._write({"request": _shortened(asked, self._last), "answer": told})
+        asked = _respell(request_json(request), self._spelling)
+        self._write({"request": _shorten(asked, self._last), "answer": _respell(answer_json(answer), self._spelling)})
         self._last = asked
         return answer
 
     def _write(self, line: JsonObject) -> None:
-        self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self._file.write(one_line_json(line) + "\n")
         self._file.flush()
 
 
 class ReplayModel:
-    """A recorded dialogue as a model: what it was not asked then, it does not answer now."""
+    """A recorded conversation as a model: it answers only the recorded requests."""
+
+    count = staticmethod(estimate_tokens)
 
     def __init__(self, path: Path, spelling: Mapping[str, str] = _NO_SPELLING) -> None:
-        self._path = path
-        self._spelling = spelling
-        self._head, self._exchanges = _read(path)
+        self._path, self._spelling = path, spelling
+        head, self._exchanges = _read(path)
+        self.name = str(head.get("model", path.name))
+        self.context_tokens = int(head.get("context_tokens", 32_768))
         self._played: set[int] = set()
 
-    @property
-    def name(self) -> str:
-        """The name of the model that was recorded."""
-        return str(self._head.get("model", self._path.name))
-
-    @property
-    def context_tokens(self) -> int:
-        """How many tokens a dialogue with that model may have."""
-        return int(self._head.get("context_tokens", 32_768))
-
-    def count(self, text: str) -> int:
-        """About how many tokens a text has."""
-        return estimate_tokens(text)
-
-    async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """The recorded answer to this very request."""
-        asked = respelled(request_json(request), self._spelling)
+    async def answer(self, request: ModelRequest) -> ModelResponse:
+        """The recorded response to exactly this request."""
+        asked = _respell(request_json(request), self._spelling)
         waiting = [number for number in range(len(self._exchanges)) if number not in self._played]
         for number in waiting:
-            if self._exchanges[number].request == asked:
+            recorded, answer = self._exchanges[number]
+            if recorded == asked:
                 self._played.add(number)
-                return self._spelt_here(self._exchanges[number].answer)
-        raise self._differs(asked, waiting)
+                back = {instead: text for text, instead in self._spelling.items()}
+                return read_answer_json(_respell(answer_json(answer), back)) if back else answer
+        raise self._mismatch(asked, waiting)
 
-    def _spelt_here(self, answer: ModelAnswer) -> ModelAnswer:
-        back = {instead: text for text, instead in self._spelling.items()}
-        return read_answer_json(respelled(answer_json(answer), back)) if back else answer
-
-    def _differs(self, asked: JsonObject, waiting: list[int]) -> ToolError:
+    def _mismatch(self, asked: JsonObject, waiting: list[int]) -> ToolError:
         if not waiting:
             return ToolError(
-                f"{self._path} has {len(self._exchanges)} answers, and all of them were given.",
+                f"All {len(self._exchanges)} responses of {self._path} were used.",
                 code=ErrorCode.MODEL_REFUSED,
-                instruction="Record the dialogue again, to its end.",
+                instruction="Record the conversation again, to its end.",
             )
         number = waiting[0]
         return ToolError(
             f"The request differs from request {number + 1} of {self._path}:\n"
-            + _difference(self._exchanges[number].request, asked),
+            + _difference(self._exchanges[number][0], asked),
             code=ErrorCode.MODEL_REFUSED,
-            instruction="Record the dialogue again if the difference is meant.",
+            instruction="Record the conversation again if the difference is intended.",
         )
 
 
 def _difference(recorded: JsonObject, asked: JsonObject) -> str:
-    """What was asked otherwise, as lines of both."""
-    lines = list(
-        difflib.unified_diff(_lines(recorded), _lines(asked), "recorded", "asked now", lineterm="", n=1)
-    )  # fmt: skip
-    more = [f"… and {len(lines) - _SHOWN_LINES} lines more"] if len(lines) > _SHOWN_LINES else []
+    before, now = (json.dumps(each, ensure_ascii=False, indent=1).splitlines() for each in (recorded, asked))
+    lines = list(difflib.unified_diff(before, now, "recorded", "asked now", lineterm="", n=1))
+    more = [f"… and {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
     return "\n".join(lines[:_SHOWN_LINES] + more)
 
 
-def _lines(value: JsonObject) -> list[str]:
-    return json.dumps(value, ensure_ascii=False, indent=1).splitlines()
-
-
-def _shortened(request: JsonObject, last: JsonObject) -> JsonObject:
+def _shorten(request: JsonObject, last: JsonObject) -> JsonObject:
     before, now = last["messages"], request["messages"]
     kept = next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
     short = {**request, "kept": kept, "messages": now[kept:]}
@@ -144,7 +168,7 @@ def _shortened(request: JsonObject, last: JsonObject) -> JsonObject:
     return short
 
 
-def _lengthened(short: JsonObject, last: JsonObject) -> JsonObject:
+def _lengthen(short: JsonObject, last: JsonObject) -> JsonObject:
     whole = {"tools": last["tools"], **short, "messages": last["messages"][: short["kept"]] + short["messages"]}
     del whole["kept"]
     return whole
@@ -155,27 +179,21 @@ def _read(path: Path) -> tuple[JsonObject, list[_Exchange]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise ToolError(
-            f"The recorded dialogue {path} cannot be read: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
+            f"Cannot read the recording {path}: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
         ) from error
-    if not lines:
+    head = _object(path, lines[0] if lines else "", 1)
+    if head.get("dialogue") != 1:
         raise _not_a_recording(path, 1)
-    return _head(path, lines[0]), list(_exchanges(path, lines[1:]))
-
-
-def _head(path: Path, line: str) -> JsonObject:
-    found = _object(path, line, 1)
-    if found.get("dialogue") != 1:
-        raise _not_a_recording(path, 1)
-    return found
+    return head, list(_exchanges(path, lines[1:]))
 
 
 def _exchanges(path: Path, lines: list[str]) -> Iterator[_Exchange]:
-    last: JsonObject = {"messages": [], "tools": []}
+    last = _EMPTY
     for number, line in enumerate(lines, start=2):
         found = _object(path, line, number)
         try:
-            last = _lengthened(found["request"], last)
-            yield _Exchange(request=last, answer=read_answer_json(found["answer"]))
+            last = _lengthen(found["request"], last)
+            yield last, read_answer_json(found["answer"])
         except (KeyError, TypeError, ValueError) as error:
             raise _not_a_recording(path, number) from error
 
@@ -192,7 +210,7 @@ def _object(path: Path, line: str, number: int) -> JsonObject:
 
 def _not_a_recording(path: Path, line: int) -> ToolError:
     return ToolError(
-        f"{path}, line {line}, is no part of a recorded dialogue.",
+        f"{path}:{line} is not part of a recorded conversation.",
         code=ErrorCode.MODEL_NOT_INSTALLED,
         instruction="Record it again.",
     )
@@ -202,12 +220,11 @@ def _not_a_recording(path: Path, line: int) -> ToolError:
 async def recording(
     model: Model, path: Path, spelling: Mapping[str, str] = _NO_SPELLING
 ) -> AsyncGenerator[RecordingModel]:
-    """The model, with its dialogue written to a file. `spelling` puts words in place of texts of this machine."""
+    """The model, recorded to a file; `spelling` maps strings of this machine to placeholders."""
     with path.open("w", encoding="utf-8") as file:
         yield RecordingModel(model, file, spelling)
 
 
 @asynccontextmanager
 async def open_replay(path: Path, spelling: Mapping[str, str] = _NO_SPELLING) -> AsyncGenerator[ReplayModel]:
-    """A recorded dialogue as a model."""
     yield ReplayModel(path, spelling)

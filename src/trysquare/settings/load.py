@@ -1,9 +1,9 @@
-"""load_settings: file, environment and options as one checked value, each part with its origin."""
+"""Load the settings from file, environment and options, with the origin of each."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,27 +11,51 @@ from typing import Any, cast
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.settings.environment import CONFIG_VARIABLE, environment_layer
-from trysquare.settings.keys import Key, all_keys, all_sections
+from trysquare.core.text import closest_names
+from trysquare.settings.file import ALL_SETTINGS_HINT, ConfigurationFile, file_layer, find_file, read_file, resolved
+from trysquare.settings.keys import DEFAULT, Given, Key, Layer, Origin, all_keys, all_sections, configuration_error
 from trysquare.settings.model import Settings
-from trysquare.settings.origin import DEFAULT, Given, Layer, Origin
-from trysquare.settings.problems import configuration_error
-from trysquare.settings.toml_file import (
-    OWN_FILE,
-    SHARED_FILE,
-    ConfigurationFile,
-    file_layer,
-    find_file,
-    read_file,
-    resolved,
-)
 
+CONFIG_VARIABLE = "TRYSQUARE_CONFIG"
+NO_SETTINGS = frozenset({CONFIG_VARIABLE, "TRYSQUARE_TRACEBACK", "TRYSQUARE_FULL", "TRYSQUARE_STARTED_BY"})
+"""Variables that are not settings: the file to read, tracebacks, the size of the tests, the parent process."""
 MASK = "********"
+
+
+def environment_layer(environment: Mapping[str, str], folder: Path) -> dict[str, Given]:
+    """Settings of the environment by key."""
+    layer = dict(_aliases(environment))
+    by_variable = {key.variable: key for key in all_keys().values()}
+    for variable, text in environment.items():
+        if not variable.startswith("TRYSQUARE_") or variable in NO_SETTINGS:
+            continue
+        key = by_variable.get(variable)
+        if key is None:
+            near = closest_names(variable, by_variable)
+            hint = f"Did you mean ${near[0]}?" if near else ALL_SETTINGS_HINT
+            raise ConfigurationError("Unknown setting.", where=f"${variable}", hint=hint)
+        if text or key.environment.keep_empty:
+            value = [part.strip() for part in text.split(",") if part.strip()] if key.is_list else text
+            layer[key.name] = Given(value=resolved(key, value, folder), origin=_origin(variable))
+    return layer
+
+
+def _aliases(environment: Mapping[str, str]) -> Iterator[tuple[str, Given]]:
+    for key in all_keys().values():
+        alias = key.environment.alias
+        if alias is not None and (text := environment.get(alias)) is not None:
+            # Of a switch only the word `true` counts, as in the other servers that read the variable.
+            value = text == "true" if isinstance(key.default, bool) else text
+            yield key.name, Given(value=value, origin=_origin(alias))
+
+
+def _origin(variable: str) -> Origin:
+    return Origin(source="environment", location=f"${variable}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effective:
-    """One setting as it holds now."""
+    """Effective value of one setting."""
 
     key: Key
     value: Any
@@ -45,18 +69,12 @@ class Effective:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
-    """The settings, where each came from, and what the user should know about it."""
+    """The settings, the origin of each, and notes to the user."""
 
     settings: Settings
     origins: Mapping[str, Origin]
     file: Path | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files on which the settings depend, also those that are not there."""
-        here = [self.settings.project / name for name in (OWN_FILE, SHARED_FILE)]
-        return tuple(str(each) for each in (*here, *([self.file] if self.file else ())))
 
     def effective(self) -> list[Effective]:
         """Every setting with its value and origin, in the order of the model."""
@@ -66,28 +84,26 @@ class Loaded:
         ]
 
     def is_set(self, name: str) -> bool:
-        """Whether anybody set this, as opposed to its default."""
+        """Whether the setting was given by any source."""
         return name in self.origins
 
 
 def load_settings(cli: Mapping[str, Given], env: Mapping[str, str], cwd: Path, *, config: Path | None = None) -> Loaded:
-    """The effective settings: the file, over it the environment, over it the command line's options."""
-    options = {name: _resolved_option(name, given, cwd) for name, given in cli.items()}
+    """Effective settings: options win over the environment, and the environment over the file."""
+    options = {
+        name: Given(value=resolved(all_keys()[name], given.value, cwd), origin=given.origin)
+        for name, given in cli.items()
+    }
     environment = environment_layer(env, cwd)
     file = _file(options, environment, env, cwd, config)
     layers: list[Layer] = [file_layer(file) if file else {}, environment, options]
     given = {name: value for layer in layers for name, value in layer.items()}
-    project_default = Given(value=cwd, origin=DEFAULT)
     return Loaded(
-        settings=_checked({"project": project_default, **given}),
+        settings=_validate({"project": Given(value=cwd, origin=DEFAULT), **given}),
         origins={name: value.origin for name, value in given.items()},
         file=file.path if file else None,
         notes=(file.note,) if file and file.note else (),
     )
-
-
-def _resolved_option(name: str, given: Given, cwd: Path) -> Given:
-    return Given(value=resolved(all_keys()[name], given.value, cwd), origin=given.origin)
 
 
 def _file(
@@ -100,35 +116,28 @@ def _file(
     return find_file(project.value if project else cwd)
 
 
-def _checked(given: Layer) -> Settings:
-    nested = _empty_tables()
+def _validate(given: Layer) -> Settings:
+    nested: dict[str, Any] = {}
+    # Every table is there, even if empty: then all are validated as parts of one model, which is built once.
+    for section in sorted(all_sections()):
+        _table(nested, section.split("."))
     for name, value in given.items():
         *tables, last = name.split(".")
-        inner = nested
-        for table in tables:
-            inner = inner.setdefault(table, {})
-        inner[last] = value.value
+        _table(nested, tables)[last] = value.value
     try:
         settings = Settings.model_validate(nested)
     except ValidationError as error:
         raise configuration_error(error, given) from None
-    _check_folder(settings, given["project"].origin)
+    if not os.path.isdir(settings.project):
+        where = given["project"].origin.location
+        raise ConfigurationError(f"project: {settings.project} is not a directory.", where=where)
     return settings
 
 
-def _empty_tables() -> dict[str, Any]:
-    """Every table, still empty: then they are all checked as parts of one whole, which is built once."""
-    nested: dict[str, Any] = {}
-    for section in sorted(all_sections()):
-        inner = nested
-        for part in section.split("."):
-            inner = inner.setdefault(part, {})
+def _table(nested: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    for part in path:
+        nested = nested.setdefault(part, {})
     return nested
-
-
-def _check_folder(settings: Settings, origin: Origin) -> None:
-    if not os.path.isdir(settings.project):
-        raise ConfigurationError(f"project: {settings.project} is no folder.", where=origin.place)
 
 
 def value_of(settings: Settings, name: str) -> Any:

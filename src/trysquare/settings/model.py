@@ -1,7 +1,12 @@
-"""Settings: everything that a user can set, with its default and what it means."""
+"""All settings: types, defaults, descriptions, and the option or further variable that gives one.
+
+A setting is declared here and nowhere else: its key in the file, its environment variable, its command-line option and
+its line in the documentation follow from the declaration.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +15,32 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 LogLevelName = Literal["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"]
 ProfileName = Literal["full", "levels", "gateway", "search"]
 PROFILE_NAMES: tuple[ProfileName, ...] = ("full", "levels", "gateway", "search")
+OptionGroup = Literal["sources", "listing", "configuration"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CliOption:
+    """The command-line option of a setting. Without `metavar` it is a switch."""
+
+    group: OptionGroup
+    help: str
+    metavar: str | None = None
+    flag: str | None = None
+    """The flag, where it is not the setting's name."""
+    former_flag: str | None = None
+    """A flag of an earlier version, which still works and warns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FromEnvironment:
+    """How a setting is read from the environment, where that differs from the rule.
+
+    `alias` is a variable that other MCP servers share; the own one wins. An empty variable counts as unset, as
+    containers often leave it, unless `keep_empty`: a secret that did not arrive must not admit everybody.
+    """
+
+    alias: str | None = None
+    keep_empty: bool = False
 
 
 def _one_or_many(given: object) -> object:
@@ -21,9 +52,9 @@ def _upper(given: object) -> object:
 
 
 def _profile(given: str) -> str:
-    room, separator, profile = given.rpartition("=")
-    if profile not in PROFILE_NAMES or (separator and not room):
-        raise ValueError(f"expected [ROOM=] and one of {', '.join(PROFILE_NAMES)}")
+    toolset, separator, profile = given.rpartition("=")
+    if profile not in PROFILE_NAMES or (separator and not toolset):
+        raise ValueError(f"expected [TOOLSET=] and one of {', '.join(PROFILE_NAMES)}")
     return given
 
 
@@ -47,7 +78,6 @@ PathList = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_one_or_many)]
 ToolsList = Annotated[tuple[Annotated[str, AfterValidator(_tools_name)], ...], BeforeValidator(_one_or_many)]
 ProfileList = Annotated[tuple[Annotated[str, AfterValidator(_profile)], ...], BeforeValidator(_one_or_many)]
-
 AddressList = Annotated[tuple[Annotated[str, AfterValidator(_named_address)], ...], BeforeValidator(_one_or_many)]
 
 
@@ -59,95 +89,95 @@ class Section(BaseModel):
 
 
 class OAuthSettings(Section):
-    """Where OAuth 2.1 access tokens come from, for HTTP."""
+    """OAuth 2.1 access tokens, for HTTP."""
 
-    issuer: str | None = Field(default=None, description="Address of the authorization server; turns OAuth on")
-    audience: str | None = Field(
-        default=None, description="What tokens must be issued for; default: this server's address"
+    issuer: Annotated[str | None, FromEnvironment(keep_empty=True)] = Field(
+        default=None, description="URL of the authorization server; enables OAuth"
     )
+    audience: str | None = Field(default=None, description="Required audience of tokens; default: this server's URL")
     jwks: str | None = Field(
-        default=None, description="Address or file of the issuer's keys; default: asked of the issuer"
+        default=None, description="URL or file of the issuer's keys; default: discovered from the issuer"
     )
-    scopes: TextList = Field(default=(), description="Scopes that every token must carry")
+    scopes: TextList = Field(default=(), description="Scopes that every token must have")
 
 
 class HttpSettings(Section):
-    """How the server is reached over streamable HTTP."""
+    """Streamable HTTP."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on", min_length=1)
-    port: int = Field(default=8000, description="Port to listen on; 0 takes a free one", ge=0, le=65535)
+    port: int = Field(default=8000, description="Port to listen on; 0 for any free port", ge=0, le=65535)
     path: str = Field(default="/mcp", description="Path of the MCP endpoint", pattern="^/")
-    tokens: SecretList = Field(
-        default=(), description="Bearer tokens beside those of `trysquare token`, with access to all"
+    tokens: Annotated[SecretList, FromEnvironment(keep_empty=True)] = Field(
+        default=(), description="Bearer tokens with full access, in addition to those of `trysquare token`"
     )
-    allowed_hosts: TextList = Field(default=(), description="Host headers to accept beside the address itself")
+    allowed_hosts: TextList = Field(default=(), description="Host headers to accept in addition to the address itself")
     allowed_origins: TextList = Field(default=(), description="Origins of web pages that may call")
     stateless: bool = Field(default=False, description="Keep no sessions, so that any of several workers can answer")
     accept_local_state: bool = Field(
         default=False,
         description="Serve with a shared `database` although tokens, approvals and request keys stay on each machine",
     )
-    state_keys: SecretList = Field(default=(), description="Keys that seal requestState; the first seals, all open")
-    state_keys_file: Path | None = Field(default=None, description="File with such keys, one a line")
+    state_keys: SecretList = Field(default=(), description="Keys that sign requestState; the first signs, all verify")
+    state_keys_file: Path | None = Field(default=None, description="File with such keys, one per line")
     oauth: OAuthSettings = Field(default_factory=lambda: OAuthSettings(), description="OAuth 2.1 resource server")
 
 
 class LimitSettings(Section):
-    """Bounds on calls and answers."""
+    """Limits of calls and results."""
 
-    timeout: float | None = Field(default=None, description="Seconds a call may take where its tool says nothing", gt=0)
+    timeout: float | None = Field(
+        default=None, description="Timeout of a call in seconds, unless its tool sets one", gt=0
+    )
     result_characters: int | None = Field(
-        default=None, description="Largest answer before it is paged, where its tool says nothing", ge=200
+        default=None, description="Largest result before it is paged, unless its tool sets one", ge=200
     )
     page_size: int = Field(
-        default=200, description="Tools, prompts and resources in one page of a listing", ge=1, le=10_000
+        default=200, description="Tools, prompts and resources in one page of a list", ge=1, le=10_000
     )
     kept_bytes: int = Field(
-        default=268_435_456, description="Bytes of long answers that are kept for further pages, in all", ge=1_000
+        default=268_435_456, description="Maximum bytes of long results stored for further pages, in total", ge=1_000
     )
     kept_bytes_per_caller: int = Field(
-        default=67_108_864, description="The same for each caller; the oldest answers are dropped first", ge=1_000
+        default=67_108_864, description="The same for each caller; the oldest results are dropped first", ge=1_000
     )
 
 
 class LintSettings(Section):
-    """What `trysquare check` looks at."""
+    """Rules of `trysquare check`."""
 
-    ignore: TextList = Field(default=(), description="Rules that are not applied")
-    first_line: int = Field(default=50, description="Characters of a description's first line", ge=1)
-    description_characters: int = Field(default=1_024, description="Characters of a description", ge=1)
-    tool_tokens: int = Field(default=700, description="Tokens that one tool may cost in a listing", ge=1)
-    profile_tokens: int = Field(default=20_000, description="Tokens that a whole listing may cost", ge=1)
-    listed_tools: int = Field(default=128, description="Tools in a listing", ge=1)
-    parameters: int = Field(default=12, description="Parameters of one tool", ge=1)
-    name_length: int = Field(default=50, description="Characters of a tool's name", ge=1)
+    ignore: TextList = Field(default=(), description="Rules to skip")
+    first_line: int = Field(default=50, description="Maximum characters of a description's first line", ge=1)
+    description_characters: int = Field(default=1_024, description="Maximum characters of a description", ge=1)
+    tool_tokens: int = Field(default=700, description="Maximum tokens of one tool in a list", ge=1)
+    profile_tokens: int = Field(default=20_000, description="Maximum tokens of a whole list", ge=1)
+    listed_tools: int = Field(default=128, description="Maximum tools in a list", ge=1)
+    parameters: int = Field(default=12, description="Maximum parameters of one tool", ge=1)
+    name_length: int = Field(default=50, description="Maximum characters of a tool's name", ge=1)
 
 
 class ServerSettings(Section):
-    """What the server says of itself."""
+    """Server info."""
 
     name: str = Field(default="trysquare", description="Name that clients show", min_length=1)
-    instructions: str | None = Field(default=None, description="What a model should know of this server as a whole")
+    instructions: str | None = Field(default=None, description="Instructions for models about the server as a whole")
 
 
 class ModelsSettings(Section):
-    """How models are reached and run."""
+    """Access to models."""
 
     key_variable: str | None = Field(
         default=None,
-        description="Environment variable that holds the key; default: OPENAI_API_KEY or ANTHROPIC_API_KEY",
+        description="Environment variable with the API key; default: OPENAI_API_KEY or ANTHROPIC_API_KEY",
         pattern="^[A-Za-z_][A-Za-z0-9_]*$",
     )
-    timeout: float = Field(default=120.0, description="Seconds that one request may take", gt=0)
-    retries: int = Field(
-        default=4, description="How often a request is sent again where the server is busy or gone", ge=0, le=20
-    )
+    timeout: float = Field(default=120.0, description="Timeout of one request in seconds", gt=0)
+    retries: int = Field(default=4, description="Retries while the server is busy or unreachable", ge=0, le=20)
     context_tokens: int | None = Field(
-        default=None, description="Tokens that a dialogue may have; default: what the model has", ge=256
+        default=None, description="Maximum tokens of a conversation; default: the model's limit", ge=256
     )
     answer_tokens: int | None = Field(
         default=None,
-        description="Tokens of one answer, thinking included; default: 4096, 1024 for a local model",
+        description="Maximum tokens of one answer, thinking included; default: 4096, 1024 for a local model",
         ge=64,
         le=1_000_000,
     )
@@ -158,90 +188,119 @@ class ModelsSettings(Section):
         le=256,
     )
     fast_forward: bool = Field(
-        default=True, description="Give a local model in one batch what the grammar forces, instead of asking for it"
+        default=True, description="Feed what the grammar forces to a local model in one batch instead of sampling it"
     )
     hold: Literal["auto", "grammar", "guided", "native", "schema", "free"] = Field(
-        default="auto", description="How a server's answers are held; `auto` finds out what it offers"
+        default="auto", description="How a server's answers are constrained; `auto` detects what it supports"
     )
-    prompt_price: float | None = Field(default=None, description="Price of a million tokens that are read", ge=0)
-    completion_price: float | None = Field(default=None, description="Price of a million tokens that are written", ge=0)
+    prompt_price: float | None = Field(default=None, description="Price of a million prompt tokens", ge=0)
+    completion_price: float | None = Field(default=None, description="Price of a million completion tokens", ge=0)
 
 
 class ContentSettings(Section):
-    """What the content tools of the workbench know and may reach."""
+    """Content tools of the workbench."""
 
-    feeds: AddressList = Field(default=(), description="Feeds that `rss_feed` reads by itself, NAME=URL")
-    social_links: AddressList = Field(default=(), description="Where the author can be found, NAME=URL")
+    feeds: AddressList = Field(default=(), description="Feeds that `rss_feed` reads by default, NAME=URL")
+    social_links: AddressList = Field(default=(), description="Profiles of the author, NAME=URL")
     custom_links: AddressList = Field(default=(), description="Other links under every text, NAME=URL")
-    youtube_placeholder: str | None = Field(default=None, description="Text that stands for a video to come")
+    youtube_placeholder: str | None = Field(default=None, description="Placeholder text for a future video")
     allow_hosts: TextList = Field(default=(), description="Hosts with private addresses that may be fetched from")
-    fetch_bytes: int = Field(default=5_000_000, description="Largest answer that is fetched, in bytes", ge=1)
-    fetch_seconds: float = Field(default=30.0, description="Seconds that a fetch may take", gt=0)
-    calendar: str = Field(default="primary", description="Google calendar that is meant where a call names none")
+    fetch_bytes: int = Field(default=5_000_000, description="Largest response to fetch, in bytes", ge=1)
+    fetch_seconds: float = Field(default=30.0, description="Timeout of a fetch in seconds", gt=0)
+    calendar: str = Field(default="primary", description="Default Google calendar")
     google_token: SecretStr | None = Field(default=None, description="Access token for Google Calendar")
-    google_client: str | None = Field(default=None, description="OAuth client, to get access tokens by itself")
+    google_client: str | None = Field(default=None, description="OAuth client that gets access tokens")
     google_client_secret: SecretStr | None = Field(default=None, description="Secret of that OAuth client")
     google_refresh_token: SecretStr | None = Field(default=None, description="Refresh token of that OAuth client")
-    google_url: str = Field(default="https://www.googleapis.com", description="Address of Google's APIs")
+    google_url: str = Field(default="https://www.googleapis.com", description="URL of Google's APIs")
     google_token_url: str = Field(
-        default="https://oauth2.googleapis.com/token", description="Where Google gives access tokens"
+        default="https://oauth2.googleapis.com/token", description="URL of Google's token endpoint"
     )
     notion_token: SecretStr | None = Field(default=None, description="Token of a Notion integration")
     notion_page: str | None = Field(default=None, description="Notion page below which pages are published")
     notion_data_source: str | None = Field(default=None, description="Notion data source in which pages are published")
-    notion_url: str = Field(default="https://api.notion.com", description="Address of Notion's API")
+    notion_url: str = Field(default="https://api.notion.com", description="URL of Notion's API")
+
+
+def _source(help: str, metavar: str | None = None) -> CliOption:
+    return CliOption(group="sources", help=help, metavar=metavar)
 
 
 class Settings(Section):
-    """Everything that a user can set."""
+    """All settings."""
 
-    tools: ToolsList = Field(default=(), description="Tools to serve, MODULE:NAME")
-    bot: PathList = Field(default=(), description="Folders of workflow bots")
-    gateway: PathList = Field(default=(), description="mcp.json files of servers behind the gateway")
-    guide: PathList = Field(default=(), description="Folders of guide content")
-    workbench: PathList = Field(default=(), description="Folders that the workbench may work in")
+    tools: Annotated[ToolsList, _source("tools of a Python module", "MODULE:NAME")] = Field(
+        default=(), description="Tools to serve, MODULE:NAME"
+    )
+    bot: Annotated[PathList, _source("a workflow bot", "FOLDER")] = Field(
+        default=(), description="Directories of workflow bots"
+    )
+    gateway: Annotated[PathList, _source("MCP servers behind one gateway", "MCP_JSON")] = Field(
+        default=(), description="mcp.json files of servers behind the gateway"
+    )
+    guide: Annotated[PathList, _source("guide content", "FOLDER")] = Field(
+        default=(), description="Directories of guide content"
+    )
+    workbench: Annotated[PathList, _source("a directory to work in", "FOLDER")] = Field(
+        default=(), description="Directories that the workbench may work in"
+    )
+    providers: TextList = Field(
+        default=(), description="Installed providers of tools to open, by the names of their entry points"
+    )
     hidden: TextList = Field(
         default=(), description="Paths that no tool of the workbench reads or names: [TOOL=]GLOB, such as .env"
     )
-    profile: ProfileList = Field(default=(), description="What is listed: [ROOM=]full, levels, gateway or search")
-    project: Path = Field(default=Path("."), description="Folder of the project: importable, and home of its state")
+    profile: Annotated[
+        ProfileList,
+        CliOption(group="listing", metavar="[TOOLSET=]full|levels|gateway|search", help="the tools that are listed"),
+    ] = Field(default=(), description="Tools that are listed: [TOOLSET=]full, levels, gateway or search")
+    project: Annotated[
+        Path,
+        CliOption(group="configuration", metavar="FOLDER", help="the project (default: the working directory)"),
+    ] = Field(default=Path("."), description="Directory of the project: importable, and home of its state")
     database: SecretStr | None = Field(
         default=None,
-        description="PostgreSQL URL that keeps the bots' runs and the agents' jobs; by default files in the project",
+        description="PostgreSQL URL for the bots' runs and the agents' jobs; default: files in the project",
     )
     project_id: str | None = Field(
         default=None,
-        description="Name of the project in that database, for checkouts that share runs; by default an own id",
+        description="Name of the project in that database, for checkouts that share runs; default: a generated id",
         min_length=1,
         max_length=200,
     )
-    debug: bool = Field(default=False, description="Serve the debugger's tools")
-    debug_secrets: bool = Field(
-        default=False, description="Let the debugger show values whose names say that they are secret"
-    )
-    agents: bool = Field(default=False, description="Serve agents as tools")
+    debug: Annotated[
+        bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger", former_flag="--debug")
+    ] = Field(default=False, description="Serve the debugger's tools")
+    debug_secrets: bool = Field(default=False, description="Let the debugger show values whose names suggest a secret")
+    agents: Annotated[bool, _source("agents as tools")] = Field(default=False, description="Serve agents as tools")
     model: str | None = Field(
         default=None,
         description="Model of the agents: openai:NAME@URL, anthropic:NAME, local:NAME or replay:FILE",
         min_length=3,
     )
-    prefix: str | None = Field(default=None, description="Put before every tool's name; empty for none", max_length=32)
-    strict: bool = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
-    include_example_tools: bool = Field(default=False, description="Serve the example tools too")
-    log_level: Annotated[LogLevelName, BeforeValidator(_upper)] = Field(
-        default="WARNING", description="Lowest level to log"
+    prefix: Annotated[
+        str | None,
+        CliOption(group="listing", metavar="TEXT", help="prefix of every tool's name"),
+        FromEnvironment(alias="MCP_TOOL_PREFIX", keep_empty=True),
+    ] = Field(default=None, description="Prefix of every tool's name; empty for none", max_length=32)
+    strict: Annotated[
+        bool,
+        CliOption(
+            group="listing",
+            help="proof at every gate: a literal that a model can type is not enough; warnings of check are errors",
+        ),
+    ] = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
+    include_example_tools: Annotated[bool, FromEnvironment(alias="MCP_INCLUDE_EXAMPLE_TOOLS")] = Field(
+        default=False, description="Serve the example tools too"
     )
-    server: ServerSettings = Field(
-        default_factory=lambda: ServerSettings(), description="What the server says of itself"
-    )
-    http: HttpSettings = Field(
-        default_factory=lambda: HttpSettings(), description="How the server is reached over HTTP"
-    )
-    models: ModelsSettings = Field(
-        default_factory=lambda: ModelsSettings(), description="How models are reached and run"
-    )
-    content: ContentSettings = Field(
-        default_factory=lambda: ContentSettings(), description="What the content tools know and may reach"
-    )
-    limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Bounds on calls and answers")
-    lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="What `trysquare check` looks at")
+    log_level: Annotated[
+        LogLevelName,
+        BeforeValidator(_upper),
+        CliOption(group="configuration", metavar="LEVEL", help="TRACE, DEBUG, INFO, WARNING or ERROR"),
+    ] = Field(default="WARNING", description="Lowest level to log")
+    server: ServerSettings = Field(default_factory=lambda: ServerSettings(), description="Server info")
+    http: HttpSettings = Field(default_factory=lambda: HttpSettings(), description="Streamable HTTP")
+    models: ModelsSettings = Field(default_factory=lambda: ModelsSettings(), description="Access to models")
+    content: ContentSettings = Field(default_factory=lambda: ContentSettings(), description="Content tools")
+    limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Limits of calls and results")
+    lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="Rules of `trysquare check`")

@@ -1,50 +1,53 @@
-"""Approvals: calls that wait for a person, what the person decided, and the receipts that are kept of it.
-
-A call that waits has a code. Where no client could ask, the person approves or refuses the code in their own terminal,
-and the same call by the same principal with the same arguments then runs, once. Deciding needs this class, which only
-the command line opens: no tool reaches it, so a model that knows the code gains nothing by it. Where a client asks,
-nothing waits here: the question has a ticket, and a ticket that was used is kept, so that an answer counts for one run
-however often a client sends it.
-"""
+"""Pending approvals, receipts and one-time codes."""
 
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from trysquare.core.consent import (
-    ANSWER_LIFETIME,
-    ConsentDecision,
-    ConsentRequest,
-    is_continued,
-    new_ticket,
-    ticket_age,
-)
+from trysquare.core import approvals
+from trysquare.core.approvals import ANSWER_LIFETIME, ConsentDecision, ConsentRequest
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
-from trysquare.store.codes import new_code, normalized
 from trysquare.store.database import Database
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_GROUP = 4
+
+
+def new_code() -> str:
+    """Create a code such as `7KQM-X2PD`: about 39 bits, enough for ten minutes and a few attempts."""
+    letters = "".join(secrets.choice(ALPHABET) for _ in range(2 * _GROUP))
+    return f"{letters[:_GROUP]}-{letters[_GROUP:]}"
+
+
+def normalize_code(typed: str) -> str:
+    """Normalize a typed code: lower case, spaces and a missing dash are fine."""
+    letters = "".join(letter for letter in typed.upper() if letter.isalnum())
+    return f"{letters[:_GROUP]}-{letters[_GROUP:]}"
+
 
 LIFETIME = 600.0
 MAX_PENDING = 20
-"""Calls of one principal that wait for a terminal; a further one takes the place of the oldest."""
+"""Maximum pending calls of one principal; a further one replaces the oldest."""
 MAX_MISSES = 10
 MISS_WINDOW = 60.0
 
 _SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
-"""The question too: tools of two servers that keep their approvals together may have the same name."""
+"""With the question: tools of two servers that share a state file may have the same name."""
 _COLUMNS = "code, tool, principal, question, arguments, digest, expires"
 _RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PendingApproval:
-    """A call that waits for a person."""
+    """A call that waits for a human."""
 
     code: str
     tool: str
@@ -57,7 +60,7 @@ class PendingApproval:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
-    """What a person decided: about which call, who they were, how they were asked, and when (UTC)."""
+    """Decision of a human on a call: by whom, how they were asked, and when (UTC)."""
 
     id: int
     tool: str
@@ -71,7 +74,13 @@ class Receipt:
 
 
 class StoredApprovals:
-    """The approvals of one state file, safe among threads and processes."""
+    """Approvals of one state file, safe among threads and processes.
+
+    Where no client can ask, a pending call has a code. A human approves or refuses the code in a terminal, and the same
+    call by the same principal with the same arguments then runs once. Only the command line opens `approve`: no tool
+    reaches it, so a model gains nothing by the code. Where a client asks, nothing is pending: the question has a
+    ticket, and used tickets are stored, so that an answer counts for one run however often a client sends it.
+    """
 
     def __init__(
         self, database: Database, *, lifetime: float = LIFETIME, clock: Callable[[], float] = time.time
@@ -80,14 +89,12 @@ class StoredApprovals:
         self._lifetime = lifetime
         self._clock = clock
 
-    # What a wrapped tool needs.
-
     def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
-        """Use up an approval of this very call, or report its refusal; else it waits, with a code if it is opened."""
+        """Use an approval of this call or report its refusal; otherwise it is pending, with a code if `open_code`."""
         now = self._clock()
         with self._database.write() as connection:
-            _forget_expired(connection, now)
-            if _is_remembered(connection, request, now) or self._used_up(connection, request, now):
+            _delete_expired(connection, now)
+            if _is_remembered(connection, request, now) or self._use_approval(connection, request, now):
                 return _approved(connection, request)
             found = _latest(connection, request)
             if found is not None and found[1] == "refused":
@@ -98,16 +105,16 @@ class StoredApprovals:
             return ConsentDecision(state="waiting", code=code, expires_in=expires - now)
 
     def ticket(self, *, continued: bool = False) -> str:
-        """A ticket for one question to the client; every process that has this state file takes it back."""
-        return new_ticket(self._clock(), continued=continued)
+        """Ticket for one question to the client, valid in every process with this state file."""
+        return approvals.new_ticket(self._clock(), continued=continued)
 
     def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
-        """Take an answer that came through the client, once: False for a ticket that was used or is too old."""
+        """Accept an answer from the client; False if the ticket was used or has expired."""
         now = self._clock()
-        if ticket_age(ticket, now) > ANSWER_LIFETIME:
+        if approvals.ticket_age(ticket, now) > ANSWER_LIFETIME:
             return False
         with self._database.write() as connection:
-            _forget_expired(connection, now)
+            _delete_expired(connection, now)
             used = connection.execute(
                 "INSERT INTO approvals (code, tool, principal, digest, question, arguments, state, created, expires)"
                 " VALUES (?, ?, ?, ?, '', '{}', 'used', ?, ?) ON CONFLICT DO NOTHING",
@@ -116,45 +123,43 @@ class StoredApprovals:
             if used.rowcount == 0:
                 return False
             if approved:
-                # The same call may have been opened for a terminal before; it is decided now.
+                # The same call may also be pending for a terminal; it is decided now.
                 connection.execute(f"DELETE FROM approvals WHERE state = 'pending' AND {_SAME_CALL}", _call(request))
-            if not is_continued(ticket):
-                _keep_receipt(connection, request, approved=approved, by=by, how=how, now=now)
+            if not approvals.is_continued(ticket):
+                _add_receipt(connection, request, approved=approved, by=by, how=how, now=now)
         return True
 
-    # What the person needs.
-
     def pending(self) -> list[PendingApproval]:
-        """The calls that wait, oldest first."""
+        """Pending calls, oldest first."""
         query = f"SELECT {_COLUMNS} FROM approvals WHERE state = 'pending' AND expires > ? ORDER BY created, code"
         now = self._clock()
         with self._database.read() as connection:
             return [_pending(row, now) for row in connection.execute(query, (now,)).fetchall()]
 
     def show(self, code: str) -> PendingApproval:
-        """The call behind a code. A wrong code counts as a try."""
+        """Pending call of a code. A wrong code counts as an attempt."""
         now = self._clock()
         with self._database.write() as connection:
             _refuse_guessing(connection, now)
             found = _find_pending(connection, code, now)
-        return found or self._missed(code, now)
+        return found or self._report_miss(code, now)
 
     def approve(self, code: str, *, by: str, how: str = "cli") -> Receipt:
-        """The person agrees: the call that waits under this code may run once."""
+        """Approve a pending call: it may run once."""
         return self._settle(code, "approved", by=by, how=how)
 
     def refuse(self, code: str, *, by: str, how: str = "cli") -> Receipt:
-        """The person refuses: the call that waits under this code fails when it is sent again."""
+        """Refuse a pending call: it fails when it is sent again."""
         return self._settle(code, "refused", by=by, how=how)
 
     def receipts(self, *, limit: int = 100) -> list[Receipt]:
-        """What was decided, latest first."""
+        """Decisions, latest first."""
         query = f"SELECT {_RECEIPT_COLUMNS} FROM receipts ORDER BY id DESC LIMIT ?"
         with self._database.read() as connection:
             return [_receipt(row) for row in connection.execute(query, (limit,)).fetchall()]
 
     def _open(self, connection: sqlite3.Connection, request: ConsentRequest, now: float) -> tuple[str, float]:
-        # Bounded, but never full: nobody can lock others out by asking for what nobody answers.
+        # Bounded by replacing the oldest: unanswered calls cannot block others.
         connection.execute(
             "DELETE FROM approvals WHERE code IN (SELECT code FROM approvals WHERE principal = ? AND state = 'pending'"
             " ORDER BY created DESC, rowid DESC LIMIT -1 OFFSET ?)",
@@ -169,8 +174,8 @@ class StoredApprovals:
         )  # fmt: skip
         return code, expires
 
-    def _used_up(self, connection: sqlite3.Connection, request: ConsentRequest, now: float) -> bool:
-        """Take one approval of this call, if there is one; the transaction lets only one caller have it."""
+    def _use_approval(self, connection: sqlite3.Connection, request: ConsentRequest, now: float) -> bool:
+        """Use one approval of this call, if there is one; the transaction gives it to one caller only."""
         found = _latest(connection, request)
         if found is None or found[1] != "approved":
             return False
@@ -190,22 +195,22 @@ class StoredApprovals:
             _refuse_guessing(connection, now)
             found = _find_pending(connection, code, now)
             if found is not None:
-                # The person took their time: the call gets its own.
+                # The time to decide must not shorten the time to run.
                 connection.execute(
                     "UPDATE approvals SET state = ?, expires = ? WHERE code = ?",
                     (state, now + self._lifetime, found.code),
                 )
                 request = _request_of(found)
-                return _keep_receipt(connection, request, approved=state == "approved", by=by, how=how, now=None)
-        return self._missed(code, now)
+                return _add_receipt(connection, request, approved=state == "approved", by=by, how=how, now=None)
+        return self._report_miss(code, now)
 
-    def _missed(self, code: str, now: float) -> Any:
+    def _report_miss(self, code: str, now: float) -> Any:
         with self._database.write() as connection:
             connection.execute("INSERT INTO approval_misses (at) VALUES (?)", (now,))
         raise NotFound(
-            f"No call waits under the code `{code[:20]}`: it was mistyped, has expired, or was decided already.",
+            f"Unknown code `{code[:20]}`: mistyped, expired or already decided.",
             code=ErrorCode.HANDLE_NOT_FOUND,
-            instruction="Run `trysquare approve` without a code to see what waits.",
+            instruction="Run `trysquare approve` without a code to list the pending calls.",
         )
 
 
@@ -214,7 +219,7 @@ def _call(request: ConsentRequest) -> tuple[str, str, str, str]:
 
 
 def _approved(connection: sqlite3.Connection, request: ConsentRequest) -> ConsentDecision:
-    """The decision with what its latest receipt says of it."""
+    """Decision with the details of its latest receipt."""
     query = f"SELECT by, how, at FROM receipts WHERE {_SAME_CALL} AND approved = 1 ORDER BY id DESC LIMIT 1"
     by, how, at = connection.execute(query, _call(request)).fetchone()
     return ConsentDecision(state="approved", by=by, how=how, at=at)
@@ -232,7 +237,7 @@ def _is_remembered(connection: sqlite3.Connection, request: ConsentRequest, now:
 
 
 def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[str, str, float] | None:
-    """Code, state and end of this call's open approval; those that expired were forgotten before."""
+    """Code, state and expiry of this call's open approval; expired ones were deleted before."""
     query = (
         f"SELECT code, state, expires FROM approvals WHERE {_SAME_CALL}"
         " AND state != 'used' ORDER BY created DESC, code LIMIT 1"
@@ -240,13 +245,13 @@ def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[st
     return connection.execute(query, _call(request)).fetchone()
 
 
-def _forget_expired(connection: sqlite3.Connection, now: float) -> None:
+def _delete_expired(connection: sqlite3.Connection, now: float) -> None:
     connection.execute("DELETE FROM approvals WHERE expires <= ?", (now,))
 
 
 def _find_pending(connection: sqlite3.Connection, code: str, now: float) -> PendingApproval | None:
     query = f"SELECT {_COLUMNS} FROM approvals WHERE code = ? AND state = 'pending' AND expires > ?"
-    row = connection.execute(query, (normalized(code), now)).fetchone()
+    row = connection.execute(query, (normalize_code(code), now)).fetchone()
     return None if row is None else _pending(row, now)
 
 
@@ -254,16 +259,16 @@ def _refuse_guessing(connection: sqlite3.Connection, now: float) -> None:
     connection.execute("DELETE FROM approval_misses WHERE at <= ? OR at > ?", (now - MISS_WINDOW, now))
     if connection.execute("SELECT count(*) FROM approval_misses").fetchone()[0] >= MAX_MISSES:
         raise ToolError(
-            f"{MAX_MISSES} wrong codes within {MISS_WINDOW:.0f} seconds: no code is taken for a minute.",
+            f"Too many wrong codes ({MAX_MISSES} within {MISS_WINDOW:.0f} seconds).",
             code=ErrorCode.CONSENT_REFUSED,
-            instruction="Wait a minute, then run `trysquare approve` without a code to see what waits.",
+            instruction="Wait a minute, then run `trysquare approve` without a code to list the pending calls.",
         )
 
 
-def _keep_receipt(
+def _add_receipt(
     connection: sqlite3.Connection, request: ConsentRequest, *, approved: bool, by: str, how: str, now: float | None
 ) -> Receipt:
-    """Write the receipt and its row of the audit. `now` is given where the call runs at once."""
+    """Store the receipt and its audit row. `now` is given if the call runs at once."""
     at = utc_now()
     until = now + request.remember_for if approved and now is not None and request.remember_for is not None else 0.0
     append(
@@ -279,11 +284,9 @@ def _keep_receipt(
 
 
 def _pending(row: Any, now: float) -> PendingApproval:
-    code, tool, principal, question, arguments, digest, expires = row
-    return PendingApproval(
-        code=code, tool=tool, principal=principal, question=question, arguments=json.loads(arguments), digest=digest,
-        expires_in=expires - now,
-    )  # fmt: skip
+    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    arguments, expires = json.loads(values.pop("arguments")), values.pop("expires")
+    return PendingApproval(**values, arguments=arguments, expires_in=expires - now)
 
 
 def _request_of(pending: PendingApproval) -> ConsentRequest:
@@ -294,8 +297,5 @@ def _request_of(pending: PendingApproval) -> ConsentRequest:
 
 
 def _receipt(row: Any) -> Receipt:
-    id, tool, principal, digest, question, approved, by, how, at = row
-    return Receipt(
-        id=id, tool=tool, principal=principal, digest=digest, question=question, approved=bool(approved), by=by,
-        how=how, at=at,
-    )  # fmt: skip
+    receipt = Receipt(**dict(zip(_RECEIPT_COLUMNS.split(", "), row, strict=True)))
+    return replace(receipt, approved=bool(receipt.approved))

@@ -1,8 +1,8 @@
-"""Audit: what happened, in a chain of hashes in which no row can be changed or removed unnoticed.
+"""Audit log: a hash chain in which no row can be changed or removed unnoticed.
 
-Each row's hash covers the row and the hash before it. A separate row knows the length and the last hash, so that a
-chain cut at its end does not verify either. Whoever can write the file can of course rewrite the whole chain: export
-the last hash now and then, where that matters.
+Each row's hash covers the row and the hash before it. A separate row holds the length and the last hash, so that a
+chain cut at its end does not verify either. Whoever can write the file can still rewrite the whole chain: export the
+last hash now and then, where that matters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 from trysquare.store.database import Database
 
 GENESIS = "0" * 64
@@ -23,7 +23,7 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditRow:
-    """One thing that happened."""
+    """One event."""
 
     seq: int
     at: str
@@ -35,7 +35,7 @@ class AuditRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditReport:
-    """What a check of the chain found. `broken` is the first row that does not fit, if one does not."""
+    """Result of a verification. `broken` is the number of the first wrong row."""
 
     rows: int
     broken: int | None = None
@@ -43,32 +43,37 @@ class AuditReport:
 
     @property
     def sound(self) -> bool:
-        """Whether every row fits."""
         return self.broken is None
 
 
 def utc_now() -> str:
-    """The time, in UTC, as ISO 8601."""
+    """Current time in UTC, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def append(connection: sqlite3.Connection, *, kind: str, principal: str, body: JsonObject) -> int:
-    """Add a row to the chain, inside the transaction of the change that it tells of; returns its number."""
+    """Add a row to the chain, inside the transaction of the change that it records; return its number."""
     head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
+    row = next_row(head, kind=kind, principal=principal, body=body)
+    connection.execute(
+        "INSERT INTO audit (seq, at, kind, principal, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+    )
+    connection.execute("INSERT OR REPLACE INTO audit_head (id, seq, hash) VALUES (1, ?, ?)", (row[0], row[-1]))
+    return row[0]
+
+
+def next_row(
+    head: tuple[int, str] | None, *, kind: str, principal: str, body: JsonObject
+) -> tuple[int, str, str, str, str, str, str]:
+    """Columns of the row that follows the head of a chain: seq, at, kind, principal, body, previous, hash."""
     seq, previous = (head[0] + 1, head[1]) if head else (1, GENESIS)
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     at = utc_now()
-    digest = chained_hash(seq, at, kind, principal, text, previous)
-    connection.execute(
-        "INSERT INTO audit (seq, at, kind, principal, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (seq, at, kind, principal, text, previous, digest),
-    )
-    connection.execute("INSERT OR REPLACE INTO audit_head (id, seq, hash) VALUES (1, ?, ?)", (seq, digest))
-    return seq
+    return seq, at, kind, principal, text, previous, chained_hash(seq, at, kind, principal, text, previous)
 
 
 class Audit:
-    """The chain of one state file."""
+    """Audit log of one state file."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -79,7 +84,7 @@ class Audit:
             return append(connection, kind=kind, principal=principal, body=body)
 
     def rows(self, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
-        """Rows in order, from behind a number on."""
+        """Rows in order, after a number."""
         query = "SELECT seq, at, kind, principal, body, hash FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         with self._database.read() as connection:
             found = connection.execute(query, (after, limit)).fetchall()
@@ -89,26 +94,24 @@ class Audit:
         ]
 
     def verify(self) -> AuditReport:
-        """Check every row against the one before it, and the end against the remembered length."""
+        """Verify the whole chain."""
         with self._database.read() as connection:
             return verify(connection)
 
 
 def verify(connection: sqlite3.Connection) -> AuditReport:
-    """Check every row of a file, inside a transaction of the caller."""
+    """Verify the chain of a file, inside a transaction of the caller."""
     head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
     rows = connection.execute("SELECT seq, at, kind, principal, body, previous, hash FROM audit ORDER BY seq")
     return verified(rows, head)
 
 
 def verified(found: Iterable[Any], head: tuple[int, str] | None) -> AuditReport:
-    """Check rows in their order against one another, and their end against the remembered one."""
+    """Verify rows against one another, and the last against the stored head."""
     count, last = 0, GENESIS
     for seq, at, kind, principal, body, previous, digest in found:
-        problem = _problem(
-            seq, count + 1, previous == last, digest == chained_hash(seq, at, kind, principal, body, last)
-        )
-        if problem:
+        intact = digest == chained_hash(seq, at, kind, principal, body, last)
+        if problem := _problem(seq, count + 1, previous == last, intact):
             return AuditReport(rows=count, broken=count + 1, problem=problem)
         count, last = seq, digest
     if (head or (0, GENESIS)) != (count, last):
@@ -125,7 +128,7 @@ def _problem(seq: int, expected: int, follows: bool, intact: bool) -> str | None
 
 
 def chained_hash(seq: int, at: str, kind: str, principal: str, body: str, previous: str) -> str:
-    """The hash of a row, which covers the row before it."""
-    # `default`: a tampered row may hold what no row of ours does.
+    """Hash of a row and the hash before it."""
+    # `default`: a tampered row may hold any type.
     text = json.dumps([seq, at, kind, principal, body, previous], separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,4 +1,4 @@
-"""StoredHandles: handles that several processes share, so that any of them can serve the next page."""
+"""Handles in the state file, so that any process can serve the next page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from trysquare.core.cache import KeepLimits, SweepTimer, no_handle
 from trysquare.core.errors import ToolError
-from trysquare.core.handles import KeepLimits, SweepTimer, no_handle
 from trysquare.core.result import jsonable
 from trysquare.store.database import Database
 
@@ -19,11 +19,11 @@ logger = logging.getLogger("trysquare.store")
 
 _INCREMENTAL = 2
 _FREED_PAGES = 20_000
-"""Pages of the file that are given back to the disk at once, so that nobody waits long for it."""
+"""Maximum pages returned to the disk at once, to bound the time."""
 
 
 class StoredHandles:
-    """Handles in the state file, as many bytes as the limits say. Values must be JSON, or they become it."""
+    """Handles of JSON values in the state file, bounded in bytes."""
 
     def __init__(
         self, database: Database, *, limits: KeepLimits | None = None, clock: Callable[[], float] = time.time
@@ -42,8 +42,8 @@ class StoredHandles:
                 "INSERT INTO handles (handle, principal, value, expires, size) VALUES (?, ?, ?, ?, ?)",
                 (handle, principal, text, now + ttl, len(text)),
             )
-            _make_room(connection, self._limits.per_caller, principal)
-            _make_room(connection, self._limits.total)
+            _evict(connection, self._limits.per_caller, principal)
+            _evict(connection, self._limits.total)
         return handle
 
     def get(self, handle: str, *, principal: str) -> Any:
@@ -63,11 +63,11 @@ class StoredHandles:
             connection.execute("DELETE FROM handles WHERE handle = ?", (handle,))
 
     def sweep(self) -> float | None:
-        """Drop what has expired; returns the seconds until something else does, if anything is kept."""
+        """Drop expired handles; return the seconds until the next one expires."""
         now = self._clock()
         with self._database.write() as connection:
             _drop_expired(connection, now)
-            _give_back(connection)
+            _shrink(connection)
             [following] = connection.execute("SELECT min(expires) FROM handles").fetchone()
         return None if following is None else float(following) - now
 
@@ -76,11 +76,11 @@ def _drop_expired(connection: sqlite3.Connection, now: float) -> None:
     connection.execute("DELETE FROM handles WHERE expires <= ?", (now,))
 
 
-def _make_room(connection: sqlite3.Connection, most: int, principal: str | None = None) -> None:
-    """Delete the oldest, of one principal or of all, until what is left is no more than may be kept."""
+def _evict(connection: sqlite3.Connection, limit: int, principal: str | None = None) -> None:
+    """Delete the oldest handles, of one principal or of all, until the rest fits the limit."""
     chosen, values = ("WHERE principal = ?", (principal,)) if principal is not None else ("", ())
     [size] = connection.execute(f"SELECT coalesce(sum(size), 0) FROM handles {chosen}", values).fetchone()
-    over = int(size) - most
+    over = int(size) - limit
     if over <= 0:
         return
     oldest = connection.execute(f"SELECT rowid, size FROM handles {chosen} ORDER BY rowid", values).fetchall()
@@ -91,17 +91,17 @@ def _make_room(connection: sqlite3.Connection, most: int, principal: str | None 
         over -= freed
 
 
-def _give_back(connection: sqlite3.Connection) -> None:
-    """Shrink the file by what was deleted. A file of an older version keeps its size, and its free pages are reused."""
+def _shrink(connection: sqlite3.Connection) -> None:
+    """Return free pages to the disk; a file of an older version keeps its size and reuses them."""
     if connection.execute("PRAGMA auto_vacuum").fetchone()[0] == _INCREMENTAL:
         free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
         for _ in range(min(free, _FREED_PAGES)):
-            # One page at a time: the driver would stop after the first of several.
+            # One page per statement: the driver stops after the first.
             connection.execute("PRAGMA incremental_vacuum(1)")
 
 
 class LazyHandles:
-    """Handles that several processes share, with the state file opened at the first one."""
+    """Stored handles whose state file is opened at the first one."""
 
     def __init__(self, open_database: Callable[[], Database], *, limits: KeepLimits | None = None) -> None:
         self._open = open_database
@@ -120,12 +120,12 @@ class LazyHandles:
         self._handles().drop(handle)
 
     def sweep(self) -> float | None:
-        """Drop what has expired; returns the seconds until something else does, if anything is kept."""
+        """Drop expired handles; return the seconds until the next one expires."""
         try:
             return self._handles().sweep()
         except ToolError as error:
-            # The file is closed or busy; whoever uses it next drops what has expired.
-            logger.debug("expired handles were not dropped: %s", error)
+            # The file is closed or busy; the next use drops them.
+            logger.debug("expired handles not dropped: %s", error)
             return None
 
     def _handles(self) -> StoredHandles:

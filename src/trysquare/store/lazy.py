@@ -1,35 +1,41 @@
-"""LazyDatabase: a state file that is made at the first write. Until then, reading finds empty tables."""
+"""State files that are opened at first use and created at the first write."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from trysquare.core.approvals import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import project_state, user_state
-from trysquare.store.schema import migrate
+from trysquare.store.migrations import migrate
+
+if TYPE_CHECKING:
+    from trysquare.store.approvals import StoredApprovals
 
 
 class Transactions(Protocol):
-    """What the tables' owners need of a database."""
+    """Database that offers transactions."""
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One consistent view for the length of the block."""
+        """Open a consistent snapshot for the block."""
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction that is committed whole, or not at all."""
+        """Open a transaction that is committed whole, or not at all."""
         ...
 
 
 class LazyDatabase:
-    """A state file by its path. Whoever only reads leaves no trace on the disk."""
+    """A state file by its path. Reading one that does not exist creates nothing on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,66 +44,68 @@ class LazyDatabase:
 
     @contextmanager
     def read(self) -> Generator[sqlite3.Connection]:
-        """The file's view, or that of empty tables where there is no file yet."""
-        # Looked at each time: another process may have made the file meanwhile.
+        """Open a snapshot of the file, or of empty tables while there is no file."""
+        # Checked each time: another process may have created the file.
         if self._database is None and not os.path.exists(self.path):
             with _empty_tables() as connection:
                 yield connection
             return
-        with self._opened().read() as connection:
+        with self.database().read() as connection:
             yield connection
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
-        """A transaction on the file, which is made if there is none."""
-        with self._opened().write(durable=durable) as connection:
+        """Open a transaction on the file, creating it if needed."""
+        with self.database().write(durable=durable) as connection:
             yield connection
 
     def close(self) -> None:
-        """Let go of the file, if it was opened."""
+        """Close the file if it is open."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
                 self._database = None
 
-    def _opened(self) -> Database:
-        with self._lock:
-            if self._database is None:
-                self._database = self._open()
-            return self._database
-
-    def _open(self) -> Database:
+    def database(self) -> Database:
+        """Open the file for a call that cannot do without it."""
         try:
-            return open_database(self.path)
+            return self.open()
         except ConfigurationError as error:
             raise ToolError(
-                f"The call needs its state file, which is not to be had: {error}",
+                f"The state file is unavailable: {error}",
                 code=ErrorCode.STATE_UNAVAILABLE,
-                instruction="Tell the person; once they mended it, the same call can be sent again.",
+                instruction="Ask the user to fix it, then send the same call again.",
             ) from error
 
+    def open(self) -> Database:
+        """Open the file. Raises `ConfigurationError`."""
+        with self._lock:
+            if self._database is None:
+                self._database = open_database(self.path)
+            return self._database
 
-class LazyStates:
-    """State files by path, each opened once, and made only when something is written."""
+
+class LazyDatabases:
+    """State files by path, each opened once."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, LazyDatabase] = {}
+        self._by_path: dict[Path, LazyDatabase] = {}
 
     def of_project(self, root: Path) -> LazyDatabase:
-        """The state of a project, which holds its flags and stored documents."""
-        return self._of(project_state(root))
+        """State file of a project, with its flags and stored documents."""
+        return self._find(project_state(root))
 
     def of_user(self) -> LazyDatabase:
-        """The state of the user, which holds what is not of one project."""
-        return self._of(user_state())
+        """State file of the user, for what belongs to no project."""
+        return self._find(user_state())
 
     def close(self) -> None:
-        """Let go of every file that was opened."""
-        for database in self._known.values():
+        """Close every open file."""
+        for database in self._by_path.values():
             database.close()
 
-    def _of(self, path: Path) -> LazyDatabase:
-        return self._known.setdefault(path, LazyDatabase(path))
+    def _find(self, path: Path) -> LazyDatabase:
+        return self._by_path.setdefault(path, LazyDatabase(path))
 
 
 _EMPTY: list[sqlite3.Connection] = []
@@ -106,11 +114,42 @@ _EMPTY_LOCK = threading.RLock()
 
 @contextmanager
 def _empty_tables() -> Generator[sqlite3.Connection]:
-    """Tables without rows, in memory, made once for the process."""
+    """Empty tables in memory, created once per process."""
     with _EMPTY_LOCK:
         if not _EMPTY:
-            made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            migrate(made, ":memory:")
-            made.execute("PRAGMA query_only = ON")
-            _EMPTY.append(made)
+            created = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            migrate(created, ":memory:")
+            created.execute("PRAGMA query_only = ON")
+            _EMPTY.append(created)
         yield _EMPTY[0]
+
+
+def project_approvals(project: Path) -> LazyApprovals:
+    """Approvals of a project, for servers built in Python; `trysquare approve` finds them there."""
+    return LazyApprovals(LazyDatabase(project_state(project)))
+
+
+class LazyApprovals:
+    """Stored approvals whose state file is opened at the first question."""
+
+    def __init__(self, state: LazyDatabase) -> None:
+        self._state = state
+
+    def decide(self, request: ConsentRequest, *, open_code: bool) -> ConsentDecision:
+        decision = self._approvals().decide(request, open_code=open_code)
+        if decision.code is None or self._state.path == user_state():
+            return decision
+        # The user's terminal may be in any directory, so the command names the project.
+        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
+
+    def ticket(self, *, continued: bool = False) -> str:
+        return self._approvals().ticket(continued=continued)
+
+    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
+        return self._approvals().answer(request, ticket=ticket, approved=approved, by=by, how=how)
+
+    def _approvals(self) -> StoredApprovals:
+        from trysquare.store.approvals import StoredApprovals
+
+        return StoredApprovals(self._state.database())

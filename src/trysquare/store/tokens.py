@@ -1,4 +1,4 @@
-"""Tokens: who may call over HTTP. Only a hash of each is kept, so that the file gives none away."""
+"""Bearer tokens for HTTP; only a hash of each is stored."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ logger = logging.getLogger("trysquare.store")
 _MARK = "tsq"
 _COLUMNS = "id, name, scopes, created, expires, last_used, revoked"
 _USE_EVERY = 60.0
-"""The time of last use is written at most this often, in seconds: a call must not cost a disk write."""
+"""Seconds between writes of the time of last use: a call must not cost a disk write."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenInfo:
-    """What is known of a token; not the token itself."""
+    """Metadata of a token."""
 
     id: str
     name: str
     scopes: frozenset[str] | None
-    """The toolsets that it opens and the rights that it gives; None means all toolsets and no right."""
+    """Toolsets and rights; None means all toolsets and no rights."""
     created: str
     expires: float | None
     last_used: str | None
@@ -47,90 +47,92 @@ class Tokens:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
-        self._seen: dict[str, float] = {}
+        self._used_at: dict[str, float] = {}
 
     def create(
         self, name: str, *, by: str, scopes: Iterable[str] | None = None, lifetime: float | None = None
     ) -> tuple[str, TokenInfo]:
-        """Make a token. Its text is returned here and never again."""
+        """Create a token. Its text is returned only here."""
         identity = secrets.token_hex(6)
-        # 256 random bits: a plain hash is enough, since nobody can try them all as they could a password.
+        # 256 random bits cannot be guessed like a password, so a plain hash is enough.
         token = f"{_MARK}_{identity}_{secrets.token_urlsafe(32)}"
-        kept = None if scopes is None else sorted(set(scopes))
+        granted = None if scopes is None else sorted(set(scopes))
         expires = None if lifetime is None else self._clock() + lifetime
         with self._database.write() as connection:
-            if _living(connection, name) is not None:
+            if _find_active(connection, name) is not None:
                 raise ConfigurationError(
-                    f"There is a token named `{name}` already.", hint="Revoke it first, or choose another name."
+                    f"A token named `{name}` already exists.", hint="Revoke it first, or choose another name."
                 )
             row = connection.execute(
                 "INSERT INTO tokens (id, name, hash, scopes, created, expires)"
                 f" VALUES (?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}",
-                (identity, name, _hash(token), None if kept is None else json.dumps(kept), utc_now(), expires),
+                (identity, name, _hash(token), None if granted is None else json.dumps(granted), utc_now(), expires),
             ).fetchone()
-            append(connection, kind="token.created", principal=by, body={"name": name, "id": identity, "scopes": kept})
+            append(
+                connection, kind="token.created", principal=by, body={"name": name, "id": identity, "scopes": granted}
+            )
         return token, _info(row)
 
     def verify(self, token: str) -> Principal | None:
-        """Whom a token stands for, or None for one that is unknown, expired or revoked."""
+        """Principal of a token; None if it is unknown, expired or revoked."""
         return self.find(_hash(token))
 
     def find(self, digest: str) -> Principal | None:
-        """The same by the token's SHA-256, for a server that does not pass the token itself on."""
+        """Principal by the token's SHA-256."""
         with self._database.read() as connection:
             row = connection.execute(f"SELECT hash, {_COLUMNS} FROM tokens WHERE hash = ?", (digest,)).fetchone()
-        # The digest of a random token says nothing about it, so the lookup may take its time; the last word is even.
+        # The digest reveals nothing about a random token, so the lookup may take variable time; the decision may not.
         if row is None or not hmac.compare_digest(row[0].encode(), digest.encode()):
             return None
         info, now = _info(row[1:]), self._clock()
         if info.revoked is not None or (info.expires is not None and info.expires <= now):
             return None
-        self._note_use(info.id, now)
+        self._record_use(info.id, now)
         return Principal(subject=f"token:{info.name}", **split_scopes(info.scopes))
 
     def all(self) -> list[TokenInfo]:
-        """Every token, revoked ones too, oldest first."""
+        """All tokens, revoked ones included, oldest first."""
         with self._database.read() as connection:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id").fetchall()
         return [_info(row) for row in rows]
 
     def revoke(self, name: str, *, by: str) -> TokenInfo:
-        """End a token at once."""
+        """Revoke a token; it is refused at once."""
         with self._database.write() as connection:
-            info = _living(connection, name)
+            info = _find_active(connection, name)
             if info is None:
-                raise ConfigurationError(f"There is no living token named `{name}`.", hint="List the tokens first.")
+                raise ConfigurationError(f"No active token is named `{name}`.", hint="Run `trysquare token list`.")
             connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", (utc_now(), info.id))
             append(connection, kind="token.revoked", principal=by, body={"name": name, "id": info.id})
         return info
 
-    def _note_use(self, identity: str, now: float) -> None:
-        if now - self._seen.get(identity, float("-inf")) < _USE_EVERY:
+    def _record_use(self, identity: str, now: float) -> None:
+        if now - self._used_at.get(identity, float("-inf")) < _USE_EVERY:
             return
-        self._seen[identity] = now
+        self._used_at[identity] = now
         try:
             with self._database.write() as connection:
                 connection.execute("UPDATE tokens SET last_used = ? WHERE id = ?", (utc_now(), identity))
         except ToolError as error:
             # A full disk must not lock the callers out.
-            logger.warning("The last use of token %s was not written: %s", identity, error)
+            logger.warning("last use of token not recorded: token=%s error=%s", identity, error)
 
 
 class Granted(TypedDict):
-    """What scopes give to a principal."""
+    """Scopes and rights of a principal."""
 
     scopes: frozenset[str] | None
     rights: frozenset[str]
 
 
 def split_scopes(scopes: Iterable[str] | None) -> Granted:
-    """Toolsets and rights apart. Rights alone narrow nothing: all toolsets stay open."""
+    """Separate toolsets from rights. Rights alone restrict nothing: all toolsets stay open."""
     given = frozenset(scopes or ())
     toolsets = given - frozenset(RIGHTS)
     return Granted(scopes=None if scopes is None or (given and not toolsets) else toolsets, rights=given - toolsets)
 
 
-def _living(connection: sqlite3.Connection, name: str) -> TokenInfo | None:
+def _find_active(connection: sqlite3.Connection, name: str) -> TokenInfo | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM tokens WHERE name = ? AND revoked IS NULL", (name,)).fetchone()
     return None if row is None else _info(row)
 
@@ -140,8 +142,6 @@ def _hash(token: str) -> str:
 
 
 def _info(row: Any) -> TokenInfo:
-    id, name, scopes, created, expires, last_used, revoked = row
-    return TokenInfo(
-        id=id, name=name, scopes=None if scopes is None else frozenset(json.loads(scopes)), created=created,
-        expires=expires, last_used=last_used, revoked=revoked,
-    )  # fmt: skip
+    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    scopes = values.pop("scopes")
+    return TokenInfo(**values, scopes=None if scopes is None else frozenset(json.loads(scopes)))

@@ -1,4 +1,4 @@
-"""Text: a file's contents as text, with all that must stay as it was: encoding, mark at the head, line ends."""
+"""Text that keeps its encoding and line ends, excerpts of it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import re
 from dataclasses import dataclass, replace
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.json import JsonObject
 
 _MARKS = (
-    # The longer marks first: that of UTF-32 begins like that of UTF-16.
+    # Longer marks first: that of UTF-32 starts like that of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_VERSION_LETTERS = 12
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_VERSION_DIGITS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Text:
-    """The text of a file, with its own line ends, and how it is to be written back."""
+    """The text of a file and how to write it back."""
 
     content: str
     encoding: str = "utf-8"
@@ -31,38 +32,40 @@ class Text:
     newline: str = "\n"
 
     def lines(self) -> list[str]:
-        """Its lines, each with its line end."""
         return split_lines(self.content)
 
     def having(self, content: str) -> Text:
-        """Another content, to be written in the same way."""
         return replace(self, content=content)
 
     def adapted(self, given: str) -> str:
-        """What a caller wrote, with this file's line ends."""
+        """The caller's text with this file's line ends."""
         plain = given.replace("\r\n", "\n")
         return plain if self.newline == "\n" else plain.replace("\n", self.newline)
 
     def encoded(self, path: str) -> bytes:
-        """The bytes of the file."""
         try:
             return self.mark + self.content.encode(self.encoding)
         except UnicodeEncodeError as error:
-            letter = self.content[error.start]
+            character = self.content[error.start]
             raise ToolError(
-                f"`{path}` is written in {self.encoding}, which has no letter for {letter!a}. Nothing was changed.",
+                f"`{path}` is encoded as {self.encoding}, which cannot represent {character!a}. Nothing was changed.",
                 code=ErrorCode.FILE_NOT_ALLOWED,
-                instruction="Use letters of that encoding, or convert the file to UTF-8 first.",
+                instruction="Use characters of that encoding, or convert the file to UTF-8 first.",
             ) from None
 
 
+def read_call(path: str) -> JsonObject:
+    """The call that reads a file again."""
+    return {"tool": "file", "arguments": {"action": "read", "path": path}}
+
+
 def version_of(data: bytes) -> str:
-    """What tells these contents from any others."""
-    return hashlib.sha256(data).hexdigest()[:_VERSION_LETTERS]
+    """Short content hash."""
+    return hashlib.sha256(data).hexdigest()[:_VERSION_DIGITS]
 
 
 def decoded(data: bytes, path: str) -> Text:
-    """The text of a file, or a refusal of what is no text."""
+    """Decode a file; a binary one is refused."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         content = data[len(mark) :].decode(encoding)
@@ -74,22 +77,22 @@ def decoded(data: bytes, path: str) -> Text:
 
 
 def _as_latin(data: bytes, mark: bytes, path: str) -> str:
-    """Text of an unknown single-byte encoding: each byte a letter, so that it can be written back as it was."""
-    if mark or _NOT_IN_TEXT.search(data):
+    """Text in an unknown single-byte encoding: every byte maps to a character and back."""
+    if mark or _BINARY.search(data):
         raise _binary(path, len(data))
     return data.decode("latin-1")
 
 
 def _binary(path: str, size: int) -> ToolError:
     return ToolError(
-        f"`{path}` is a binary file of {size:,} bytes, and only text is read and edited.",
+        f"`{path}` is a binary file ({size:,} bytes); only text can be read and edited.",
         code=ErrorCode.FILE_NOT_ALLOWED,
-        instruction="Leave it alone, or look at it with a program through `bash`.",
+        instruction="Leave it unchanged, or inspect it with a program through `bash`.",
     )
 
 
 def split_lines(content: str) -> list[str]:
-    """The lines of a text with their ends. A carriage return alone ends a line only where nothing else does."""
+    """Split into lines with their ends. A lone CR ends a line only in a text without LF."""
     end = "\n" if "\n" in content else "\r"
     pieces = content.split(end)
     lines = [piece + end for piece in pieces[:-1]]
@@ -97,9 +100,60 @@ def split_lines(content: str) -> list[str]:
 
 
 def _newline(content: str) -> str:
-    """The line end that most lines have."""
+    """The most frequent line end."""
     both = content.count("\r\n")
     alone = content.count("\n") - both
     if both == alone == 0:
         return "\r" if "\r" in content else "\n"
     return "\r\n" if both > alone else "\n"
+
+
+MAX_LINES = 1_000
+MAX_CHARACTERS = 30_000
+MAX_LINE = 2_000
+_AROUND = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Excerpt:
+    output: str
+    first: int
+    last: int
+    total: int
+
+    def next_call(self, path: str, last: int) -> JsonObject | None:
+        """The call that reads on; None if the excerpt reaches `last`."""
+        if self.last >= last:
+            return None
+        arguments = {"action": "get_lines", "path": path, "start_line": self.last + 1}
+        return {"tool": "code_edit", "arguments": arguments}
+
+
+def numbered(text: Text, first: int = 1, last: int | None = None) -> Excerpt:
+    return _excerpt(text, first, last, "{number}\t{line}")
+
+
+def plain(text: Text) -> Excerpt:
+    return _excerpt(text, 1, None, "{line}")
+
+
+def around(text: Text, first: int, last: int) -> str:
+    return numbered(text, max(1, first - _AROUND), min(last + _AROUND, first + 40)).output
+
+
+def _excerpt(text: Text, first: int, last: int | None, form: str) -> Excerpt:
+    lines = text.lines()
+    until = min(len(lines), last or len(lines), first + MAX_LINES - 1)
+    shown: list[str] = []
+    characters = 0
+    for number in range(first, until + 1):
+        line = form.format(number=number, line=_short(lines[number - 1].rstrip("\r\n")))
+        characters += len(line) + 1
+        if characters > MAX_CHARACTERS and shown:
+            break
+        shown.append(line)
+    return Excerpt(output="\n".join(shown), first=first, last=first + len(shown) - 1, total=len(lines))
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… ({len(line):,} characters)"

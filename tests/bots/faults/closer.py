@@ -10,11 +10,10 @@ import sys
 import threading
 from pathlib import Path
 
-from trysquare.bots.plan import Plan
-from trysquare.bots.state import BotState, Change, Moved, Request, open_workflows
-from trysquare.bots.window import ProjectWindow
-from trysquare.bots.workflow import RunState, close
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare import ErrorCode, ToolError
+from trysquare.bots.workflow.machine import Plan, RunState, close
+from trysquare.bots.workflow.runs import Change, Request, Transition, WorkflowRuns, open_workflows
+from trysquare.bots.workflow.sync import StateFileSync
 
 BOT = "long_bot"
 
@@ -25,12 +24,12 @@ def long_plan(closes: int) -> Plan:
     return Plan(bot=BOT, behaviors=behaviors, actions=tuple(f"a{number}" for number in range(10)))
 
 
-def long_state(project: Path, url: str | None, closes: int) -> BotState:
+def long_state(project: Path, url: str | None, closes: int) -> WorkflowRuns:
     """The state of a long workflow."""
-    return BotState(plan=long_plan(closes), store=open_workflows(url, project), window=ProjectWindow(project, BOT))
+    return WorkflowRuns(plan=long_plan(closes), store=open_workflows(url, project), sync=StateFileSync(project, BOT))
 
 
-def close_once(state: BotState, key: str) -> str | None:
+def close_once(state: WorkflowRuns, key: str) -> str | None:
     """Close whatever action is current, exactly once; None at the end of the workflow."""
     request = Request(key=key, tool="close")
 
@@ -41,7 +40,7 @@ def close_once(state: BotState, key: str) -> str | None:
         path = f"{closed.completed.behavior}.{closed.completed.action}"
         return Change.closed(closed, {"line": f"{key} {closed.state.version} {path}"})
 
-    def move(version: int | None) -> Moved:
+    def move(version: int | None) -> Transition:
         return state.move(change, kind="close", principal="agent", expected_version=version, request=request)
 
     try:
@@ -54,7 +53,7 @@ def close_once(state: BotState, key: str) -> str | None:
     return moved.answer.get("line")
 
 
-def work(state: BotState, name: str, lock: threading.Lock) -> None:
+def work(state: WorkflowRuns, name: str, lock: threading.Lock) -> None:
     """One agent: it closes and acknowledges."""
     number = 0
     while (line := close_once(state, f"{name}-{number}")) is not None:

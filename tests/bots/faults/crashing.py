@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from trysquare.bots.window import ProjectWindow
-from trysquare.files import sealed_folder
-from trysquare.files.sealed_folder import Pieces
-from trysquare.store.lazy import LazyDatabase
+from trysquare.bots.workflow.sync import StateFileSync
+from trysquare.files import root as sealed_folder
+from trysquare.files.root import Pieces
+from trysquare.store import LazyDatabase
 
 ONCE = ("crash", "full")
 
@@ -108,7 +108,7 @@ class FaultyDatabase:
 @contextmanager
 def failing_files(faults: Faults) -> Generator[None]:
     """Let every file that the program writes or moves in a project pass the points, also half-way."""
-    replace, set_aside = sealed_folder._replace, ProjectWindow.set_aside  # pyright: ignore[reportPrivateUsage]
+    replace, set_aside = sealed_folder._replace, StateFileSync.quarantine  # pyright: ignore[reportPrivateUsage]
 
     def write(folder: int, name: str, data: bytes | Pieces, mode: int, modified_ns: int | None) -> None:
         faults.point("file before write", disk=True)
@@ -121,11 +121,11 @@ def failing_files(faults: Faults) -> Generator[None]:
         replace(folder, name, data, mode, modified_ns)
         faults.point("file after write")
 
-    def move(window: ProjectWindow, path: str) -> str:
+    def move(window: StateFileSync, path: str) -> str:
         faults.point("file before set aside", disk=True)
         name = set_aside(window, path)
         faults.point("file after set aside")
         return name
 
-    with mock.patch.object(sealed_folder, "_replace", write), mock.patch.object(ProjectWindow, "set_aside", move):
+    with mock.patch.object(sealed_folder, "_replace", write), mock.patch.object(StateFileSync, "quarantine", move):
         yield

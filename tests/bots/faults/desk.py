@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trysquare.bots.plan import Plan, Position
-from trysquare.bots.state import BotState, Change, Loaded, Moved, Request, open_workflows
-from trysquare.bots.window import NAME, ProjectWindow
-from trysquare.bots.workflow import Approval, NeedsProof, close, open_action
-from trysquare.store.workflow import WorkflowStore
+from trysquare.bots.workflow.machine import Approval, NeedsProof, Plan, Position, close, open_action
+from trysquare.bots.workflow.runs import Change, Loaded, Request, Transition, WorkflowRuns, open_workflows
+from trysquare.bots.workflow.sync import NAME, StateFileSync
+from trysquare.store.workflows import WorkflowStore
 
 BOT = "story_bot"
 PLAN = Plan(
@@ -34,7 +33,7 @@ class Desk:
     """One bot's state in one project, with the calls that tools make of it."""
 
     project: Path
-    state: BotState
+    state: WorkflowRuns
 
     @property
     def file(self) -> Path:
@@ -63,7 +62,7 @@ class Desk:
         position = self.state.load(run).state.current
         return f"{position.behavior}.{position.action}"
 
-    def open(self, path: str, run: str = "main") -> Moved:
+    def open(self, path: str, run: str = "main") -> Transition:
         return self.state.move(
             lambda before: Change.opened(open_action(PLAN, before, at(path), at=AT)),
             kind="open",
@@ -80,7 +79,7 @@ class Desk:
         expected: str | None = None,
         version: int | None = None,
         approval: Approval = "claimed",
-    ) -> Moved:
+    ) -> Transition:
         return self.state.move(
             lambda before: Change.closed(
                 closed := close(PLAN, before, at=AT, approval=approval), {"completed_action": closed.completed.action}
@@ -104,11 +103,11 @@ def desk(
 ) -> Desk:
     """Open the bot's state in a project, as a server process does at its start."""
     project.mkdir(parents=True, exist_ok=True)
-    window = ProjectWindow(project, BOT, legacy=legacy)
-    state = BotState(plan=PLAN, store=store or open_workflows(url, project), window=window, needs_proof=needs_proof)
+    window = StateFileSync(project, BOT, legacy=legacy)
+    state = WorkflowRuns(plan=PLAN, store=store or open_workflows(url, project), sync=window, needs_proof=needs_proof)
     OPENED.append(state)
     return Desk(project, state)
 
 
-OPENED: list[BotState] = []
+OPENED: list[WorkflowRuns] = []
 """What the tests opened; a fixture closes it after each of them."""

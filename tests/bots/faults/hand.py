@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from tests.bots.faults.record import Event, Line, Record
 from tests.bots.faults.tool_site import LAWS, Law, Site, read_document
-from trysquare.bots.window import NAME
+from trysquare.bots.workflow.sync import NAME
 
 AT = "2026-11-15T12:00:00.000Z"
 Document: TypeAlias = dict[str, Any]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.bots.faults.desk import desk
-from trysquare.core.errors import ToolError
+from trysquare import ToolError
 
 
 def close_once(project: Path) -> None:
@@ -26,7 +26,7 @@ def close_once(project: Path) -> None:
         tell(f"crashed {error!r}")
         raise
     else:
-        stale = any(each.startswith("window stale") for each in moved.notices.warnings)
+        stale = any(each.startswith("The state file is stale") for each in moved.notices.warnings)
         tell(f"closed {moved.state.version}{' stale' if stale else ''}")
 
 

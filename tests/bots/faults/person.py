@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.bots.faults.record import Event, Line, Record
 from tests.bots.faults.tool_site import Law, Site
-from trysquare.core.context import Answer, CallContext, Question, SilentCaller
+from trysquare import Answer, CallContext
+from trysquare.core.context import ElicitRequest, SilentCaller
 from trysquare.store.approvals import PendingApproval
 
 
@@ -84,7 +85,7 @@ class _Client(SilentCaller):
     def can_ask(self) -> bool:
         return True
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: ElicitRequest) -> Answer:
         if self._way == "yes, but":
             self.disturbed = True
             await self._meddle()

@@ -20,10 +20,10 @@ import httpx2
 import pytest
 
 from tests.bots.bot_folders import write_bot
-from tests.serve.test_http_calls import MODERN_META
+from tests.server.test_http_calls import MODERN_META
 from tests.support import size
-from trysquare.bots.state import open_workflows
-from trysquare.store.workflow import StoredRun
+from trysquare.bots.workflow.runs import open_workflows
+from trysquare.store.workflows import StoredRun
 
 ROOT = Path(__file__).parents[3]
 SERVERS = 4

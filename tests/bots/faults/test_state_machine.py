@@ -30,16 +30,25 @@ from hypothesis.stateful import (
 from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, failing_files
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at
 from tests.support import size
-from trysquare.bots.plan import Position
-from trysquare.bots.state import BotState, Change, Request
-from trysquare.bots.state_file import parse_state
-from trysquare.bots.window import ProjectWindow
-from trysquare.bots.window_gates import passed_gate, without_delivery
-from trysquare.bots.workflow import Entry, RunState, begin, close, open_action, open_gates, reject, select_behavior
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare import ErrorCode, ToolError
+from trysquare.bots.workflow.conflicts import passed_gate, without_delivery
+from trysquare.bots.workflow.machine import (
+    Entry,
+    Position,
+    RunState,
+    begin,
+    close,
+    open_action,
+    open_gates,
+    reject,
+    select_behavior,
+)
+from trysquare.bots.workflow.runs import Change, Request, WorkflowRuns
+from trysquare.bots.workflow.state_file import parse_state
+from trysquare.bots.workflow.sync import StateFileSync
+from trysquare.store import project_state
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
-from trysquare.store.workflow import SqliteWorkflows
+from trysquare.store.workflows import SqliteWorkflows
 
 RUNS = st.sampled_from(["main", "story-12"])
 PATHS = [f"{behavior}.{action}" for behavior in PLAN.behaviors for action in PLAN.actions]
@@ -68,7 +77,7 @@ def steps(move: str) -> Step:
     if move == "close":
         return closing_step
     if move == "reject":
-        return lambda state: Change(state=reject(state, at=AT))
+        return lambda state: Change(state=reject(state))
     if "." in move:
         return lambda state: Change.opened(open_action(PLAN, state, at(move), at=AT))
     return lambda state: Change(state=select_behavior(PLAN, state, move))
@@ -117,9 +126,9 @@ class Workflow(RuleBasedStateMachine):
 
     def opened(self) -> Desk:
         database = FaultyDatabase(project_state(self.project), self.faults)
-        window = ProjectWindow(self.project, BOT)
+        window = StateFileSync(self.project, BOT)
         store = SqliteWorkflows(database)
-        desk = Desk(self.project, BotState(plan=PLAN, store=store, window=window, needs_proof=needs_proof))
+        desk = Desk(self.project, WorkflowRuns(plan=PLAN, store=store, sync=window, needs_proof=needs_proof))
         self.databases = [*getattr(self, "databases", [])[-3:], database]
         return desk
 

@@ -17,8 +17,8 @@ import pytest
 
 from tests.bots.faults.desk import OPENED, desk
 from tests.support import missing_component
+from trysquare.store import project_state
 from trysquare.store.database import open_database
-from trysquare.store.location import project_state
 
 ROOT = Path(__file__).parents[3]
 FAILING = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "renameat", "utimensat")

@@ -16,20 +16,14 @@ from unittest import mock
 
 from tests.bots.bot_folders import write_bot
 from tests.bots.faults.crashing import Faults, FaultyDatabase, failing_files
-from trysquare.bots import projects
-from trysquare.bots.config import BotConfig
-from trysquare.bots.definition import BotDefinition
-from trysquare.bots.loading import load_bot
-from trysquare.bots.toolset import BotToolset, bot_toolset
-from trysquare.bots.window import NAME
-from trysquare.core.call import call_tool
-from trysquare.core.context import CallContext
-from trysquare.core.result import Result
-from trysquare.store.approvals import PendingApproval, StoredApprovals
-from trysquare.store.database import Database
-from trysquare.store.lazy import LazyDatabase
-from trysquare.store.location import project_state
-from trysquare.store.workflow import SqliteWorkflows
+from trysquare import CallContext, Result, call_tool
+from trysquare.bots import BotConfig, load_bot, open_bot, projects
+from trysquare.bots.definition.model import BotDefinition
+from trysquare.bots.provider import BotToolset
+from trysquare.bots.workflow.sync import NAME
+from trysquare.store import Database, LazyDatabase, StoredApprovals, project_state
+from trysquare.store.approvals import PendingApproval
+from trysquare.store.workflows import SqliteWorkflows
 
 _ACTION = {"workflow": True}
 _FOLDERS: Mapping[str, Mapping[str, Any]] = {
@@ -161,7 +155,7 @@ class Server:
                 folder=bot_folder(bot), project=self._site.project, project_named=True, strict=bot == "aide",
                 watch=False,
             )  # fmt: skip
-            door = bot_toolset(
+            door = open_bot(
                 config,
                 open_store=lambda _: SqliteWorkflows(self._database),
                 approvals=StoredApprovals(cast(Database, self._database)),

@@ -13,35 +13,33 @@ from typing import Any
 import anyio
 import pytest
 
-from trysquare.core.client_requests import Question
-from trysquare.core.context import CallContext, Principal
-from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, ToolError
-from trysquare.gateway.answers.answer import Answer
-from trysquare.gateway.calls.ledger import KEPT_RESULT, Ledger
-from trysquare.gateway.calls.sending import Sender
-from trysquare.gateway.server import Definition, Place, ServerConfig
-from trysquare.store.ledger import CallLedger
-from trysquare.store.ledger_rows import CallEnd, KeyedCall, NewCall
+from trysquare import CallContext, ErrorCode, Principal, ToolError
+from trysquare.core.context import ElicitRequest
+from trysquare.core.errors import DeadlineExceeded, InputRequired
+from trysquare.gateway import ServerConfig
+from trysquare.gateway.models import ConfigLocation, ToolDefinition, UpstreamResult
+from trysquare.gateway.sender import MAX_STORED_RESULT, CallSender, LedgerWriter
+from trysquare.store.call_ledger import CallEnd, CallLedger, KeyedCall, NewCall
 
-SERVER = ServerConfig(name="files", tool_name="mcp_files", transport="stdio", place=Place(file="mcp.json"))
-WRITE = Definition(name="write")
-READ = Definition(name="read", annotations={"readOnlyHint": True})
-PUT = Definition(name="put", annotations={"idempotentHint": True})
+SERVER = ServerConfig(name="files", tool_name="mcp_files", transport="stdio", location=ConfigLocation(file="mcp.json"))
+WRITE = ToolDefinition(name="write")
+READ = ToolDefinition(name="read", annotations={"readOnlyHint": True})
+PUT = ToolDefinition(name="put", annotations={"idempotentHint": True})
 ME = CallContext(principal=Principal(subject="me"))
-OK = Answer(body=b'{"content":[{"type":"text","text":"ok"}]}')
+OK = UpstreamResult(body=b'{"content":[{"type":"text","text":"ok"}]}')
 
 
 class Servers:
     """Servers that answer as they were told, and count what reaches them."""
 
-    def __init__(self, *script: Answer | BaseException | Callable[[], Any], unsent: bool = False) -> None:
+    def __init__(self, *script: UpstreamResult | BaseException | Callable[[], Any], unsent: bool = False) -> None:
         self._script = list(script)
         self._unsent = unsent
         self.received: list[Any] = []
 
     async def call(
         self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
-    ) -> Answer:
+    ) -> UpstreamResult:
         step = self._script.pop(0)
         if not self._unsent:
             on_sent()
@@ -50,7 +48,7 @@ class Servers:
             step = await step()
         if isinstance(step, BaseException):
             raise step
-        assert isinstance(step, Answer)
+        assert isinstance(step, UpstreamResult)
         return step
 
 
@@ -59,15 +57,15 @@ def lost() -> ToolError:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, servers: Servers) -> AsyncGenerator[tuple[Sender, Ledger]]:
-    ledger = Ledger(CallLedger(tmp_path / "ledger.db"))
+async def opened(tmp_path: Path, servers: Servers) -> AsyncGenerator[tuple[CallSender, LedgerWriter]]:
+    ledger = LedgerWriter(CallLedger(tmp_path / "ledger.db"))
     try:
-        yield Sender(servers, ledger), ledger
+        yield CallSender(servers, ledger), ledger
     finally:
         await ledger.close()
 
 
-async def states(ledger: Ledger) -> list[str]:
+async def states(ledger: LedgerWriter) -> list[str]:
     return [record.state for record in await ledger.recent()]
 
 
@@ -101,7 +99,7 @@ async def test_the_outcome_that_a_failure_names_counts(tmp_path: Path) -> None:
 async def test_a_call_that_is_taken_back_is_unknown(tmp_path: Path) -> None:
     reached = anyio.Event()
 
-    async def wait() -> Answer:
+    async def wait() -> UpstreamResult:
         reached.set()
         await anyio.sleep_forever()
         return OK
@@ -117,7 +115,9 @@ async def test_a_call_that_is_taken_back_is_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("definition", [READ, PUT])
-async def test_a_repeatable_call_whose_answer_was_lost_is_sent_again(tmp_path: Path, definition: Definition) -> None:
+async def test_a_repeatable_call_whose_answer_was_lost_is_sent_again(
+    tmp_path: Path, definition: ToolDefinition
+) -> None:
     servers = Servers(lost(), lost(), OK)
     async with opened(tmp_path, servers) as (sender, ledger):
         sent = await sender.send(SERVER, definition, {"a": 1}, context=ME)
@@ -179,10 +179,10 @@ async def test_a_key_whose_call_is_unknown_is_not_sent_again(tmp_path: Path) -> 
     assert len(servers.received) == 1
 
 
-async def test_a_key_whose_call_runs_is_told_to_wait(tmp_path: Path) -> None:
+async def test_a_key_whose_call_runs_is_answered_with_wait(tmp_path: Path) -> None:
     reached, go_on = anyio.Event(), anyio.Event()
 
-    async def wait() -> Answer:
+    async def wait() -> UpstreamResult:
         reached.set()
         await go_on.wait()
         return OK
@@ -205,20 +205,20 @@ async def test_a_key_is_free_after_a_call_that_was_not_sent(tmp_path: Path) -> N
         assert (await sender.send(SERVER, WRITE, {}, context=ME, request_key="k")).answer == OK
 
 
-async def test_an_answer_too_large_to_keep_is_told_as_done(tmp_path: Path) -> None:
-    large = Answer(body=b'{"content":[{"type":"text","text":"' + b"x" * KEPT_RESULT + b'"}]}')
+async def test_an_answer_too_large_to_record_is_reported_as_done(tmp_path: Path) -> None:
+    large = UpstreamResult(body=b'{"content":[{"type":"text","text":"' + b"x" * MAX_STORED_RESULT + b'"}]}')
     servers = Servers(large)
     async with opened(tmp_path, servers) as (sender, _):
         assert (await sender.send(SERVER, WRITE, {}, context=ME, request_key="k")).answer == large
-        with pytest.raises(ToolError, match="too large to keep") as refused:
+        with pytest.raises(ToolError, match="too large") as refused:
             await sender.send(SERVER, WRITE, {}, context=ME, request_key="k")
     assert refused.value.fields["outcome"] == "done"
     assert len(servers.received) == 1
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-async def test_a_call_that_waits_for_a_person_goes_on_under_the_same_entry(tmp_path: Path, key: str | None) -> None:
-    question = InputRequired({"q": Question(message="Which?", schema={}, key="q")})
+async def test_a_call_that_waits_for_the_user_continues_under_the_same_entry(tmp_path: Path, key: str | None) -> None:
+    question = InputRequired({"q": ElicitRequest(message="Which?", schema={}, key="q")})
     async with opened(tmp_path, Servers(question, OK)) as (sender, ledger):
         with pytest.raises(InputRequired):
             await sender.send(SERVER, WRITE, {"a": 1}, context=ME, request_key=key)
@@ -256,8 +256,8 @@ class SlowLedger(CallLedger):
 
 async def test_a_call_taken_back_while_its_key_is_claimed_leaves_the_key_free(tmp_path: Path) -> None:
     calls, servers = SlowLedger(tmp_path / "ledger.db"), Servers(OK)
-    ledger = Ledger(calls)
-    sender = Sender(servers, ledger)
+    ledger = LedgerWriter(calls)
+    sender = CallSender(servers, ledger)
     task = asyncio.create_task(sender.send(SERVER, WRITE, {}, context=ME, request_key="k"))
     assert await asyncio.to_thread(calls.claimed.wait, 30)
     task.cancel()

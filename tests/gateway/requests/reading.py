@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from trysquare.core.types import JsonObject
-from trysquare.gateway.server import Definition
+from trysquare.core.json import JsonObject
+from trysquare.gateway.models import ToolDefinition
 
 Kind: TypeAlias = Literal["keyword", "everyday", "impossible"]
 KINDS: tuple[Kind, ...] = ("keyword", "everyday", "impossible")
@@ -54,7 +54,7 @@ def _read_extra(name: str) -> list[Request]:
     return [_request(line, kind) for kind in kinds for line in _lines(_HERE / f"{name}_{kind}.txt")]
 
 
-def read_servers() -> dict[str, list[Definition]]:
+def read_servers() -> dict[str, list[ToolDefinition]]:
     """The tools of each server."""
     return {path.stem: _definitions(path) for path in sorted((_HERE / "servers").glob("*.txt"))}
 
@@ -64,7 +64,7 @@ def _request(line: str, kind: Kind) -> Request:
     return Request(text=text, kind=kind, wanted=frozenset(wanted.split(" | ")) if wanted else frozenset())
 
 
-def _definitions(path: Path) -> list[Definition]:
+def _definitions(path: Path) -> list[ToolDefinition]:
     """A tool is a line `name: description`; its inputs are indented below it, optional ones as `name?: text`."""
     blocks: list[list[str]] = []
     for line in _lines(path):
@@ -75,7 +75,7 @@ def _definitions(path: Path) -> list[Definition]:
     return [_definition(first, inputs) for first, *inputs in blocks]
 
 
-def _definition(first: str, inputs: list[str]) -> Definition:
+def _definition(first: str, inputs: list[str]) -> ToolDefinition:
     name, _, description = first.partition(": ")
     pairs = [line.partition(": ")[::2] for line in inputs]
     schema: JsonObject = {
@@ -83,7 +83,7 @@ def _definition(first: str, inputs: list[str]) -> Definition:
         "properties": {key.removesuffix("?"): {"type": "string", "description": text} for key, text in pairs},
         "required": [key for key, _ in pairs if not key.endswith("?")],
     }
-    return Definition(name=name, description=description, input_schema=schema)
+    return ToolDefinition(name=name, description=description, input_schema=schema)
 
 
 def _lines(path: Path) -> list[str]:

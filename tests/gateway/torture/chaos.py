@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 Message = dict[str, Any]
-MODERN: Final = "2026-07-28"
+STATELESS: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
 META: Final = "io.modelcontextprotocol/"
 UNSUPPORTED_VERSION: Final = -32022
@@ -131,7 +131,7 @@ class Chaos:
     def _refusal(self, method: str) -> Message | None:
         """What a server of one era says to a client of the other."""
         if method == "initialize" and self.era == "modern":
-            return {"code": UNSUPPORTED_VERSION, "message": "Unsupported version", "data": {"supported": [MODERN]}}
+            return {"code": UNSUPPORTED_VERSION, "message": "Unsupported version", "data": {"supported": [STATELESS]}}
         if method in ("server/discover", "subscriptions/listen") and self.era == "legacy":
             return {"code": -32601, "message": f"Method not found: {method}"}
         return None
@@ -144,7 +144,7 @@ class Chaos:
 
     def do_server_discover(self, number: Any, params: Message, line: Line) -> None:
         info = {META + "serverInfo": {"name": "chaos", "version": "1"}}
-        found = {"supportedVersions": [MODERN], "capabilities": _CAPABILITIES, "_meta": info}
+        found = {"supportedVersions": [STATELESS], "capabilities": _CAPABILITIES, "_meta": info}
         self.finish(number, {**found, **_CACHING}, line)
 
     def do_initialize(self, number: Any, params: Message, line: Line) -> None:

@@ -11,48 +11,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.upstream.channel import Loss, Outgoing, RequestId, Unreachable
-from trysquare.gateway.upstream.connection import Connection, Lost, Refused, ServerRequest
+from trysquare.gateway.upstream.connection import Connection, Disconnected, ErrorResponse, ServerRequest
+from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, TransportError
 
 
 class Recorder:
     """A channel that keeps what is sent, and an observer that keeps what it is told."""
 
+    owns_process = True
+
     def __init__(self) -> None:
         self.sent: list[Any] = []
         self.notices: list[str] = []
         self.questions: list[str] = []
-        self.losses: list[Loss] = []
+        self.losses: list[DisconnectReason] = []
         self.is_closed = False
 
     async def open(self, listener: object) -> None:
         return None
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         if self.is_closed:
-            raise Unreachable(Loss(reason="closed", was_sent=False))
+            raise TransportError(DisconnectReason(reason="closed", was_sent=False))
         self.sent.append(json.loads(outgoing.body))
 
-    def settle(self, version: str) -> None:
+    def set_version(self, version: str) -> None:
         return None
 
-    def abandon(self, request_id: RequestId) -> None:
+    def cancel(self, request_id: RequestId) -> None:
         self.sent.append(f"abandoned {request_id}")
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         return ""
 
     async def close(self) -> None:
         return None
 
-    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
+    def on_notification(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
         self.notices.append(method)
 
-    def asked(self, request: ServerRequest, about: RequestId | None) -> None:
+    def on_request(self, request: ServerRequest, about: RequestId | None) -> None:
         self.questions.append(request.method)
 
-    def lost(self, loss: Loss) -> None:
-        self.losses.append(loss)
+    def on_disconnect(self, disconnect: DisconnectReason) -> None:
+        self.losses.append(disconnect)
 
 
 def opened() -> tuple[Recorder, Connection]:
@@ -63,20 +65,20 @@ def opened() -> tuple[Recorder, Connection]:
 async def test_answers_find_their_requests_in_any_order_and_only_once() -> None:
     _, connection = opened()
     first, second = connection.begin("a", b"{}"), connection.begin("b", b"{}")
-    connection.hear(b'{"jsonrpc":"2.0","id":2,"result":{"n":2}}')
-    connection.hear(b'{"jsonrpc":"2.0","id":"1","result":{"n":1}}')
-    connection.hear(b'{"jsonrpc":"2.0","id":1,"result":{"n":9}}')
-    connection.hear(b'{"jsonrpc":"2.0","id":7,"result":{"n":9}}')
-    assert bytes(await first.answered()) == b'{"n":1}'
-    assert bytes(await second.answered()) == b'{"n":2}'
+    connection.receive(b'{"jsonrpc":"2.0","id":2,"result":{"n":2}}')
+    connection.receive(b'{"jsonrpc":"2.0","id":"1","result":{"n":1}}')
+    connection.receive(b'{"jsonrpc":"2.0","id":1,"result":{"n":9}}')
+    connection.receive(b'{"jsonrpc":"2.0","id":7,"result":{"n":9}}')
+    assert bytes(await first.wait_result()) == b'{"n":1}'
+    assert bytes(await second.wait_result()) == b'{"n":2}'
     assert connection.ignored == 2
 
 
-async def test_several_messages_in_one_are_all_heard() -> None:
+async def test_every_message_of_a_batch_is_handled() -> None:
     recorder, connection = opened()
     exchange = connection.begin("a", b"{}")
-    connection.hear(b'[{"method":"notifications/x"},{"id":1,"result":{}}]')
-    assert bytes(await exchange.answered()) == b"{}"
+    connection.receive(b'[{"method":"notifications/x"},{"id":1,"result":{}}]')
+    assert bytes(await exchange.wait_result()) == b"{}"
     assert recorder.notices == ["notifications/x"]
 
 
@@ -84,15 +86,15 @@ async def test_an_error_is_raised_and_one_that_cannot_be_read_as_well() -> None:
     _, connection = opened()
     for answer in (b'{"id":1,"error":{"code":-32000,"message":"no"}}', b'{"id":2,"error":5}', b'{"id":3}'):
         exchange = connection.begin("a", b"{}")
-        connection.hear(answer)
-        with pytest.raises(Refused):
-            await exchange.answered()
+        connection.receive(answer)
+        with pytest.raises(ErrorResponse):
+            await exchange.wait_result()
 
 
 async def test_a_ping_is_answered_and_other_requests_are_passed_on() -> None:
     recorder, connection = opened()
-    connection.hear(b'{"id":"p","method":"ping"}')
-    connection.hear(b'{"id":"q","method":"roots/list"}')
+    connection.receive(b'{"id":"p","method":"ping"}')
+    connection.receive(b'{"id":"q","method":"roots/list"}')
     assert recorder.sent == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
     assert recorder.questions == ["roots/list"]
 
@@ -100,7 +102,7 @@ async def test_a_ping_is_answered_and_other_requests_are_passed_on() -> None:
 async def test_a_request_that_is_given_up_is_cancelled_once_and_an_answered_one_is_not() -> None:
     recorder, connection = opened()
     given_up, answered = connection.begin("a", b"{}"), connection.begin("b", b"{}")
-    connection.hear(b'{"id":2,"result":{}}')
+    connection.receive(b'{"id":2,"result":{}}')
     recorder.sent.clear()
     for exchange in (given_up, answered, given_up):
         connection.end(exchange)
@@ -110,27 +112,27 @@ async def test_a_request_that_is_given_up_is_cancelled_once_and_an_answered_one_
     ]
 
 
-async def test_a_lost_channel_is_told_to_every_request_and_takes_no_more() -> None:
+async def test_a_lost_channel_fails_every_request_and_takes_no_more() -> None:
     recorder, connection = opened()
     exchanges = [connection.begin("a", b"{}") for _ in range(3)]
-    connection.lose(Loss(reason="unread", was_sent=False), 2)
-    connection.lose(Loss(reason="gone"))
-    connection.lose(Loss(reason="gone again"))
+    connection.on_disconnect(DisconnectReason(reason="unread", was_sent=False), 2)
+    connection.on_disconnect(DisconnectReason(reason="gone"))
+    connection.on_disconnect(DisconnectReason(reason="gone again"))
     told: list[tuple[str, bool]] = []
     for exchange in exchanges:
-        with pytest.raises(Lost) as caught:
-            await exchange.answered()
-        told.append((caught.value.loss.reason, caught.value.loss.was_sent))
+        with pytest.raises(Disconnected) as caught:
+            await exchange.wait_result()
+        told.append((caught.value.disconnect.reason, caught.value.disconnect.was_sent))
     assert told == [("gone", True), ("unread", False), ("gone", True)]
-    assert [loss.reason for loss in recorder.losses] == ["gone"]
-    with pytest.raises(Unreachable):
+    assert [disconnect.reason for disconnect in recorder.losses] == ["gone"]
+    with pytest.raises(TransportError):
         connection.begin("a", b"{}")
 
 
 async def test_a_request_that_cannot_be_sent_is_not_under_way() -> None:
     recorder, connection = opened()
     recorder.is_closed = True
-    with pytest.raises(Unreachable):
+    with pytest.raises(TransportError):
         connection.begin("a", b"{}")
     assert connection.under_way == 0
 
@@ -164,6 +166,6 @@ _frames = st.fixed_dictionaries(
 def test_nothing_that_a_server_sends_breaks_the_connection(messages: list[bytes]) -> None:
     _, connection = opened()
     for message in messages:
-        connection.hear(message)
-    assert connection.heard == len(messages)
-    assert connection.loss is None
+        connection.receive(message)
+    assert connection.received == len(messages)
+    assert connection.disconnect is None

@@ -1,4 +1,4 @@
-"""Servers over HTTP: both eras and the transport before them, through the fleet as every call goes."""
+"""Servers over HTTP: both eras and the transport before them, through the pool as every call goes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from starlette.types import ASGIApp
 
 from tests.gateway.remote_servers import channels, listening, of_the_earlier_era, remote, sdk_server
 from tests.gateway.toys import Person, called_by, hear_nothing, words
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.fleet.fleet import Fleet, open_fleet
-from trysquare.gateway.server import Transport
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.pool.pool import ServerPool, open_pool
 
 WAYS = ["modern", "legacy", "legacy json", "legacy without sessions", "sse", "sse of today", "sse found out"]
 
 
-def app_of(way: str) -> tuple[ASGIApp, str, Transport]:
+def app_of(way: str) -> tuple[ASGIApp, str, str]:
     server = sdk_server()
     match way:
         case "modern":
@@ -46,28 +45,28 @@ def secrets(tmp_path: Path) -> FileSecrets:
 
 
 @asynccontextmanager
-async def reached(way: str, secrets: FileSecrets, on_change: Any = hear_nothing) -> AsyncGenerator[Fleet]:
-    """A fleet with one remote server."""
+async def reached(way: str, secrets: FileSecrets, on_change: Any = hear_nothing) -> AsyncGenerator[ServerPool]:
+    """A pool with one remote server."""
     app, path, transport = app_of(way)
     async with listening(app) as place:
         config = remote(f"{place}{path}", transport)
-        async with open_fleet({"far": config}, on_change=on_change, channels=channels(secrets)) as fleet:
-            yield fleet
+        async with open_pool({"far": config}, on_change=on_change, transports=channels(secrets)) as pool:
+            yield pool
 
 
 @pytest.fixture(params=WAYS)
-async def far(request: pytest.FixtureRequest, secrets: FileSecrets) -> AsyncGenerator[Fleet]:
-    async with reached(request.param, secrets) as fleet:
-        yield fleet
+async def far(request: pytest.FixtureRequest, secrets: FileSecrets) -> AsyncGenerator[ServerPool]:
+    async with reached(request.param, secrets) as pool:
+        yield pool
 
 
-async def test_tools_are_listed_and_called_over_every_transport(far: Fleet) -> None:
+async def test_tools_are_listed_and_called_over_every_transport(far: ServerPool) -> None:
     names = [definition.name for definition in await far.definitions("far")]
     assert names == ["echo", "steps", "greet", "grow"]
     assert await words(far, "echo", "Grüße\n", server="far") == "Grüße\n"
 
 
-async def test_many_calls_at_once_each_get_their_own_answer(far: Fleet) -> None:
+async def test_many_calls_at_once_each_get_their_own_answer(far: ServerPool) -> None:
     found = await asyncio.gather(*(words(far, "echo", number, server="far") for number in range(20)))
     assert found == [str(number) for number in range(20)]
 
@@ -75,26 +74,26 @@ async def test_many_calls_at_once_each_get_their_own_answer(far: Fleet) -> None:
 @pytest.mark.parametrize("way", ["modern", "legacy", "sse"])
 async def test_progress_reaches_the_caller(way: str, secrets: FileSecrets) -> None:
     person = Person()
-    async with reached(way, secrets) as fleet:
+    async with reached(way, secrets) as pool:
         assert (
-            await words(fleet, "steps", "x", server="far", context=called_by(person, meta={"progress_token": 7})) == "x"
+            await words(pool, "steps", "x", server="far", context=called_by(person, meta={"progress_token": 7})) == "x"
         )
     assert {total for _, total in person.told} == {3.0}
 
 
 @pytest.mark.parametrize("way", ["legacy", "sse"])
-async def test_a_question_of_the_earlier_era_reaches_the_person_during_the_call(way: str, secrets: FileSecrets) -> None:
-    async with reached(way, secrets) as fleet:
-        found = await words(fleet, "greet", "Who?", server="far", context=called_by(Person("Ada")))
+async def test_a_question_of_an_earlier_revision_reaches_the_user_in_the_call(way: str, secrets: FileSecrets) -> None:
+    async with reached(way, secrets) as pool:
+        found = await words(pool, "greet", "Who?", server="far", context=called_by(Person("Ada")))
     assert found == "hello Ada"
 
 
 @pytest.mark.parametrize("way", ["legacy", "sse", "modern"])
-async def test_a_changed_list_is_told(way: str, secrets: FileSecrets) -> None:
+async def test_a_changed_list_is_announced(way: str, secrets: FileSecrets) -> None:
     told = asyncio.Queue[tuple[str, str]]()
-    async with reached(way, secrets, lambda server, kind: told.put_nowait((server, kind))) as fleet:
-        await fleet.definitions("far")
+    async with reached(way, secrets, lambda server, kind: told.put_nowait((server, kind))) as pool:
+        await pool.definitions("far")
         with anyio.fail_after(20):
-            await words(fleet, "grow", "fresh", server="far")
+            await words(pool, "grow", "fresh", server="far")
             while await told.get() != ("far", "tools"):
                 pass

@@ -18,10 +18,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from tests.gateway.remote_servers import Handler, Scripted, answer, channels, listening, remote, text_result
 from tests.gateway.toys import hear_nothing, say, words
 from tests.support import size
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.fleet.fleet import Fleet, open_fleet
-from trysquare.gateway.upstream.web import Web, retry_after
+from trysquare import ErrorCode, ToolError
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.gateway.upstream.http_client import OriginClient
 
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
 
@@ -29,23 +29,23 @@ ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"]
 @asynccontextmanager
 async def reached(
     server: Scripted, folder: Path, on_change: Callable[[str, str], None] = hear_nothing, **fields: Any
-) -> AsyncGenerator[Fleet]:
-    """A fleet whose one server is scripted."""
+) -> AsyncGenerator[ServerPool]:
+    """A pool whose one server is scripted."""
     async with listening(server.app) as place:
         config = remote(f"{place}/mcp", **fields)
         secrets = FileSecrets(folder / "secrets.json")
-        async with open_fleet({"far": config}, on_change=on_change, channels=channels(secrets)) as fleet:
-            yield fleet
+        async with open_pool({"far": config}, on_change=on_change, transports=channels(secrets)) as pool:
+            yield pool
 
 
-async def call(fleet: Fleet, tool: str = "echo") -> str:
+async def call(pool: ServerPool, tool: str = "echo") -> str:
     with anyio.fail_after(20):
-        return await words(fleet, tool, "hi", server="far")
+        return await words(pool, tool, "hi", server="far")
 
 
-async def failed(fleet: Fleet) -> ToolError:
+async def failed(pool: ServerPool) -> ToolError:
     with anyio.fail_after(20), pytest.raises(ToolError) as caught:
-        await say(fleet, "echo", "hi", server="far")
+        await say(pool, "echo", "hi", server="far")
     return caught.value
 
 
@@ -71,8 +71,8 @@ def events(*messages: Any, tail: str = "") -> Response:
 
 async def test_the_earlier_era_says_its_session_and_version_in_headers(tmp_path: Path) -> None:
     server = Scripted()
-    async with reached(server, tmp_path, headers={"X-Key": "k3y"}) as fleet:
-        assert await call(fleet) == "done"
+    async with reached(server, tmp_path, headers={"X-Key": "k3y"}) as pool:
+        assert await call(pool) == "done"
     [(first, _)] = server.of("initialize")
     assert "mcp-session-id" not in first
     assert "mcp-protocol-version" not in first
@@ -86,9 +86,9 @@ async def test_the_earlier_era_says_its_session_and_version_in_headers(tmp_path:
 
 async def test_the_modern_era_says_method_and_name_in_headers(tmp_path: Path) -> None:
     server = Scripted(modern=True)
-    async with reached(server, tmp_path) as fleet:
-        await call(fleet, "échø")
-        await call(fleet)
+    async with reached(server, tmp_path) as pool:
+        await call(pool, "échø")
+        await call(pool)
     (probe, _), *_ = server.of("server/discover")
     assert (probe["mcp-protocol-version"], probe["mcp-method"]) == ("2026-07-28", "server/discover")
     (odd, _), (plain, body) = server.of("tools/call")
@@ -107,9 +107,9 @@ async def test_line_breaks_between_the_parts_of_an_answer_do_not_get_through(mod
         return Response(text, media_type="application/json")
 
     server.handlers["tools/call"] = always(pretty)
-    async with reached(server, tmp_path) as fleet:
+    async with reached(server, tmp_path) as pool:
         with anyio.fail_after(20):
-            found = await say(fleet, "echo", "hi", server="far")
+            found = await say(pool, "echo", "hi", server="far")
     assert b"\n" not in found.body
     assert json.loads(found.body) == text_result("a\nb")
 
@@ -127,8 +127,8 @@ async def test_a_stream_that_breaks_off_is_resumed_and_nothing_is_sent_again(tmp
         return events(answer(asked[0], text_result("late")))
 
     server.handlers |= {"tools/call": always(begin), "GET": go_on}
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "late"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "late"
     assert len(server.of("tools/call")) == 1
     assert [headers["last-event-id"] for headers, _ in server.of("GET") if "last-event-id" in headers] == ["1"]
 
@@ -136,8 +136,8 @@ async def test_a_stream_that_breaks_off_is_resumed_and_nothing_is_sent_again(tmp
 async def test_a_stream_that_cannot_be_resumed_leaves_the_outcome_open(tmp_path: Path) -> None:
     server = Scripted()
     server.handlers["tools/call"] = always(lambda body: events({"jsonrpc": "2.0", "method": "notifications/x"}))
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
     assert (error.code, error.fields["outcome"]) == (ErrorCode.UPSTREAM_LOST, "sent_unknown")
 
 
@@ -155,8 +155,8 @@ async def test_a_stream_that_goes_on_after_the_answer_holds_nobody_up(tmp_path: 
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     server.handlers["tools/call"] = always(endless)
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "there"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "there"
         with anyio.fail_after(20):
             await ended.wait()
 
@@ -173,8 +173,8 @@ async def test_a_session_that_the_server_forgot_is_begun_anew(
     status: int, body: dict[str, Any], tmp_path: Path
 ) -> None:
     server = Scripted()
-    async with reached(server, tmp_path) as fleet:
-        await call(fleet)
+    async with reached(server, tmp_path) as pool:
+        await call(pool)
         server.session = "s2"
 
         async def only_new(request: Request) -> Response:
@@ -183,7 +183,7 @@ async def test_a_session_that_the_server_forgot_is_begun_anew(
             return JSONResponse(answer(json.loads(await request.body())["id"], text_result("again")))
 
         server.handlers["tools/call"] = only_new
-        assert await call(fleet) == "again"
+        assert await call(pool) == "again"
     assert len(server.of("initialize")) == 2
 
 
@@ -192,8 +192,8 @@ async def test_an_error_with_a_status_and_without_an_id_is_the_answer(modern: bo
     server = Scripted(modern=modern, session=None)
     refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "No such tool."}}
     server.handlers["tools/call"] = always(lambda body: JSONResponse(refusal, status_code=400))
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
     assert (error.code, error.fields["upstream_code"]) == (ErrorCode.UPSTREAM_REFUSED, -32602)
     assert "No such tool." in error.message
 
@@ -218,11 +218,11 @@ async def test_what_is_no_answer_ends_the_call_and_the_next_one_works(
 ) -> None:
     server = Scripted(modern=modern)
     server.handlers["tools/call"] = always(lambda body: response)
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
         assert error.fields["outcome"] == outcome
         del server.handlers["tools/call"]
-        assert await call(fleet) == "done"
+        assert await call(pool) == "done"
 
 
 @ERAS
@@ -235,9 +235,9 @@ async def test_a_large_answer_arrives_whole(modern: bool, as_stream: bool, tmp_p
         return events(message) if as_stream else JSONResponse(message)
 
     server.handlers["tools/call"] = always(large)
-    async with reached(server, tmp_path) as fleet:
+    async with reached(server, tmp_path) as pool:
         with anyio.fail_after(60):
-            assert await words(fleet, "echo", "hi", server="far") == text
+            assert await words(pool, "echo", "hi", server="far") == text
     assert len(server.of("tools/call")) == 1
 
 
@@ -251,11 +251,11 @@ async def test_an_answer_longer_than_allowed_is_refused(modern: bool, as_stream:
         return events(message) if as_stream else JSONResponse(message)
 
     server.handlers["tools/call"] = always(long)
-    async with reached(server, tmp_path, max_line=100_000) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path, max_line=100_000) as pool:
+        error = await failed(pool)
         assert "more than 100000 bytes" in error.message
         del server.handlers["tools/call"]
-        assert await call(fleet) == "done"
+        assert await call(pool) == "done"
 
 
 async def test_a_server_that_cannot_be_reached_has_been_sent_nothing(tmp_path: Path) -> None:
@@ -263,8 +263,8 @@ async def test_a_server_that_cannot_be_reached_has_been_sent_nothing(tmp_path: P
         port = listener.getsockname()[1]
     config = remote(f"http://127.0.0.1:{port}/mcp?key=s3cret", headers={"X-Key": "s3cret"})
     secrets = FileSecrets(tmp_path / "secrets.json")
-    async with open_fleet({"far": config}, on_change=hear_nothing, channels=channels(secrets)) as fleet:
-        error = await failed(fleet)
+    async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
+        error = await failed(pool)
     assert (error.code, error.fields["outcome"]) == (ErrorCode.UPSTREAM_UNAVAILABLE, "not_sent")
 
 
@@ -274,10 +274,10 @@ async def test_a_redirect_to_another_host_is_not_followed(modern: bool, tmp_path
     async with listening(other.app) as elsewhere:
         server = Scripted(modern=modern)
         server.handlers["tools/call"] = always(lambda body: RedirectResponse(f"{elsewhere}/mcp?a=b", status_code=307))
-        async with reached(server, tmp_path, headers={"Authorization": "Bearer s3cret"}) as fleet:
-            error = await failed(fleet)
+        async with reached(server, tmp_path, headers={"Authorization": "Bearer s3cret"}) as pool:
+            error = await failed(pool)
     assert other.seen == []
-    assert f"{elsewhere}/mcp, which is not followed" in error.message
+    assert f"{elsewhere}/mcp" in error.message
     assert error.fields["outcome"] == "not_sent"
 
 
@@ -292,19 +292,19 @@ async def test_a_redirect_on_the_same_host_is_followed_with_the_message(modern: 
         return JSONResponse(answer(json.loads(await request.body())["id"], text_result("there")))
 
     server.handlers["tools/call"] = turn
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "there"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "there"
 
 
 async def test_a_server_that_asks_for_a_login_names_the_command(tmp_path: Path) -> None:
     server = Scripted()
     server.handlers |= dict.fromkeys(("server/discover", "initialize"), always(lambda body: Response(status_code=401)))
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
-    assert error.instruction == "Ask the person to run `trysquare gateway login far`."
-    async with reached(server, tmp_path, headers={"authorization": "Bearer s3cret"}) as fleet:
-        error = await failed(fleet)
-    assert "Authorization header of its entry" in error.message
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
+    assert "`trysquare gateway login far`" in (error.instruction or "")
+    async with reached(server, tmp_path, headers={"authorization": "Bearer s3cret"}) as pool:
+        error = await failed(pool)
+    assert "Authorization header" in error.message
     assert "s3cret" not in f"{error.message} {error.instruction}"
 
 
@@ -312,16 +312,16 @@ async def test_a_server_that_asks_for_a_login_names_the_command(tmp_path: Path) 
 async def test_a_crash_in_the_connection_ends_the_calls_that_wait_for_it(
     transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with reached(Scripted(), tmp_path, transport=transport) as fleet:
+    async with reached(Scripted(), tmp_path, transport=transport) as pool:
         if transport == "http":
-            await call(fleet)
+            await call(pool)
 
         def crash(*_: object, **__: object) -> None:
             raise RuntimeError("s3cret")
 
         with monkeypatch.context() as broken:
-            broken.setattr(Web, "stream", crash)
-            error = await failed(fleet)
+            broken.setattr(OriginClient, "stream", crash)
+            error = await failed(pool)
     assert "The connection failed (RuntimeError)." in error.message
     assert "s3cret" not in error.message
 
@@ -329,11 +329,12 @@ async def test_a_crash_in_the_connection_ends_the_calls_that_wait_for_it(
 async def test_a_keyring_that_does_not_answer_keeps_nobody_from_servers_without_a_login(tmp_path: Path) -> None:
     spoil(tmp_path / "secrets.json")
     server = Scripted()
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "done"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "done"
         server.handlers["tools/call"] = always(lambda body: Response(status_code=401))
-        error = await failed(fleet)
-    assert "The server asks for a login. The file of secrets cannot be read." in error.message
+        error = await failed(pool)
+    assert "requires a login" in error.message
+    assert "secrets file" in error.message
 
 
 @ERAS
@@ -354,9 +355,9 @@ async def test_a_call_that_nobody_waits_for_is_taken_back(modern: bool, tmp_path
 
     server.handlers["tools/call"] = hang
     server.handlers["notifications/cancelled"] = cancelled
-    async with reached(server, tmp_path) as fleet:
+    async with reached(server, tmp_path) as pool:
         with anyio.fail_after(20):
-            task = asyncio.ensure_future(say(fleet, "echo", "hi", server="far"))
+            task = asyncio.ensure_future(say(pool, "echo", "hi", server="far"))
             await begun.wait()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -370,8 +371,8 @@ async def test_the_stream_of_the_server_is_listened_to_again_after_it_broke(tmp_
     server, changes = Scripted(), asyncio.Queue[str]()
     change = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     server.handlers["GET"] = always_get(lambda headers: events(change))
-    async with reached(server, tmp_path, on_change=lambda _, kind: changes.put_nowait(kind)) as fleet:
-        await call(fleet)
+    async with reached(server, tmp_path, on_change=lambda _, kind: changes.put_nowait(kind)) as pool:
+        await call(pool)
         with anyio.fail_after(20):
             while len([headers for headers, _ in server.of("GET") if "last-event-id" in headers]) < 2:
                 await changes.get()
@@ -391,8 +392,8 @@ async def test_a_modern_server_is_listened_to_again_after_its_stream_broke(tmp_p
     server.capabilities = {"tools": {"listChanged": True}}
     change = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     server.handlers["subscriptions/listen"] = always(lambda body: events(change))
-    async with reached(server, tmp_path, on_change=lambda _, kind: changes.put_nowait(kind)) as fleet:
-        await call(fleet)
+    async with reached(server, tmp_path, on_change=lambda _, kind: changes.put_nowait(kind)) as pool:
+        await call(pool)
         with anyio.fail_after(20):
             while len(server.of("subscriptions/listen")) < 2:
                 await changes.get()
@@ -416,13 +417,13 @@ async def test_arguments_that_a_server_wants_in_headers_are_mirrored_there(as_st
         return events(message) if as_stream else JSONResponse(message)
 
     server.handlers |= {"tools/call": choosy, "tools/list": always(listed)}
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "hi"
-        assert await call(fleet) == "hi"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "hi"
+        assert await call(pool) == "hi"
         assert len(server.of("tools/call")) == 3
-    async with reached(server, tmp_path) as fleet:
-        await fleet.definitions("far")
-        assert await call(fleet) == "hi"
+    async with reached(server, tmp_path) as pool:
+        await pool.definitions("far")
+        assert await call(pool) == "hi"
     assert len(server.of("tools/call")) == 4
 
 
@@ -451,30 +452,30 @@ async def test_a_server_that_is_busy_for_long_is_left_alone_and_says_until_when(
     wanted: str | None, modern: bool, tmp_path: Path
 ) -> None:
     server = Scripted(modern=modern, handlers={"tools/call": busy(429, wanted, first=1)})
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
         assert error.fields["outcome"] == "not_sent"
         assert error.fields["status"] == 429
         told = error.fields.get("retry_after_seconds")
         assert told == 120 if wanted == "120" else (told is None) == (wanted in (None, "soon"))
         assert len(server.of("tools/call")) == 1
-        assert await call(fleet) == "done"
+        assert await call(pool) == "done"
         assert len(server.of("server/discover")) + len(server.of("initialize")) <= 2
 
 
 @ERAS
 async def test_a_server_that_is_busy_for_a_moment_gets_the_call_again(modern: bool, tmp_path: Path) -> None:
     server = Scripted(modern=modern, handlers={"tools/call": busy(429, "0", first=2)})
-    async with reached(server, tmp_path) as fleet:
-        assert await call(fleet) == "done"
+    async with reached(server, tmp_path) as pool:
+        assert await call(pool) == "done"
     assert len(server.of("tools/call")) == 3
 
 
 @ERAS
 async def test_a_call_that_may_have_been_done_is_not_sent_again_by_a_busy_server(modern: bool, tmp_path: Path) -> None:
     server = Scripted(modern=modern, handlers={"tools/call": busy(503, "0", first=1)})
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
     assert (error.fields["outcome"], error.fields["retry_after_seconds"]) == ("sent_unknown", 0)
     assert len(server.of("tools/call")) == 1
 
@@ -482,25 +483,7 @@ async def test_a_call_that_may_have_been_done_is_not_sent_again_by_a_busy_server
 @pytest.mark.parametrize("method", ["server/discover", "initialize"])
 async def test_a_server_that_is_too_busy_to_greet_says_so(method: str, tmp_path: Path) -> None:
     server = Scripted(handlers={method: busy(429, "120", first=9)})
-    async with reached(server, tmp_path) as fleet:
-        error = await failed(fleet)
+    async with reached(server, tmp_path) as pool:
+        error = await failed(pool)
     assert (error.fields["outcome"], error.fields["retry_after_seconds"]) == ("not_sent", 120)
     assert len(server.of(method)) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "seconds"),
-    [
-        ("120", 120),
-        (" 7 ", 7),
-        ("Thu, 01 Jan 1970 00:01:40 GMT", 90),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("-5", None),
-        ("1.5", None),
-        ("٣", None),
-        ("", None),
-        ("later", None),
-    ],
-)
-def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
-    assert retry_after(given, clock=lambda: 10.0) == seconds

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from trysquare.core.client_requests import Answer, ModelRequest, Question, RootsRequest, Visit
-from trysquare.gateway.upstream.questions import CannotAsk, answer_to_wire, question_from_wire
+from trysquare import Answer
+from trysquare.core.context import ElicitRequest, RootsRequest, SamplingRequest, Visit
+from trysquare.gateway.upstream.request import CannotAsk, answer_to_wire, question_from_wire
 
 
 def asked(method: str, params: dict[str, Any]) -> object:
@@ -17,7 +18,7 @@ def asked(method: str, params: dict[str, Any]) -> object:
 def test_a_question_names_the_server_that_asks() -> None:
     schema = {"type": "object", "properties": {}}
     found = asked("elicitation/create", {"message": "Delete it?", "requestedSchema": schema})
-    assert found == Question(message="files asks: Delete it?", schema=schema, key="k")
+    assert found == ElicitRequest(message="files asks: Delete it?", schema=schema, key="k")
 
 
 def test_a_request_for_a_model_passes_on_whole() -> None:
@@ -35,7 +36,7 @@ def test_a_request_for_a_model_passes_on_whole() -> None:
     }
     whole = {"messages": messages, "maxTokens": 7, **more}
     found = asked("sampling/createMessage", {**whole, "includeContext": "allServers", "_meta": {}})
-    assert isinstance(found, ModelRequest)
+    assert isinstance(found, SamplingRequest)
     assert found.whole == whole
     assert (found.prompt, found.max_tokens, found.system) == ("One.\n\nTwo.\nThree.\n\n", 7, "Be brief.")
     said = {"role": "assistant", "content": {"type": "image", "data": "aGk=", "mimeType": "image/png"}, "model": "m"}
@@ -69,13 +70,13 @@ def test_what_cannot_be_passed_on_is_refused(method: str, params: dict[str, Any]
 
 
 def test_answers_go_back_as_the_server_expects_them() -> None:
-    question = Question(message="?", schema={}, key="k")
+    question = ElicitRequest(message="?", schema={}, key="k")
     assert answer_to_wire(question, Answer(action="accept", content={"a": 1})) == {
         "action": "accept",
         "content": {"a": 1},
     }
     assert answer_to_wire(question, Answer(action="decline")) == {"action": "decline"}
-    said = answer_to_wire(ModelRequest(prompt="?"), Answer(action="accept", content={"text": "Hi.", "model": None}))
+    said = answer_to_wire(SamplingRequest(prompt="?"), Answer(action="accept", content={"text": "Hi.", "model": None}))
     assert said["content"] == {"type": "text", "text": "Hi."}
     assert said["model"] == "unknown"
     assert answer_to_wire(RootsRequest(), Answer(action="accept")) == {"roots": []}

@@ -16,13 +16,11 @@ import pytest
 from tests.gateway.real_servers import SERVERS, node
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import Person, called_by, hear_nothing
-from trysquare.core.context import CallContext
-from trysquare.core.errors import ToolError
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.fleet.fleet import Fleet, open_fleet
-from trysquare.gateway.server import Transport
+from trysquare import CallContext, ToolError
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.pool.pool import ServerPool, open_pool
 
-WAYS: dict[str, tuple[str, Transport]] = {"streamableHttp": ("/mcp", "http"), "sse": ("/sse", "sse")}
+WAYS: dict[str, tuple[str, str]] = {"streamableHttp": ("/mcp", "http"), "sse": ("/sse", "sse")}
 
 
 @asynccontextmanager
@@ -46,9 +44,9 @@ async def everything(way: str, port: int) -> AsyncGenerator[None]:
     await draining
 
 
-async def echo(fleet: Fleet, message: str) -> str:
+async def echo(pool: ServerPool, message: str) -> str:
     arguments = json.dumps({"message": message}).encode()
-    found = await fleet.call("far", "echo", arguments, CallContext(), on_sent=lambda: None)
+    found = await pool.call("far", "echo", arguments, CallContext(), on_sent=lambda: None)
     return json.loads(found.body)["content"][0]["text"]
 
 
@@ -59,22 +57,22 @@ async def test_a_real_server_is_called_and_found_again_after_it_was_killed(way: 
     path, transport = WAYS[way]
     config = remote(f"http://127.0.0.1:{port}{path}", transport)
     secrets = FileSecrets(tmp_path / "secrets.json")
-    async with open_fleet({"far": config}, on_change=hear_nothing, channels=channels(secrets)) as fleet:
+    async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
         async with everything(way, port):
-            assert "echo" in [definition.name for definition in await fleet.definitions("far")]
-            assert await echo(fleet, "one") == "Echo: one"
-            assert await progressed(fleet)
+            assert "echo" in [definition.name for definition in await pool.definitions("far")]
+            assert await echo(pool, "one") == "Echo: one"
+            assert await progressed(pool)
         with anyio.fail_after(30), pytest.raises(ToolError):
-            await echo(fleet, "nobody there")
+            await echo(pool, "nobody there")
         async with everything(way, port):
             with anyio.fail_after(30):
-                assert await echo(fleet, "two") == "Echo: two"
+                assert await echo(pool, "two") == "Echo: two"
 
 
-async def progressed(fleet: Fleet) -> bool:
+async def progressed(pool: ServerPool) -> bool:
     """Whether a long tool of the server tells how far it is."""
     person = Person()
     context = called_by(person, meta={"progress_token": 1})
     arguments = json.dumps({"duration": 0.2, "steps": 2}).encode()
-    await fleet.call("far", "trigger-long-running-operation", arguments, context, on_sent=lambda: None)
+    await pool.call("far", "trigger-long-running-operation", arguments, context, on_sent=lambda: None)
     return bool(person.told)

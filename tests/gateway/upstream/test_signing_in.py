@@ -20,12 +20,12 @@ import pytest
 from tests.gateway.authorization_server import Accounts, guarded
 from tests.gateway.remote_servers import Scripted, channels, listening, remote
 from tests.gateway.toys import hear_nothing, say, words
-from trysquare.core.errors import ConfigurationError, ToolError
-from trysquare.gateway.configuration.secrets import FileSecrets
-from trysquare.gateway.fleet.fleet import Fleet, open_fleet
-from trysquare.gateway.server import OAuthClient, ServerConfig
-from trysquare.gateway.upstream.oauth import Login, LoginLost, load_login, login_lock, login_name, save_login
-from trysquare.gateway.upstream.signing_in import sign_in
+from trysquare import ConfigurationError, ToolError
+from trysquare.gateway import ServerConfig, login_name, sign_in
+from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.models import OAuthClient
+from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.gateway.upstream.oauth import Login, LoginExpired, load_login, login_lock, save_login
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ async def signed_in(config: ServerConfig, secrets: FileSecrets) -> Browser:
 
 
 @asynccontextmanager
-async def fleet_of(config: ServerConfig, secrets: FileSecrets) -> AsyncGenerator[Fleet]:
-    async with open_fleet({"far": config}, on_change=hear_nothing, channels=channels(secrets)) as fleet:
-        yield fleet
+async def fleet_of(config: ServerConfig, secrets: FileSecrets) -> AsyncGenerator[ServerPool]:
+    async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
+        yield pool
 
 
 @pytest.mark.parametrize("modern", [True, False])
@@ -76,32 +76,32 @@ async def test_after_a_login_the_tools_answer(modern: bool, secrets: FileSecrets
     accounts = Accounts()
     async with guarded(accounts, modern=modern) as place:
         config = remote(f"{place}/mcp")
-        async with fleet_of(config, secrets) as fleet:
+        async with fleet_of(config, secrets) as pool:
             with pytest.raises(ToolError) as caught:
-                await say(fleet, "echo", "hi", server="far")
-        assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+                await say(pool, "echo", "hi", server="far")
+        assert "`trysquare gateway login far`" in (caught.value.instruction or "")
         browser = await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            found = await asyncio.gather(*(words(fleet, "echo", number, server="far") for number in range(8)))
+        async with fleet_of(config, secrets) as pool:
+            found = await asyncio.gather(*(words(pool, "echo", number, server="far") for number in range(8)))
     assert found == [str(number) for number in range(8)]
     [address] = browser.opened
     query = parse_qs(urlsplit(address).query)
     assert query["code_challenge_method"] == ["S256"]
     assert query["resource"] == [f"{place}/mcp"]
     [page] = await browser.pages()
-    assert "go back to the terminal" in page.text
+    assert "return to the terminal" in page.text
 
 
 async def test_a_login_works_over_the_older_transport_too(secrets: FileSecrets) -> None:
     async with guarded(Accounts(), modern=False, path="/sse") as place:
         config = remote(f"{place}/sse", "sse")
-        async with fleet_of(config, secrets) as fleet:
+        async with fleet_of(config, secrets) as pool:
             with pytest.raises(ToolError) as caught:
-                await say(fleet, "echo", "hi", server="far")
-        assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+                await say(pool, "echo", "hi", server="far")
+        assert "`trysquare gateway login far`" in (caught.value.instruction or "")
         await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            assert await words(fleet, "echo", "hi", server="far") == "hi"
+        async with fleet_of(config, secrets) as pool:
+            assert await words(pool, "echo", "hi", server="far") == "hi"
 
 
 async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: FileSecrets, free_port: int) -> None:
@@ -122,10 +122,10 @@ async def test_a_token_that_is_about_to_end_is_renewed_once_for_all_callers(secr
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)
         accounts.lifetime = 3600
-        async with fleet_of(config, secrets) as fleet:
-            await asyncio.gather(*(words(fleet, "echo", number, server="far") for number in range(8)))
-        async with fleet_of(config, secrets) as fleet:
-            await words(fleet, "echo", server="far")
+        async with fleet_of(config, secrets) as pool:
+            await asyncio.gather(*(words(pool, "echo", number, server="far") for number in range(8)))
+        async with fleet_of(config, secrets) as pool:
+            await words(pool, "echo", server="far")
     assert accounts.renewals == 1
 
 
@@ -134,10 +134,10 @@ async def test_a_token_that_the_server_no_longer_takes_is_renewed(secrets: FileS
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            await words(fleet, "echo", server="far")
+        async with fleet_of(config, secrets) as pool:
+            await words(pool, "echo", server="far")
             accounts.access.clear()
-            assert await words(fleet, "echo", "again", server="far") == "again"
+            assert await words(pool, "echo", "again", server="far") == "again"
     assert accounts.renewals == 1
 
 
@@ -148,10 +148,10 @@ async def test_a_login_that_cannot_be_renewed_asks_for_another(secrets: FileSecr
         await signed_in(config, secrets)
         accounts.access.clear()
         accounts.refresh.clear()
-        async with fleet_of(config, secrets) as fleet:
+        async with fleet_of(config, secrets) as pool:
             with pytest.raises(ToolError) as caught:
-                await say(fleet, "echo", "hi", server="far")
-    assert caught.value.instruction == "Ask the person to run `trysquare gateway login far`."
+                await say(pool, "echo", "hi", server="far")
+    assert "`trysquare gateway login far`" in (caught.value.instruction or "")
     assert caught.value.fields["outcome"] == "not_sent"
 
 
@@ -160,13 +160,13 @@ async def test_a_login_that_another_process_renewed_is_taken_over(secrets: FileS
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            await words(fleet, "echo", server="far")
+        async with fleet_of(config, secrets) as pool:
+            await words(pool, "echo", server="far")
             await signed_in(config, secrets)
             accounts.refresh.clear()
             for token in list(accounts.access)[:-1]:
                 del accounts.access[token]
-            assert await words(fleet, "echo", "x", server="far") == "x"
+            assert await words(pool, "echo", "x", server="far") == "x"
     assert accounts.renewals == 0
 
 
@@ -174,8 +174,8 @@ async def test_a_token_is_not_sent_to_another_address_of_the_same_name(secrets: 
     accounts, other = Accounts(), Scripted()
     async with guarded(accounts) as place, listening(other.app) as elsewhere:
         await signed_in(remote(f"{place}/mcp"), secrets)
-        async with fleet_of(remote(f"{elsewhere}/mcp"), secrets) as fleet:
-            await words(fleet, "echo", server="far")
+        async with fleet_of(remote(f"{elsewhere}/mcp"), secrets) as pool:
+            await words(pool, "echo", server="far")
     assert "authorization" not in {name for _, headers, _ in other.seen for name in headers}
 
 
@@ -202,7 +202,7 @@ async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: FileSecrets
                 assert await sign_in(config, secrets, show=lambda address: group.create_task(forge(address)) and None)
 
 
-async def test_a_person_who_says_no_ends_the_login(secrets: FileSecrets) -> None:
+async def test_a_declined_consent_ends_the_login(secrets: FileSecrets) -> None:
     async def refuse(address: str) -> None:
         query = parse_qs(urlsplit(address).query)
         async with httpx2.AsyncClient() as client:
@@ -221,8 +221,8 @@ async def test_no_token_is_in_what_is_logged_or_shown(secrets: FileSecrets, capl
     async with guarded(Accounts(lifetime=1)) as place:
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            await words(fleet, "echo", server="far")
+        async with fleet_of(config, secrets) as pool:
+            await words(pool, "echo", server="far")
     login = load_login(config, secrets)
     assert "s3cret" not in caplog.text + repr(login)
 
@@ -267,23 +267,23 @@ async def test_a_killed_process_keeps_nobody_from_renewing(secrets: FileSecrets,
             holder = await _process(config.url, tmp_path, "hold")
             assert holder.stdout is not None
             assert await holder.stdout.readline() == b"held\n"
-            with pytest.raises(LoginLost):
+            with pytest.raises(LoginExpired):
                 async with login_lock(config, seconds=0.05):
                     raise AssertionError("two hold the lock")
             holder.kill()
             await holder.wait()
-            async with fleet_of(config, secrets) as fleet:
-                assert await words(fleet, "echo", "hi", server="far") == "hi"
+            async with fleet_of(config, secrets) as pool:
+                assert await words(pool, "echo", "hi", server="far") == "hi"
 
 
 async def test_a_login_that_was_removed_does_not_come_back_by_a_renewal(secrets: FileSecrets) -> None:
     async with guarded(Accounts(lifetime=1)) as place:
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)
-        async with fleet_of(config, secrets) as fleet:
-            await words(fleet, "echo", "hi", server="far")
+        async with fleet_of(config, secrets) as pool:
+            await words(pool, "echo", "hi", server="far")
             secrets.remove(login_name(config))
             with pytest.raises(ToolError) as caught:
-                await say(fleet, "echo", "hi", server="far")
+                await say(pool, "echo", "hi", server="far")
     assert caught.value.fields["outcome"] == "not_sent"
     assert load_login(config, secrets) is None

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from trysquare.gateway.server import Place, ServerConfig
+from trysquare.gateway import ServerConfig
+from trysquare.gateway.models import ConfigLocation
 from trysquare.gateway.upstream import stdio
-from trysquare.gateway.upstream.channel import Loss, Outgoing, RequestId
-from trysquare.gateway.upstream.stdio import StdioChannel
-from trysquare.processes.nursery import open_nursery
+from trysquare.gateway.upstream.stdio import StdioTransport
+from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId
+from trysquare.processes.supervisor import supervise
 
 
 class Heard:
@@ -24,14 +25,14 @@ class Heard:
         self.lines: list[bytes] = []
         self.changed = asyncio.Event()
 
-    def hear(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
+    def receive(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         self.lines.append(bytes(message))
         self.changed.set()
 
-    def lose(self, loss: Loss, request_id: RequestId | None = None) -> None:
-        raise AssertionError(loss.reason)
+    def on_disconnect(self, disconnect: DisconnectReason, request_id: RequestId | None = None) -> None:
+        raise AssertionError(disconnect.reason)
 
-    def awaits(self, request_id: RequestId) -> bool:
+    def is_pending(self, request_id: RequestId) -> bool:
         return True
 
     async def until(self, count: int) -> list[bytes]:
@@ -47,22 +48,22 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What is written to the process, each write by itself."""
     writes: list[bytes] = []
 
-    class Noted(stdio.Outlet):
+    class Noted(stdio.PipeWriter):
         def write(self, data: bytes) -> None:
             writes.append(data)
             super().write(data)
 
-    monkeypatch.setattr(stdio, "Outlet", Noted)
+    monkeypatch.setattr(stdio, "PipeWriter", Noted)
     return writes
 
 
 @asynccontextmanager
-async def echoing(heard: Heard) -> AsyncGenerator[StdioChannel]:
+async def echoing(heard: Heard) -> AsyncGenerator[StdioTransport]:
     config = ServerConfig(
-        name="cat", tool_name="mcp_cat", transport="stdio", command="cat", place=Place(file="mcp.json")
+        name="cat", tool_name="mcp_cat", transport="stdio", command="cat", location=ConfigLocation(file="mcp.json")
     )
-    async with open_nursery() as nursery:
-        channel = StdioChannel(config, nursery)
+    async with supervise() as supervisor:
+        channel = StdioTransport(config, supervisor)
         await channel.open(heard)
         yield channel
         await channel.close()
@@ -76,7 +77,7 @@ async def test_the_first_of_a_turn_goes_out_at_once_and_the_others_together(writ
     heard = Heard()
     async with echoing(heard) as channel:
         for body in messages(4):
-            channel.send(Outgoing(body))
+            channel.send(OutgoingMessage(body))
         assert written == [b'{"id":0}\n']
         assert await heard.until(4) == messages(4)
         assert written[1:] == [b'{"id":1}\n{"id":2}\n{"id":3}\n']
@@ -88,7 +89,7 @@ async def test_in_a_long_turn_nothing_waits_for_its_end(written: list[bytes], mo
     heard = Heard()
     async with echoing(heard) as channel:
         for body in messages(6):
-            channel.send(Outgoing(body))
+            channel.send(OutgoingMessage(body))
             now += 0.0015
         assert written == [b'{"id":0}\n', b'{"id":1}\n{"id":2}\n', b'{"id":3}\n{"id":4}\n']
         assert await heard.until(6) == messages(6)
@@ -99,6 +100,6 @@ async def test_a_turn_later_the_first_goes_out_at_once_again(written: list[bytes
     heard = Heard()
     async with echoing(heard) as channel:
         for number, body in enumerate(messages(3)):
-            channel.send(Outgoing(body))
+            channel.send(OutgoingMessage(body))
             assert written[-1] == body + b"\n"
             assert await heard.until(number + 1) == messages(number + 1)

@@ -1,4 +1,4 @@
-"""The file of a story graph: read with its digest, written only over what was read."""
+"""Story-graph files: load, save, line numbers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,59 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from trysquare.bots.graph.lines import line_numbers
-from trysquare.bots.graph.nodes import Graph, Pointer
-from trysquare.bots.graph.schema import problems_of
+from trysquare.bots.graph.graph import Graph, Pointer, problems_of
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
-from trysquare.files.sealed_folder import SealedFolder
+from trysquare.files.root import DirectoryRoot
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def line_numbers(text: str) -> Mapping[Pointer, int]:
+    """The line of every value in a valid JSON text, by its pointer."""
+    found: dict[Pointer, int] = {(): 1}
+    path: list[str | int] = []
+    expects_key: list[bool] = []
+    line, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", end, token.start())
+        end = token.start()
+        word = token.group()
+        if word in "{[":
+            expects_key.append(word == "{")
+            path.append("" if word == "{" else 0)
+            if word == "[":
+                found[tuple(path)] = _next_line(text, token.end(), line)
+        elif word in "}]":
+            expects_key.pop()
+            path.pop()
+        elif word == ",":
+            if isinstance(last := path[-1], int):
+                path[-1] = last + 1
+                found[tuple(path)] = _next_line(text, token.end(), line)
+            else:
+                expects_key[-1] = True
+        elif word == ":":
+            expects_key[-1] = False
+        elif expects_key and expects_key[-1] and isinstance(path[-1], str):
+            path[-1] = json.loads(word)
+            found[tuple(path)] = line
+    return found
+
+
+def _next_line(text: str, start: int, line: int) -> int:
+    rest = re.compile(r"\s*").match(text, start)
+    return line + (text.count("\n", start, rest.end()) if rest else 0)
 
 
 class GraphChanged(ToolError):
-    """The file has other contents than those that an edit began with."""
+    """The file changed since it was read."""
 
     default_code = ErrorCode.STATE_CONFLICT
 
@@ -35,47 +73,44 @@ class GraphFile:
 
     @cached_property
     def digest(self) -> str:
-        """What tells this text from any other."""
         return digest_of(self.text)
 
     @cached_property
     def lines(self) -> Mapping[Pointer, int]:
-        """The line of each value."""
         return line_numbers(self.text)
 
 
 def digest_of(text: str) -> str:
-    """What tells a text from any other."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_document(folder: SealedFolder, path: str) -> GraphFile:
-    """A JSON object of any shape; `GraphFile.graph` may break the schema."""
+def read_document(folder: DirectoryRoot, path: str) -> GraphFile:
+    """Read a JSON object of any shape; `GraphFile.graph` may break the schema."""
     text = folder.read_text(path)
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        said = f"{path}:{error.lineno}: this is not JSON: {error.msg}."
-        raise InvalidArguments(said, fields={"line": error.lineno}) from None
+        message = f"{path}:{error.lineno}: this is not JSON: {error.msg}."
+        raise InvalidArguments(message, fields={"line": error.lineno}) from None
     except RecursionError:
         raise InvalidArguments(f"{path}: the document is nested too deeply.") from None
     if not isinstance(value, dict):
-        raise InvalidArguments(f"{path}:1: a story graph is a JSON object.")
+        raise InvalidArguments(f"{path}:1: a story graph must be a JSON object.")
     return GraphFile(path=path, text=text, graph=value)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def load_graph(folder: SealedFolder, path: str) -> GraphFile:
-    """A graph that keeps its schema; the error names the lines that do not."""
+def load_graph(folder: DirectoryRoot, path: str) -> GraphFile:
+    """Read a valid graph; the error names the invalid lines."""
     file = read_document(folder, path)
     problems = problems_of(file.graph)
     if problems:
-        told = "; ".join(f"line {nearest_line(file, each.pointer)}: {each.message}" for each in problems[:5])
-        raise InvalidArguments(f"{path} is no story graph: {told}", fields={"problems": [str(p) for p in problems]})
+        lines = "; ".join(f"line {nearest_line(file, each.pointer)}: {each.message}" for each in problems[:5])
+        raise InvalidArguments(f"{path} is not a story graph: {lines}", fields={"problems": [str(p) for p in problems]})
     return file
 
 
-def is_other_document(folder: SealedFolder, path: str) -> bool:
-    """Whether a document is there and is something else than a story graph, not one with a mistake in it."""
+def is_other_document(folder: DirectoryRoot, path: str) -> bool:
+    """Whether a document exists and is not a story graph at all."""
     try:
         return "epics" not in read_document(folder, path).graph
     except (NotFound, InvalidArguments):
@@ -83,42 +118,38 @@ def is_other_document(folder: SealedFolder, path: str) -> bool:
 
 
 def nearest_line(file: GraphFile, pointer: Pointer) -> int:
-    """The line of a value, or of the nearest one around it that the text has."""
+    """The line of a value, or of its nearest parent in the text."""
     while pointer not in file.lines:
         pointer = pointer[:-1]
     return file.lines[pointer]
 
 
-def save_graph(folder: SealedFolder, path: str, graph: Graph, *, expected_digest: str | None) -> GraphFile:
-    """Write a graph whole, if the file still is what was read; None expects that there is none."""
+def save_graph(folder: DirectoryRoot, path: str, graph: Graph, *, expected_digest: str | None) -> GraphFile:
+    """Write a graph if the file is unchanged; None expects no file."""
     problems = problems_of(graph)
     if problems:
-        raise InvalidArguments(f"{path} is not written; the graph would not hold up: {problems[0]}")
-    text = _written(graph)
-    with _one_writer(folder):
+        raise InvalidArguments(f"{path} was not written; the graph would be invalid: {problems[0]}")
+    text = _dump(graph)
+    with _locked(folder):
         if _digest_on_disk(folder, path) != expected_digest:
             raise GraphChanged(f"`{path}` was changed meanwhile.", instruction="Read it again and repeat the edit.")
         folder.write_bytes(path, text.encode())
     return GraphFile(path=path, text=text, graph=graph)
 
 
-def _written(graph: Graph) -> str:
+def _dump(graph: Graph) -> str:
     text = json.dumps(graph, indent=2, ensure_ascii=False) + "\n"
-    # Half of a surrogate pair is a JSON text, but only as an escape.
-    return text if text.isascii() or _is_utf8(text) else json.dumps(graph, indent=2) + "\n"
-
-
-def _is_utf8(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        # JSON allows a lone surrogate only as an escape.
+        return json.dumps(graph, indent=2) + "\n"
+    return text
 
 
 @contextmanager
-def _one_writer(folder: SealedFolder) -> Generator[None]:
-    """Hold the folder against other writers between the look at the file and the write."""
+def _locked(folder: DirectoryRoot) -> Generator[None]:
+    """Lock the folder against other writers between check and write."""
     descriptor = os.open(folder.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -127,7 +158,7 @@ def _one_writer(folder: SealedFolder) -> Generator[None]:
         os.close(descriptor)
 
 
-def _digest_on_disk(folder: SealedFolder, path: str) -> str | None:
+def _digest_on_disk(folder: DirectoryRoot, path: str) -> str | None:
     try:
         return digest_of(folder.read_text(path))
     except NotFound:

@@ -1,24 +1,122 @@
-"""Layout of a story map: epics as the backbone, their steps below, stories in rows by increment. Numbers only."""
+"""Layout of a story map: columns, rows, text wrapping, progress."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trysquare.bots.graph.nodes import Graph, Node, children, stories_of
-from trysquare.bots.rendering.progress import summary_of
-from trysquare.bots.rendering.views import in_order, in_priority
-from trysquare.bots.rendering.wrapping import wrap
+from trysquare.bots.graph.graph import Graph, Node, children, stories_of
+from trysquare.bots.rendering.template import in_order, in_priority
+
+STAGES = ("criteria", "scenarios", "tests", "code")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """Progress of a story: the count of each stage."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def reached(self) -> tuple[bool, ...]:
+        return tuple(count > 0 for count in self.counts)
+
+    def __str__(self) -> str:
+        words = [_WORDS[stage](count) for stage, count in zip(STAGES, self.counts, strict=True) if count]
+        return ", ".join(words) if words else "a name so far"
+
+
+_WORDS: dict[str, Callable[[int], str]] = {
+    "criteria": lambda count: f"{count} criteri{'on' if count == 1 else 'a'}",
+    "scenarios": lambda count: f"{count} scenario{'' if count == 1 else 's'}",
+    "tests": lambda count: "a test file",
+    "code": lambda count: f"{count} code file{'' if count == 1 else 's'}",
+}
+
+
+def progress_of(story: Mapping[str, Any]) -> Progress:
+    return Progress(
+        counts=(
+            len(story.get("acceptance_criteria") or ()),
+            len(story.get("scenarios") or ()),
+            1 if story.get("test_file") else 0,
+            len(story.get("code_files") or ()),
+        )
+    )
+
+
+def summary_of(stories: Iterable[Mapping[str, Any]]) -> str:
+    """Progress of several stories in a few words."""
+    found = [progress_of(story).reached for story in stories]
+    if not found:
+        return "no story yet"
+    by_stage = zip(STAGES, zip(*found, strict=True), strict=True)
+    stages = [f"{sum(each)} with {stage}" for stage, each in by_stage if any(each)]
+    return ", ".join([f"{len(found)} stor{'y' if len(found) == 1 else 'ies'}", *stages])
+
+
+_NARROW = frozenset("iljtfrI.,:;'|!()[] ")
+_WIDE = frozenset("mwMW@%&—")
+
+
+def width_of(text: str, size: float) -> float:
+    """Approximate width of a text in common sans-serif fonts."""
+    return sum(_letter(letter) for letter in text) * size * 1.08
+
+
+def _letter(letter: str) -> float:
+    if letter in _NARROW:
+        return 0.32
+    if letter in _WIDE:
+        return 0.88
+    if unicodedata.combining(letter):
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.68 if letter.isupper() else 0.56
+
+
+def wrap(text: str, width: float, size: float, *, lines: int) -> list[str]:
+    """Wrap to a number of lines; a longer text ends in `…`."""
+    wrapped: list[str] = []
+    current = ""
+    for word in (piece for whole in text.split() for piece in _pieces(whole, width, size)):
+        longer = f"{current} {word}" if current else word
+        if current and width_of(longer, size) > width:
+            wrapped.append(current)
+            current = word
+        else:
+            current = longer
+    wrapped += [current] if current else []
+    if len(wrapped) <= lines:
+        return wrapped
+    return [*wrapped[: lines - 1], _ended(wrapped[lines - 1], width, size)]
+
+
+def _pieces(word: str, width: float, size: float) -> list[str]:
+    pieces = [""]
+    for letter in word:
+        if pieces[-1] and width_of(pieces[-1] + letter, size) > width:
+            pieces.append("")
+        pieces[-1] += letter
+    return pieces
+
+
+def _ended(text: str, width: float, size: float) -> str:
+    while text and width_of(f"{text}…", size) > width:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
 
 MARGIN, LABELS, CARD, GAP, PADDING = 28.0, 200.0, 176.0, 10.0, 9.0
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 13.0, 11.0
 LINE = 1.3
 BOLD = 1.08
-"""How much wider bold letters are."""
 MIN_CARD, MIN_ROW = 52.0, 76.0
 PIPS = 46.0
-"""The room at the foot of a card for the dots that tell how far the story is."""
+"""Width of the progress dots of a card."""
 UNPLANNED = "Not planned yet"
 
 
@@ -32,13 +130,13 @@ class Box:
     height: float
     lines: tuple[str, ...] = ()
     small: tuple[str, ...] = ()
-    """Lines in small print below."""
+    """Lines in small print."""
     node: Node | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Band:
-    """A row of the map: an increment, or the stories that are in none."""
+    """A row of the map: an increment, or the unplanned stories."""
 
     box: Box
     label: Box
@@ -48,7 +146,7 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoryMap:
-    """Where everything is."""
+    """Boxes of a story map."""
 
     width: float
     height: float
@@ -61,26 +159,23 @@ class StoryMap:
 
 @dataclass(slots=True)
 class Column:
-    """The stories directly below one epic or sub-epic."""
+    """The stories directly below one epic or sub-epic, by row."""
 
     owner: Node
     x: float
-    """Where it begins on the picture."""
     rows: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]])
-    """The stories by the row that they stand in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grid:
-    """The map as rows and columns, before anything has a size."""
+    """Rows and columns of the map, without sizes."""
 
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any] | None, ...]
-    """The increments by priority; None stands for the stories that are in none."""
+    """Increments by priority; None for unplanned stories."""
 
 
 def grid_of(graph: Graph) -> Grid:
-    """The rows and columns of a graph's map."""
     increments = in_priority(graph)
     columns = _columns(graph, _rows(increments), len(increments))
     unplanned = any(len(increments) in column.rows for column in columns)
@@ -88,7 +183,6 @@ def grid_of(graph: Graph) -> Grid:
 
 
 def lay_out(graph: Graph) -> StoryMap:
-    """The map of a graph."""
     grid = grid_of(graph)
     columns = grid.columns
     width = max(MARGIN * 2 + LABELS + GAP + len(columns) * (CARD + GAP), 760.0)
@@ -132,7 +226,7 @@ def _columns(graph: Graph, rows: Mapping[str, int], rest: int) -> list[Column]:
 
 
 def _owners(node: Node) -> list[Node]:
-    """The epics and sub-epics that have a column: those with stories, and those with nothing below them."""
+    """The epics and sub-epics with a column: those with stories, and those without children."""
     found: list[Node] = []
     for child in children(node):
         if child.kind == "story":
@@ -145,7 +239,7 @@ def _owners(node: Node) -> list[Node]:
 
 
 def _headers(graph: Graph, columns: Sequence[Column], top: float) -> tuple[list[Box], list[Box], float]:
-    """A box for each epic over its columns, and below it one for each sub-epic, level by level."""
+    """Boxes of the epics over their columns, and of the sub-epics below, level by level."""
     boxes: dict[int, list[Box]] = {}
     depth = max((len(column.owner.address) for column in columns), default=1)
     for level in range(1, depth + 1):
@@ -155,7 +249,7 @@ def _headers(graph: Graph, columns: Sequence[Column], top: float) -> tuple[list[
             if spans:
                 level_boxes.append(_header(node, min(spans), max(spans) + CARD - min(spans)))
         height = max((box.height for box in level_boxes), default=0.0)
-        boxes[level] = [_placed(box, top, height) for box in level_boxes]
+        boxes[level] = [replace(box, y=top, height=height) for box in level_boxes]
         top += height + GAP * 0.7
     return boxes.get(1, []), [box for level in sorted(boxes) if level > 1 for box in boxes[level]], top
 
@@ -173,10 +267,6 @@ def _header(node: Node, x: float, width: float) -> Box:
     return Box(x=x, y=0, width=width, height=height, lines=lines, small=small, node=node)
 
 
-def _placed(box: Box, y: float, height: float) -> Box:
-    return Box(x=box.x, y=y, width=box.width, height=height, lines=box.lines, small=box.small, node=box.node)
-
-
 def _bands(
     rows: Sequence[Mapping[str, Any] | None], columns: Sequence[Column], top: float, width: float
 ) -> tuple[list[Band], list[Box], float]:
@@ -190,7 +280,7 @@ def _bands(
         box = Box(x=MARGIN, y=top, width=width - 2 * MARGIN, height=height)
         name = UNPLANNED if increment is None else str(increment["name"])
         number = "" if increment is None else str(row + 1)
-        bands.append(Band(box=box, label=_placed(label, top + GAP, label.height), name=name, number=number))
+        bands.append(Band(box=box, label=replace(label, y=top + GAP), name=name, number=number))
         stories += [card for stack in cards for card in stack]
         top += height + GAP * 0.8
     return bands, stories, top
@@ -211,7 +301,7 @@ def _stack(column: Column, row: int, top: float) -> list[Box]:
     stack: list[Box] = []
     for story in column.rows.get(row, ()):
         card = _card(story, column.x)
-        stack.append(_placed(card, top, card.height))
+        stack.append(replace(card, y=top))
         top += card.height + GAP * 0.8
     return stack
 

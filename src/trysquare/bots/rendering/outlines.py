@@ -1,4 +1,4 @@
-"""Outlines: an edited outline of epics and stories goes back into the tree, node by node, with everything below it."""
+"""Merge of an edited outline of epics and stories into the graph."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trysquare.bots.graph.nodes import Graph, Node, children, stories_of, walk
-from trysquare.bots.rendering.carrying import Carrier, records
-from trysquare.bots.rendering.pairing import Pairs, pair
-from trysquare.bots.rendering.reading import Record
+from trysquare.bots.graph.graph import Graph, Node, children, stories_of, walk
+from trysquare.bots.rendering.merge import NodeMerge, Pairs, match_items, records
+from trysquare.bots.rendering.reader import Record
 from trysquare.bots.rendering.template import as_line
-from trysquare.core.types import JsonObject
+from trysquare.core.json import JsonObject
 
 _Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A section or a story of an outline."""
-
     path: _Path
     record: Record
     section: int
-    """Of a story, which section it stands in; of a section, its own position."""
+    """Of a story, the index of its section; of a section, its own."""
 
     @property
     def name(self) -> str:
@@ -36,10 +33,10 @@ class _Outline:
     stories: list[_Part]
 
 
-def carry_outline(graph: JsonObject, before: list[Record], after: list[Record], carrier: Carrier) -> dict[str, str]:
-    """Bring the tree of epics into the shape of an edited outline; returns the stories that have another name now."""
+def merge_outline(graph: JsonObject, before: list[Record], after: list[Record], merge: NodeMerge) -> dict[str, str]:
+    """Merge an edited outline; returns the new names of renamed stories by the old ones."""
     old, new = _outline(before), _outline(after)
-    tree = _Tree(graph, carrier)
+    tree = _Tree(graph, merge)
     sections = _pair_sections(old.sections, new.sections)
     stories = _pair_stories(old, new, sections)
     nodes = tree.place_sections(old, new, sections)
@@ -62,13 +59,13 @@ def _outline(found: list[Record]) -> _Outline:
 
 
 def _pair_sections(before: list[_Part], after: list[_Part]) -> Pairs:
-    """By the whole path first, so that two sub-epics of one name in different epics are told apart."""
+    """Match by full path first, so that equal names in different epics stay apart."""
     exact = {part.path: index for index, part in enumerate(before)}
-    # Of two with one path, the first is the one that was there.
+    # Of two with the same path, the first is the original.
     found = {index: exact.pop(part.path) for index, part in enumerate(after) if part.path in exact}
     old = [index for index in range(len(before)) if index not in found.values()]
     new = [index for index in range(len(after)) if index not in found]
-    rest = pair([before[i] for i in old], [after[i] for i in new], lambda part: part.name)
+    rest = match_items([before[i] for i in old], [after[i] for i in new], lambda part: part.name)
     found |= {new[i]: old[j] for i, j in enumerate(rest.before_of) if j is not None}
     return Pairs(
         before_of=tuple(found.get(index) for index in range(len(after))),
@@ -77,17 +74,21 @@ def _pair_sections(before: list[_Part], after: list[_Part]) -> Pairs:
 
 
 def _pair_stories(old: _Outline, new: _Outline, sections: Pairs) -> Pairs:
-    """By name in the whole outline, then by likeness and place within a section."""
+    """Match by name in the whole outline, then by similarity and position within a section."""
     names = {part.name: index for index, part in enumerate(old.stories)}
-    # Of two with one name, the one that stayed in its section is the one that was there.
-    stayed = [i for i, part in enumerate(new.stories) if _stayed(part, old, names, sections)]
+    # Of two with the same name, the one in the same section is the original.
+    stayed = [
+        i
+        for i, part in enumerate(new.stories)
+        if part.name in names and old.stories[names[part.name]].section == sections.before_of[part.section]
+    ]
     order = [*stayed, *(index for index in range(len(new.stories)) if index not in stayed)]
     found = {index: names.pop(new.stories[index].name) for index in order if new.stories[index].name in names}
     taken = set(found.values())
     for place, origin in enumerate(sections.before_of):
         before = [i for i, part in enumerate(old.stories) if part.section == origin and i not in taken]
         after = [i for i, part in enumerate(new.stories) if part.section == place and i not in found]
-        within = pair([old.stories[i] for i in before], [new.stories[i] for i in after], lambda part: part.name)
+        within = match_items([old.stories[i] for i in before], [new.stories[i] for i in after], lambda part: part.name)
         found |= {after[i]: before[j] for i, j in enumerate(within.before_of) if j is not None}
         taken = set(found.values())
     return Pairs(
@@ -96,15 +97,11 @@ def _pair_stories(old: _Outline, new: _Outline, sections: Pairs) -> Pairs:
     )
 
 
-def _stayed(part: _Part, old: _Outline, names: dict[str, int], sections: Pairs) -> bool:
-    return part.name in names and old.stories[names[part.name]].section == sections.before_of[part.section]
-
-
 class _Tree:
-    """The tree of a graph while it is brought into another shape. Nodes are told apart by identity."""
+    """The tree of a graph during a merge. Nodes are compared by identity."""
 
-    def __init__(self, graph: JsonObject, carrier: Carrier) -> None:
-        self.graph, self.carrier = graph, carrier
+    def __init__(self, graph: JsonObject, merge: NodeMerge) -> None:
+        self.graph, self.merge = graph, merge
         self.sections: dict[_Path, JsonObject] = {}
         self.stories: dict[str, JsonObject] = {}
         for node in walk(graph):
@@ -114,7 +111,7 @@ class _Tree:
                 self.stories[as_line(node.name)] = node.value
 
     def place_sections(self, old: _Outline, new: _Outline, pairs: Pairs) -> list[JsonObject | None]:
-        """Rename, add, move and reorder epics; returns the node of each section of the edited outline."""
+        """Rename, add, move and reorder epics; returns the node of each section."""
         nodes: list[JsonObject | None] = []
         by_path: dict[_Path, JsonObject | None] = {}
         for part, origin in zip(new.sections, pairs.before_of, strict=True):
@@ -127,26 +124,32 @@ class _Tree:
             moved = origin is None or self._was_below(old, pairs, new, part, origin)
             if above is not None and moved:
                 self._attach(node, above, "epics" if above is self.graph else "sub_epics", origin is not None, part)
-        for above, key in [(self.graph, "epics"), *((node, "sub_epics") for node in nodes if node is not None)]:
-            self._reorder(above, key, [each for each in nodes if each is not None], _ranks(old.sections, self.sections))
+        placed = [node for node in nodes if node is not None]
+        ranks = {id(self.sections[part.path]): i for i, part in enumerate(old.sections) if part.path in self.sections}
+        for above, key in [(self.graph, "epics"), *((node, "sub_epics") for node in placed)]:
+            self._reorder(above, key, placed, ranks)
         return nodes
 
     def _section(self, before: _Part | None, after: _Part) -> JsonObject | None:
-        where = " > ".join(after.path)
+        node = None if before is None else self.sections.get(before.path)
+        where = " > ".join(after.path if before is None else before.path)
+        return self._merged(node, before, after, f"epic `{' > '.join(after.path)}`", where)
+
+    def _merged(
+        self, node: JsonObject | None, before: _Part | None, after: _Part, name: str, where: str
+    ) -> JsonObject | None:
         if before is None:
             made: JsonObject = {}
-            Carrier().carry(made, {}, after.record, where)
-            self.carrier.changes.append(f"added the epic `{where}`")
+            NodeMerge().merge(made, {}, after.record, where)
+            self.merge.changes.append(f"added the {name}")
             return made
-        node = self.sections.get(before.path)
         if node is not None:
-            self.carrier.carry(node, before.record, after.record, " > ".join(before.path))
+            self.merge.merge(node, before.record, after.record, where)
         elif before.record != after.record:
-            self.carrier.conflicts.append(f"`{where}` was edited in the file, but the graph has it no longer.")
+            self.merge.conflicts.append(f"The {name} was edited in the file, but is no longer in the graph.")
         return node
 
     def _was_below(self, old: _Outline, pairs: Pairs, new: _Outline, part: _Part, origin: int) -> bool:
-        """Whether a section stands below another one than before."""
         parents = {each.path: index for index, each in enumerate(new.sections)}
         above = parents.get(part.path[:-1])
         now = pairs.before_of[above] if above is not None else None
@@ -171,7 +174,7 @@ class _Tree:
             if before is not None and sections.before_of[part.section] == before.section:
                 continue
             if above is None:
-                self.carrier.conflicts.append(f"`{part.name}` cannot be moved: its epic is no longer in the graph.")
+                self.merge.conflicts.append(f"`{part.name}` cannot be moved: its epic is no longer in the graph.")
             else:
                 self._attach(node, above, "stories", before is not None, part)
         ranks = {id(self.stories[part.name]): i for i, part in enumerate(old.stories) if part.name in self.stories}
@@ -181,21 +184,13 @@ class _Tree:
         return renamed
 
     def _story(self, before: _Part | None, after: _Part) -> JsonObject | None:
-        if before is None:
-            made: JsonObject = {}
-            Carrier().carry(made, {}, after.record, after.name)
-            self.carrier.changes.append(f"added the story `{after.name}`")
-            return made
-        node = self.stories.get(before.name)
-        if node is not None:
-            self.carrier.carry(node, before.record, after.record, before.name)
-        elif before.record != after.record:
-            self.carrier.conflicts.append(f"`{after.name}` was edited in the file, but the graph has it no longer.")
-        return node
+        node = None if before is None else self.stories.get(before.name)
+        where = after.name if before is None else before.name
+        return self._merged(node, before, after, f"story `{after.name}`", where)
 
     def _attach(self, node: JsonObject, above: JsonObject, key: str, known: bool, part: _Part) -> None:
         if known:
-            self.carrier.changes.append(f"moved `{part.name}` to `{' > '.join(part.path[:-1]) or 'the top'}`")
+            self.merge.changes.append(f"moved `{part.name}` to `{' > '.join(part.path[:-1]) or 'the top'}`")
         self._detach(node)
         above.setdefault(key, []).append(node)
 
@@ -204,13 +199,13 @@ class _Tree:
             siblings[:] = [each for each in siblings if each is not node]
 
     def _reorder(self, above: JsonObject, key: str, wanted: list[JsonObject], ranks: dict[int, int]) -> bool:
-        """Put the children that the outline shows into its order, in the places that they have among the others."""
+        """Reorder the shown children in place, among the others."""
         siblings: list[JsonObject] = above.get(key) or []
         order = {id(node): place for place, node in enumerate(wanted)}
         places = [place for place, each in enumerate(siblings) if id(each) in order]
         shown = sorted((siblings[place] for place in places), key=lambda each: order[id(each)])
         known = [ranks[id(each)] for each in shown if id(each) in ranks]
-        # As long as nobody changed the order, the graph's own counts, and so does one that was changed there.
+        # An unchanged order in the file leaves the order of the graph alone.
         if known == sorted(known) and len(known) == len(shown):
             return False
         for place, node in zip(places, shown, strict=True):
@@ -227,33 +222,28 @@ class _Tree:
         order = {id(node): place for place, node in enumerate(placed)}
         for number, node in enumerate(sorted(below, key=lambda each: order.get(id(each), len(order))), start=1):
             node["sequential_order"] = number
-        self.carrier.changes.append(f"{epic.get('name', '')}: stories in another order")
+        self.merge.changes.append(f"{epic.get('name', '')}: stories in another order")
 
     def remove(self, old: _Outline, sections: Pairs, stories: Pairs) -> None:
-        """Take away what is no longer in the outline; an epic stays while the graph has more in it than was shown."""
+        """Remove what is no longer in the outline; an epic stays while the graph has more in it than was shown."""
         for index in stories.removed:
             node = self.stories.get(old.stories[index].name)
             if node is not None:
                 self._detach(node)
-                self.carrier.changes.append(f"removed the story `{old.stories[index].name}`")
+                self.merge.changes.append(f"removed the story `{old.stories[index].name}`")
         for index in reversed(sections.removed):
             path = old.sections[index].path
             node = self.sections.get(path)
             if node is None:
                 continue
             if children(Node(kind="epic", value=node, pointer=(), address=())):
-                self.carrier.conflicts.append(f"`{' > '.join(path)}` is not removed: the graph has more in it by now.")
+                self.merge.conflicts.append(f"`{' > '.join(path)}` is not removed: the graph has more in it now.")
                 continue
             self._detach(node)
-            self.carrier.changes.append(f"removed the epic `{' > '.join(path)}`")
-
-
-def _ranks(parts: list[_Part], nodes: dict[_Path, JsonObject]) -> dict[int, int]:
-    return {id(nodes[part.path]): index for index, part in enumerate(parts) if part.path in nodes}
+            self.merge.changes.append(f"removed the epic `{' > '.join(path)}`")
 
 
 def _lists(graph: Graph) -> Iterator[list[Any]]:
-    """Every list that holds epics or stories."""
     for node in walk(graph):
         for key in ("epics", "sub_epics", "stories"):
             if node.kind in ("graph", "epic", "sub_epic") and isinstance(node.value.get(key), list):

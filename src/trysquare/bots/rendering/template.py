@@ -1,10 +1,4 @@
-"""Templates: texts with places for values. A small part of Mustache, so that a template can only say, never do.
-
-`{{name}}` is a value, `{{a.b}}` one within another, `{{.}}` the item itself; `{{#list}}…{{/list}}` repeats for each
-item (or once for a value that is there), `{{^list}}…{{/list}}` stands where there is none; `{{! … }}` says nothing.
-Names are looked up outwards. A section's tag alone on its line takes the line with it. Values are put in as they are,
-on one line.
-"""
+"""Invertible Mustache subset, and the view of a graph for templates."""
 
 from __future__ import annotations
 
@@ -13,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from trysquare.bots.graph.graph import Graph, Node, children, stories_of
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.json import JsonObject
 
 MAX_RENDERED = 4_000_000
 
@@ -23,28 +19,28 @@ _NAME = re.compile(r"\.|[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
 
 
 class TemplateError(ToolError):
-    """A template that cannot be used, with the line that is wrong."""
+    """An invalid template, with the line."""
 
     default_code = ErrorCode.CONFIG_INVALID
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words that stand in the template."""
+    """Literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A place for a value."""
+    """A placeholder."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part that is there for each item of a list, for a value, or for its absence."""
+    """A part for each item of a list, for a value, or for its absence."""
 
     name: str
     parts: tuple[Part, ...]
@@ -55,47 +51,49 @@ Part: TypeAlias = Text | Value | Section
 
 
 def parse_template(template: str) -> tuple[Part, ...]:
-    """The parts of a template; the error names the line."""
+    """Parse a template.
+
+    `{{name}}` is a value, `{{a.b}}` one within another, `{{.}}` the item itself; `{{#list}}…{{/list}}` repeats for each
+    item (or once for a value), `{{^list}}…{{/list}}` applies where there is none; `{{! … }}` is a comment. Names are
+    looked up outwards. A section tag alone on its line takes the line with it. Values are inserted on one line.
+    """
     text = _ALONE.sub(r"\1", template)
     stack: list[tuple[str, bool, list[Part]]] = [("", False, [])]
-    seen = 0
+    end = 0
     for tag in _TAG.finditer(text):
-        _add_text(stack[-1][2], text[seen : tag.start()])
-        seen = tag.end()
-        _take(tag["sign"], tag["name"], stack, lambda at=tag: _line_of(template, at.group()))
-    _add_text(stack[-1][2], text[seen:])
+        if before := text[end : tag.start()]:
+            stack[-1][2].append(Text(before))
+        end = tag.end()
+        if (problem := _add_tag(tag["sign"], tag["name"], stack)) is not None:
+            line = template.count("\n", 0, max(0, template.find(tag.group()))) + 1
+            raise TemplateError(f"Line {line}: {problem}.")
+    if text[end:]:
+        stack[-1][2].append(Text(text[end:]))
     if len(stack) > 1:
         raise TemplateError(f"The section `{stack[-1][0]}` of the template is not closed.")
     return tuple(stack[0][2])
 
 
-def _take(sign: str, name: str, stack: list[tuple[str, bool, list[Part]]], line: Any) -> None:
+def _add_tag(sign: str, name: str, stack: list[tuple[str, bool, list[Part]]]) -> str | None:
+    """Add a tag to the innermost section; returns a problem."""
     if sign == "!":
-        return
+        return None
     if not _NAME.fullmatch(name):
-        raise TemplateError(f"Line {line()}: `{name}` is no name of a value.")
+        return f"`{name}` is not a valid name"
     if sign in ("#", "^"):
         stack.append((name, sign == "^", []))
     elif sign == "/":
         if len(stack) == 1 or stack[-1][0] != name:
-            raise TemplateError(f"Line {line()}: `{name}` is closed here and was not opened.")
+            return f"`{name}` is closed but not open"
         opened, inverted, parts = stack.pop()
         stack[-1][2].append(Section(opened, tuple(parts), inverted))
     else:
         stack[-1][2].append(Value(name))
-
-
-def _add_text(parts: list[Part], text: str) -> None:
-    if text:
-        parts.append(Text(text))
-
-
-def _line_of(template: str, tag: str) -> int:
-    return template.count("\n", 0, max(0, template.find(tag))) + 1
+    return None
 
 
 def render_template(template: str, values: Mapping[str, Any]) -> str:
-    """A template with its values. Three empty lines in a row become one, so that absent parts leave no holes."""
+    """Render a template. Three or more newlines become two, so that absent parts leave no gaps."""
     pieces: list[str] = []
     _render(parse_template(template), (values,), pieces, [0])
     return re.sub(r"\n{3,}", "\n\n", "".join(pieces)).strip("\n") + "\n"
@@ -116,16 +114,16 @@ def _render(parts: Sequence[Part], scopes: tuple[Any, ...], pieces: list[str], s
 
 def _scopes(section: Section, scopes: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     value = look_up(section.name, scopes)
-    there = bool(value) or value == 0
+    exists = bool(value) or value == 0
     if section.inverted:
-        return [] if there else [scopes]
+        return [] if exists else [scopes]
     if isinstance(value, list):
         return [(*scopes, item) for item in cast("list[Any]", value)]
-    return [(*scopes, value)] if there else []
+    return [(*scopes, value)] if exists else []
 
 
 def look_up(name: str, scopes: tuple[Any, ...]) -> Any:
-    """A value by its name, from the innermost scope outwards; None where there is none."""
+    """Look up a name from the innermost scope outwards."""
     if name == ".":
         return scopes[-1]
     first, *rest = name.split(".")
@@ -139,9 +137,70 @@ def look_up(name: str, scopes: tuple[Any, ...]) -> Any:
 
 
 def as_line(value: Any) -> str:
-    """A value as it stands in a line of text."""
     if value is None or isinstance(value, (list, dict)):
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return " ".join(str(value).split())
+
+
+_DEEPEST_HEADING = 6
+
+
+def view_of(graph: Graph) -> JsonObject:
+    """Values for a template: the graph, `outline` (every epic and sub-epic) and `stories` (every story)."""
+    top = Node(kind="graph", value=graph, pointer=(), address=())
+    outline = [each for epic in children(top) for each in _sections(epic)]
+    return {
+        **graph,
+        "increments": [
+            {**each, "number": number, "stories": list(each.get("stories", ()))}
+            for number, each in enumerate(in_priority(graph), start=1)
+        ],
+        "outline": outline,
+        "stories": [story for section in outline for story in section["stories"]],
+    }
+
+
+def in_priority(graph: Graph) -> list[Mapping[str, Any]]:
+    """Increments by priority; without one last."""
+    return sorted(graph.get("increments") or (), key=lambda each: _order(each.get("priority")))
+
+
+def in_order(stories: list[Node]) -> list[Node]:
+    """Stories by `sequential_order`; without one last."""
+    return sorted(stories, key=lambda each: _order(each.value.get("sequential_order")))
+
+
+def _order(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else float("inf")
+
+
+def _sections(epic: Node) -> list[JsonObject]:
+    depth = len(epic.address)
+    stories = in_order(stories_of(epic))
+    section: JsonObject = {
+        **epic.value,
+        "heading": "#" * min(_DEEPEST_HEADING, depth + 1),
+        "depth": depth,
+        "path": " > ".join(epic.address),
+        "stories": [_story(story, index) for index, story in enumerate(stories)],
+    }
+    below = [each for child in children(epic) if child.kind == "sub_epic" for each in _sections(child)]
+    return [section, *below]
+
+
+def _story(story: Node, index: int) -> JsonObject:
+    return {
+        # A missing field must not be looked up in an outer scope.
+        **dict.fromkeys(
+            ("users", "acceptance_criteria", "scenarios", "test_file", "code_files", "connector", "outcome")
+        ),
+        **story.value,
+        "scenarios": [
+            {"test_method": None, "type": None, "steps": [], **each, "number": number + 1}
+            for number, each in enumerate(story.value.get("scenarios") or ())
+        ],
+        "number": index + 1,
+        "epic": " > ".join(story.address[:-1]),
+    }

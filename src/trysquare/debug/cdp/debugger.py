@@ -1,33 +1,33 @@
-"""NodeDebugger: Node's inspector as a `Debugger`, without an adapter between."""
+"""NodeDebugger: Node's inspector as a `Debugger`."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Sequence
-from typing import Any, cast
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from trysquare.core.types import JsonObject
+from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.debug.cdp.breakpoints import Breakpoints
-from trysquare.debug.cdp.client import CdpClient
-from trysquare.debug.cdp.scripts import Scripts
-from trysquare.debug.cdp.values import value_text, value_type
-from trysquare.debug.cdp.workers import Workers
-from trysquare.debug.dap.client import ConnectionLost, RequestFailed
+from trysquare.debug.cdp.client import CdpClient, Workers
+from trysquare.debug.cdp.sources import Scripts
 from trysquare.debug.debugger import (
-    Abilities,
+    DEBUGGER_ERRORS,
     Bound,
     BreakpointSpec,
+    Capabilities,
     ChildStarted,
-    DataBreakpoint,
+    Debugger,
+    Disconnected,
     EvaluateFor,
     ExceptionInfo,
     Exited,
     Frame,
-    FunctionBreakpoint,
     Listener,
-    Lost,
     NotReadable,
+    RequestFailed,
     Resumed,
     Scope,
     StepKind,
@@ -35,37 +35,86 @@ from trysquare.debug.debugger import (
     Thread,
     Variable,
 )
+from trysquare.net.rpc import ConnectionLost
+
+
+def value_text(remote: JsonObject) -> str:
+    """A remote object as a short text, from its preview where it has one."""
+    if "unserializableValue" in remote:
+        return str(remote["unserializableValue"])
+    kind = remote.get("type")
+    if kind == "undefined":
+        return "undefined"
+    if kind == "string":
+        return json.dumps(remote.get("value"), ensure_ascii=False)
+    if "value" in remote and kind != "object":
+        return json.dumps(remote["value"])
+    if remote.get("subtype") == "null":
+        return "null"
+    if kind == "function":
+        return str(remote.get("description", "function")).split("{")[0].strip()[:80] or "function"
+    if remote.get("subtype") == "error":
+        return str(remote.get("description", "Error")).splitlines()[0]
+    preview = as_object(remote.get("preview"))
+    return _preview_text(preview) if preview else str(remote.get("description", ""))
+
+
+def _preview_text(preview: JsonObject) -> str:
+    entries, properties = as_list(preview.get("entries")), as_list(preview.get("properties"))
+    name = str(preview.get("description") or "")
+    if preview.get("type") not in ("object", "function"):
+        return _part_text({**preview, "value": name})
+    more = ", …" if preview.get("overflow") else ""
+    if entries:
+        shown = ", ".join(_entry_text(entry) for entry in entries)
+        return f"{name} {{{shown}{more}}}"
+    if preview.get("subtype") == "array":
+        return f"[{', '.join(_part_text(each) for each in properties)}{more}]"
+    shown = ", ".join(f"{each.get('name')}: {_part_text(each)}" for each in properties)
+    return f"{{{shown}{more}}}" if name in ("Object", "") else f"{name} {{{shown}{more}}}"
+
+
+def _entry_text(entry: JsonObject) -> str:
+    value = _preview_text(as_object(entry.get("value")))
+    return f"{_preview_text(entry['key'])} => {value}" if "key" in entry else value
+
+
+def _part_text(part: JsonObject) -> str:
+    value: Any = part.get("value")
+    return json.dumps(value, ensure_ascii=False) if part.get("type") == "string" else str(value)
+
 
 MAIN_THREAD = 1
 _STEPS: dict[StepKind, str] = {"over": "stepOver", "into": "stepInto", "out": "stepOut"}
-_ABILITIES = Abilities(
+_CAPABILITIES = Capabilities(
     conditions=True,
     hit_conditions=True,
     log_points=True,
     exception_filters=("uncaught", "all"),
-    set_variable=True,
-    set_expression=True,
     exception_info=True,
 )
-_SCOPES = {"local": "locals", "block": "locals", "catch": "locals", "global": "globals"}
-
-
-# An inspector that ends while somebody is still connected can crash the program with it, so it ends a while after we
-# left; two waits, as a program that was halted meanwhile finds the first one over before it hears that we are gone.
+_SCOPES: dict[str, Literal["locals", "globals", "other"]] = {
+    "local": "locals",
+    "block": "locals",
+    "catch": "locals",
+    "global": "globals",
+}
+# Closing the inspector while a client is connected can crash the program, so it closes a while after the disconnect.
+# Two timers: a program that was halted meanwhile finds the first one expired before it sees the disconnect.
 _ENDING = 'globalThis[Symbol.for("trysquare.ending")]'
 _LATER = "{ending} = setTimeout(() => {{ {act}; }}, 500).unref(); 0"
 _END_LATER = _LATER.format(ending=_ENDING, act=_LATER.format(ending=_ENDING, act="process._debugEnd()"))
 _STAY_OPEN = f"clearTimeout({_ENDING}); delete {_ENDING}; 0"
 
 
-class NodeDebugger:
-    """A debugger on one Node program."""
+class NodeDebugger(Debugger):
+    """A debugger of one Node program or worker thread."""
 
     def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
         self._listener = listener
         self.shows_secrets = False
         self._closes_inspector = closes_inspector
-        self._client = CdpClient(on_event=self._hear, on_lost=self._lose)
+        self._client = CdpClient(on_event=self._on_event, on_lost=self._on_lost)
         self._workers = Workers(self._client)
         self._main_context: int | None = None
         self._is_worker = False
@@ -78,25 +127,25 @@ class NodeDebugger:
         self._stepping = False
         self._started = False
         self._ended = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self.at_entry: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._heard = {
-            "Debugger.paused": self._hear_paused,
-            "Debugger.resumed": self._hear_resumed,
-            "Debugger.scriptParsed": self._hear_script,
-            "Runtime.executionContextCreated": self._hear_context,
-            "Runtime.executionContextDestroyed": self._hear_end,
-            "NodeWorker.attachedToWorker": self._hear_worker,
-            "NodeWorker.receivedMessageFromWorker": self._workers.hear,
-            "NodeWorker.detachedFromWorker": self._workers.hear_end,
+        self._handlers = {
+            "Debugger.paused": self._on_paused,
+            "Debugger.resumed": self._on_resumed,
+            "Debugger.scriptParsed": self._on_script,
+            "Runtime.executionContextCreated": self._on_context,
+            "Runtime.executionContextDestroyed": self._on_end,
+            "NodeWorker.attachedToWorker": self._on_worker,
+            "NodeWorker.receivedMessageFromWorker": self._workers.receive,
+            "NodeWorker.detachedFromWorker": self._workers.on_end,
         }
 
     @property
-    def abilities(self) -> Abilities:
-        return _ABILITIES
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
 
     async def connect(self, url: str, *, timeout: float, is_waiting: bool = True) -> None:
-        """Connect to a program, and bring one that waits to be started to its first line."""
+        """Connect to a program; one that waits for a debugger runs up to its first line."""
         await self._client.connect(url, timeout=timeout)
         await self._enable()
         await self._workers.watch()
@@ -109,7 +158,7 @@ class NodeDebugger:
             await asyncio.shield(self.at_entry)
 
     async def worker(self, name: str, listener: Listener) -> NodeDebugger:
-        """A debugger on a thread that waits to be started."""
+        """A debugger of a worker thread that waits to be started."""
         debugger = NodeDebugger(listener)
         debugger._is_worker = True
         self._workers.open(name, debugger._client)
@@ -128,43 +177,31 @@ class NodeDebugger:
         await self._client.request("Runtime.runIfWaitingForDebugger" if self._is_worker else "Debugger.resume")
 
     def stay_at_entry(self) -> None:
-        """Instead of `start`: tell that the program stands before its first line, so that it can be stepped."""
+        """Report a stop before the first line instead of `start`, so that the program can be stepped."""
         self._started = True
         self._listener(Stopped(reason="entry", thread=MAIN_THREAD))
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
         return await self._breakpoints.replace(file, specs)
 
-    async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
-        raise RequestFailed("setFunctionBreakpoints", "Node's inspector has none; set one at the function's line.", {})
-
-    async def set_data_breakpoints(self, wanted: Sequence[DataBreakpoint]) -> list[Bound]:
-        raise RequestFailed("setDataBreakpoints", "Node's inspector has none; use a conditional breakpoint.", {})
-
-    async def data_id(self, name: str, *, reference: int, frame: int | None) -> str | None:
-        return None
-
     async def set_exception_breakpoints(self, filters: Sequence[str]) -> None:
         state = "all" if "all" in filters else "uncaught" if "uncaught" in filters else "none"
         await self._client.request("Debugger.setPauseOnExceptions", {"state": state})
 
     async def resume(self, thread: int) -> None:
-        await self._breakpoints.hold_new_scripts()
+        await self._breakpoints.pause_new_scripts()
         await self._client.request("Debugger.resume")
 
     async def step(self, kind: StepKind, thread: int) -> None:
         if kind not in _STEPS:
-            raise RequestFailed("step", "Node's inspector cannot step back.", {})
-        # A script that is held would end the step.
-        await self._breakpoints.hold_no_more()
+            raise RequestFailed("step", "Node's inspector cannot step back.")
+        # A paused new script would end the step.
+        await self._breakpoints.run_new_scripts()
         self._stepping = True
         await self._client.request(f"Debugger.{_STEPS[kind]}")
 
     async def pause(self, thread: int) -> None:
         await self._client.request("Debugger.pause")
-
-    async def goto(self, file: str, line: int, thread: int) -> None:
-        raise RequestFailed("goto", "Node's inspector cannot go on elsewhere.", {})
 
     async def threads(self) -> list[Thread]:
         return [Thread(id=MAIN_THREAD, name="main")]
@@ -175,24 +212,20 @@ class NodeDebugger:
 
     async def scopes(self, frame: int) -> list[Scope]:
         found: list[Scope] = []
-        for each in cast(list[JsonObject], self._frame_data(frame)["scopeChain"]):
-            kind = str(each["type"])
-            reference = self._keep(cast(JsonObject, each["object"]))
-            mapped = _SCOPES.get(kind, "other")
-            known = cast(Any, mapped)
-            found.append(Scope(name=kind, kind=known, reference=reference, expensive=kind == "global"))
+        for each in as_list(self._frame_data(frame)["scopeChain"]):
+            name, reference = str(each["type"]), self._add_reference(each["object"])
+            kind = _SCOPES.get(name, "other")
+            found.append(Scope(name=name, kind=kind, reference=reference, expensive=name == "global"))
         return found
-
-    def locals_reference(self, frame: int) -> int | None:
-        return None
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
         remote = self._objects.get(reference)
         if remote is None or "objectId" not in remote:
-            raise RequestFailed("variables", "That value is from an earlier stop.", {})
+            raise RequestFailed("variables", "The value is from an earlier stop.")
         wanted = {"objectId": remote["objectId"], "ownProperties": True, "generatePreview": True}
         body = await self._client.request("Runtime.getProperties", wanted)
-        found = [self._property(each) for each in cast(list[JsonObject], body.get("result") or []) if "value" in each]
+        properties = [each for each in as_list(body.get("result")) if "value" in each]
+        found = [self._variable(str(each["name"]), each["value"]) for each in properties]
         return found[start : start + count] if count else found[start:]
 
     async def read(self, expression: str, frame: int) -> Variable:
@@ -200,7 +233,7 @@ class NodeDebugger:
             return await self.evaluate(expression, frame, "hover")
         except RequestFailed as error:
             if "side-effect" in error.message:
-                raise NotReadable("the engine found that it could change something") from None
+                raise NotReadable("Node detected a possible side effect") from None
             raise
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
@@ -214,25 +247,21 @@ class NodeDebugger:
         else:
             identity = self._frame_data(frame)["callFrameId"]
             body = await self._client.request("Debugger.evaluateOnCallFrame", {**wanted, "callFrameId": identity})
-        remote = cast(JsonObject, body.get("result") or {})
+        remote = as_object(body.get("result"))
         if "exceptionDetails" in body:
-            raise RequestFailed("evaluate", str(remote.get("description") or "It failed.").splitlines()[0], {})
-        return self._variable(expression, remote, expression)
+            raise RequestFailed("evaluate", str(remote.get("description") or "Evaluation failed.").splitlines()[0])
+        return self._variable(expression, remote)
 
     async def assign(self, expression: str, value: str, frame: int) -> Variable:
         return await self.evaluate(f"{expression} = ({value})", frame, "repl")
 
     async def exception(self, thread: int) -> ExceptionInfo | None:
-        data = cast(JsonObject, self._pause.get("data") or {})
+        data = as_object(self._pause.get("data"))
         if self._pause.get("reason") not in ("exception", "promiseRejection"):
             return None
-        text = str(data.get("description") or data.get("value") or "")
-        first, _, rest = text.partition("\n")
+        first = str(data.get("description") or data.get("value") or "").partition("\n")[0]
         kind, _, message = first.partition(": ")
-        return ExceptionInfo(type=kind or "Error", message=message or first, stack=rest)
-
-    async def source(self, file: str) -> str | None:
-        return None
+        return ExceptionInfo(type=kind or "Error", message=message or first)
 
     async def disconnect(self, *, kill: bool) -> None:
         if self._closes_inspector and not self._ended:
@@ -241,28 +270,27 @@ class NodeDebugger:
         self._client.close()
 
     async def _close_inspector(self) -> None:
-        """Leave the program as it was found: its inspector was opened for us, at a port that others may need."""
+        """Close the inspector that was opened for this session, so that its port is free again."""
         try:
             await self._client.request("Debugger.disable", timeout=3.0)
             await self._client.request("Runtime.evaluate", {"expression": _END_LATER}, timeout=3.0)
-        except (ConnectionLost, RequestFailed, TimeoutError):
-            # The program is gone, or busy: its inspector stays as it is.
+        except DEBUGGER_ERRORS:
+            # The program is gone, or busy: its inspector stays open.
             return
 
-    def _hear(self, method: str, params: JsonObject) -> None:
-        hear = self._heard.get(method)
-        if hear is not None:
-            hear(params)
+    def _on_event(self, method: str, params: JsonObject) -> None:
+        if (handler := self._handlers.get(method)) is not None:
+            handler(params)
 
-    def _hear_paused(self, params: JsonObject) -> None:
+    def _on_paused(self, params: JsonObject) -> None:
         is_first = self._is_worker and params.get("reason") == "Break on start"
-        if is_first or self._breakpoints.is_held(params):
-            self._keep_task(self._let_in(params))
+        if is_first or self._breakpoints.is_new_script(params):
+            self._background.start(self._run_script(params))
         else:
-            self._stand(params)
+            self._stop(params)
 
-    def _stand(self, params: JsonObject) -> None:
-        self._pause, self._frames = params, cast(list[JsonObject], params.get("callFrames") or [])
+    def _stop(self, params: JsonObject) -> None:
+        self._pause, self._frames = params, as_list(params.get("callFrames"))
         if not self.at_entry.done():
             self.at_entry.set_result(None)
         if self._started:
@@ -276,98 +304,78 @@ class NodeDebugger:
             return "breakpoint"
         return "step" if self._stepping else "pause" if params.get("reason") == "other" else str(params.get("reason"))
 
-    def _hear_resumed(self, params: JsonObject) -> None:
+    def _on_resumed(self, params: JsonObject) -> None:
         self._frames, self._objects = [], {}
         if self._started:
             self._listener(Resumed(thread=MAIN_THREAD))
 
-    def _hear_script(self, params: JsonObject) -> None:
+    def _on_script(self, params: JsonObject) -> None:
         script = self._scripts.add(
             str(params["scriptId"]), str(params.get("url") or ""), str(params.get("sourceMapURL") or "")
         )
-        self._breakpoints.hear_script(script)
+        self._breakpoints.on_script(script)
 
-    async def _let_in(self, params: JsonObject) -> None:
-        """A script is held at its first line: let it run once its breakpoints are in it, unless one is at that line."""
+    async def _run_script(self, params: JsonObject) -> None:
+        """Bind the breakpoints of a new script that is paused at its first line, and continue unless one is there."""
         if await self._breakpoints.stops_at(params):
-            self._stand({**params, "hitBreakpoints": ["its own"]})
+            self._stop({**params, "hitBreakpoints": ["its own"]})
             return
         try:
             await self._client.request("Debugger.resume")
         except ConnectionLost:
-            # The program ended meanwhile, which is told elsewhere.
+            # The program ended meanwhile.
             return
 
-    def _hear_context(self, params: JsonObject) -> None:
-        context = cast(JsonObject, params["context"])
-        if self._main_context is None and cast(JsonObject, context.get("auxData") or {}).get("isDefault"):
+    def _on_context(self, params: JsonObject) -> None:
+        context = as_object(params["context"])
+        if self._main_context is None and as_object(context.get("auxData")).get("isDefault"):
             self._main_context = int(context["id"])
 
-    def _hear_worker(self, params: JsonObject) -> None:
+    def _on_worker(self, params: JsonObject) -> None:
         self._listener(ChildStarted(arguments={"sessionId": params["sessionId"]}))
 
-    def _hear_end(self, params: JsonObject) -> None:
-        # The program is over, but its process waits for us to let go. Contexts that it made itself come and go.
+    def _on_end(self, params: JsonObject) -> None:
+        # The program has ended, but its process waits for the disconnect. Other contexts may end at any time.
         if not self._ended and params.get("executionContextId") == self._main_context:
             self._ended = True
             self._listener(Exited())
             self._client.close()
 
-    def _lose(self, reason: str) -> None:
-        self._workers.lose(reason)
+    def _on_lost(self, reason: str) -> None:
+        self._workers.disconnect(reason)
         if not self.at_entry.done():
-            self.at_entry.set_exception(RequestFailed("launch", reason, {}))
+            self.at_entry.set_exception(RequestFailed("launch", reason))
             self.at_entry.exception()
         if not self._ended:
             self._ended = True
-            self._listener(Lost(reason=reason))
-
-    def _keep_task(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._listener(Disconnected(reason=reason))
 
     def _frame_data(self, frame: int) -> JsonObject:
         if not 0 <= frame < len(self._frames):
-            raise RequestFailed("stack", "That frame is from an earlier stop.", {})
+            raise RequestFailed("stack", "The frame is from an earlier stop.")
         return self._frames[frame]
 
     def _frame(self, index: int, each: JsonObject) -> Frame:
-        place = cast(JsonObject, each["location"])
-        line, column = int(place["lineNumber"]), int(place.get("columnNumber") or 0)
-        file, written_line, written_column = self._scripts.written_at(str(place["scriptId"]), line, column)
-        known = file or str(each.get("url") or "")
-        return Frame(
-            id=index,
-            name=str(each.get("functionName") or "(top)"),
-            file=known or None,
-            line=written_line,
-            column=written_column,
-            is_library=known.startswith("node:") or "/node_modules/" in known,
-        )
+        file, line, column = self._scripts.source_location(each["location"])
+        name = str(each.get("functionName") or "(top)")
+        return Frame(id=index, name=name, file=file or str(each.get("url") or "") or None, line=line, column=column)
 
-    def _keep(self, remote: JsonObject) -> int:
+    def _add_reference(self, remote: JsonObject) -> int:
         if "objectId" not in remote:
             return 0
         number = next(self._numbers)
         self._objects[number] = remote
         return number
 
-    def _property(self, each: JsonObject) -> Variable:
-        name = str(each["name"])
-        return self._variable(name, cast(JsonObject, each["value"]), None)
-
-    def _variable(self, name: str, remote: JsonObject, path: str | None) -> Variable:
+    def _variable(self, name: str, remote: JsonObject) -> Variable:
         return Variable(
             name=name,
             value=value_text(remote),
-            type=value_type(remote),
-            reference=self._keep(remote),
-            path=path,
+            type=str(remote.get("className") or remote.get("subtype") or remote.get("type") or ""),
+            reference=self._add_reference(remote),
             shows_all=self.shows_secrets,
         )
 
 
 def _text(params: JsonObject) -> str:
-    data = cast(JsonObject, params.get("data") or {})
-    return str(data.get("description") or "").partition("\n")[0]
+    return str(as_object(params.get("data")).get("description") or "").partition("\n")[0]

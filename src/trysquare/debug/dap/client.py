@@ -1,15 +1,86 @@
-"""DapClient: requests, answers and events of one debug adapter, over a socket or over pipes."""
+"""Client of the Debug Adapter Protocol: framing, requests and events."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import socket
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
-from trysquare.core.types import JsonObject
-from trysquare.debug.dap.messages import MessageError, MessageReader, encode_message
+from pydantic_core import from_json, to_json
+
+from trysquare.core.json import JsonObject, as_object
+from trysquare.debug.debugger import RequestFailed
+from trysquare.net.rpc import ConnectionLost, PendingRequests
+
+_HEADER_END = b"\r\n\r\n"
+_LONGEST_HEADER = 64 * 1024
+MAX_MESSAGE = 256 * 1024 * 1024
+
+
+class MessageError(Exception):
+    """The stream violates the protocol; nothing after it can be parsed."""
+
+
+class MessageReader:
+    """Splits a byte stream into messages, in linear time whatever its chunks."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._length: int | None = None
+
+    def feed(self, chunk: bytes) -> list[JsonObject]:
+        """The messages that this chunk completes."""
+        self._buffer += chunk
+        messages: list[JsonObject] = []
+        while (body := self._next_body()) is not None:
+            messages.append(_parsed(body))
+        return messages
+
+    def _next_body(self) -> bytes | None:
+        if self._length is None:
+            end = self._buffer.find(_HEADER_END)
+            if end < 0:
+                if len(self._buffer) > _LONGEST_HEADER:
+                    raise MessageError(f"No header in the first {_LONGEST_HEADER} bytes.")
+                return None
+            self._length = _content_length(bytes(self._buffer[:end]))
+            del self._buffer[: end + len(_HEADER_END)]
+        if len(self._buffer) < self._length:
+            return None
+        body = bytes(self._buffer[: self._length])
+        del self._buffer[: self._length]
+        self._length = None
+        return body
+
+
+def encode_message(message: JsonObject) -> bytes:
+    """A message with its header in one piece: two writes would wait for an acknowledgement in between."""
+    body = to_json(message, inf_nan_mode="null", fallback=str)
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def _content_length(header: bytes) -> int:
+    """The Content-Length of a header. Other lines are ignored: rdbg prints a greeting first."""
+    for line in header.splitlines():
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            length = int(value)
+            if length <= MAX_MESSAGE:
+                return length
+            raise MessageError(f"Message of {length} bytes exceeds the limit of {MAX_MESSAGE}.")
+    raise MessageError("Header without Content-Length.")
+
+
+def _parsed(body: bytes) -> JsonObject:
+    try:
+        message = from_json(body)
+    except ValueError as error:
+        raise MessageError(f"Message is not JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise MessageError("Message is not a JSON object.")
+    return cast(JsonObject, message)
+
 
 OnEvent = Callable[[str, JsonObject], None]
 OnRequest = Callable[[str, JsonObject], JsonObject | None]
@@ -18,50 +89,30 @@ OnLost = Callable[[str], None]
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
-class RequestFailed(Exception):
-    """The adapter refused a request. `message` is the adapter's own text."""
-
-    def __init__(self, command: str, message: str, body: JsonObject) -> None:
-        super().__init__(message)
-        self.command, self.message, self.body = command, message, body
-
-
-class ConnectionLost(Exception):
-    """The adapter is gone, so no answer will come."""
-
-
 class DapClient(asyncio.Protocol):
-    """One side of the protocol. `on_event` is called on the event loop, in the order in which events came."""
+    """Client of one adapter. `on_event` is called on the event loop, in order."""
 
     def __init__(self, *, on_event: OnEvent, on_lost: OnLost, on_request: OnRequest | None = None) -> None:
         self._on_event = on_event
         self._on_lost = on_lost
         self._on_request = on_request
         self._reader = MessageReader()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
+        self._pending = PendingRequests[JsonObject]()
         self._write: Callable[[bytes], object] | None = None
         self._close: Callable[[], object] | None = None
         self._socket: socket.socket | None = None
-        self._lost: str | None = None
         self.connected = asyncio.get_running_loop().create_future()
 
     async def request(self, command: str, arguments: JsonObject | None = None, *, timeout: float = 30.0) -> JsonObject:
-        """Ask, and wait for the answer's body. A refusal is a `RequestFailed`; a lost adapter a `ConnectionLost`."""
+        """Send a request and wait for the response body. Raises `RequestFailed` or `ConnectionLost`."""
         number, answer = self.send(command, arguments)
-        try:
-            async with asyncio.timeout(timeout):
-                return await answer
-        finally:
-            self._waiting.pop(number, None)
+        return await self._pending.wait(number, answer, timeout=timeout)
 
     def send(self, command: str, arguments: JsonObject | None = None) -> tuple[int, asyncio.Future[JsonObject]]:
-        """Ask without waiting: some adapters answer `launch` only after `configurationDone`."""
-        if self._write is None or self._lost is not None:
-            raise ConnectionLost(self._lost or "The debugger is not connected.")
-        number = next(self._numbers)
-        answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        """Send a request without waiting: some adapters answer `launch` only after `configurationDone`."""
+        if self._write is None:
+            raise ConnectionLost(self._pending.lost or "The debugger is not connected.")
+        number, answer = self._pending.begin()
         message: JsonObject = {"seq": number, "type": "request", "command": command}
         if arguments is not None:
             message["arguments"] = arguments
@@ -75,14 +126,14 @@ class DapClient(asyncio.Protocol):
         self._end("The connection was closed.")
 
     def use_pipes(self, write: Callable[[bytes], object], close: Callable[[], object]) -> None:
-        """Speak over something else than a socket; what comes is given to `data_received`."""
+        """Use pipes instead of a socket; the caller passes output to `data_received`."""
         self._write, self._close = write, close
-        self._tell_connected()
+        self._mark_connected()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         known = cast(asyncio.Transport, transport)
-        if self._lost is not None:
-            # It was given up between the knock at our door and this moment.
+        if self._pending.lost is not None:
+            # The wait for the connection timed out before.
             known.close()
             return
         self._write, self._close = known.write, known.close
@@ -92,7 +143,7 @@ class DapClient(asyncio.Protocol):
         else:
             self._socket = None
         self._acknowledge()
-        self._tell_connected()
+        self._mark_connected()
 
     def data_received(self, data: bytes) -> None:
         self._acknowledge()
@@ -103,47 +154,47 @@ class DapClient(asyncio.Protocol):
             self.close()
             return
         for message in messages:
-            self._take(message)
+            self._dispatch(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end("The debugger closed the connection." if exc is None else f"The connection broke: {exc}")
 
-    def _tell_connected(self) -> None:
+    def _mark_connected(self) -> None:
         if not self.connected.done():
             self.connected.set_result(None)
 
     def _acknowledge(self) -> None:
-        # pydevd sends a header and its body apart and waits in between for an acknowledgement, which the system would
-        # hold back for 40 ms. The option is forgotten after every read, so it is set again each time.
+        # pydevd waits for an acknowledgement between header and body, which the kernel delays by 40 ms. The option
+        # resets after every read.
         if self._socket is not None and _QUICKACK is not None:
             self._socket.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
 
-    def _take(self, message: JsonObject) -> None:
+    def _dispatch(self, message: JsonObject) -> None:
         match message.get("type"):
             case "response":
                 self._answer(message)
             case "event":
-                self._on_event(str(message.get("event")), _object(message.get("body")))
+                self._on_event(str(message.get("event")), as_object(message.get("body")))
             case "request":
                 self._serve(message)
             case _:
-                return
+                pass
 
     def _answer(self, message: JsonObject) -> None:
-        waiting = self._waiting.pop(message.get("request_seq", -1), None)
-        if waiting is None or waiting.done():
+        answer = self._pending.take(message.get("request_seq"))
+        if answer is None:
             return
-        body = _object(message.get("body"))
+        body = as_object(message.get("body"))
         if message.get("success"):
-            waiting.set_result(body)
+            answer.set_result(body)
         else:
-            waiting.set_exception(RequestFailed(str(message.get("command")), _told(message, body), body))
+            answer.set_exception(RequestFailed(str(message.get("command")), _error_text(message, body)))
 
     def _serve(self, message: JsonObject) -> None:
         command = str(message.get("command"))
-        body = self._on_request(command, _object(message.get("arguments"))) if self._on_request else None
+        body = self._on_request(command, as_object(message.get("arguments"))) if self._on_request else None
         answer: JsonObject = {
-            "seq": next(self._numbers),
+            "seq": self._pending.next_id(),
             "type": "response",
             "request_seq": message.get("seq"),
             "command": command,
@@ -155,24 +206,14 @@ class DapClient(asyncio.Protocol):
             self._write(encode_message(answer))
 
     def _end(self, reason: str) -> None:
-        if self._lost is not None:
-            return
-        self._lost = reason
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(ConnectionLost(reason))
-        self._waiting.clear()
-        self._on_lost(reason)
+        if self._pending.disconnect(reason):
+            self._on_lost(reason)
 
 
-def _told(message: JsonObject, body: JsonObject) -> str:
-    """The adapter's own words: the long form where there is one, with its variables filled in."""
-    error = _object(body.get("error"))
+def _error_text(message: JsonObject, body: JsonObject) -> str:
+    """The adapter's message: the long form where there is one, with its variables substituted."""
+    error = as_object(body.get("error"))
     text = str(error.get("format") or message.get("message") or "The debugger gave no reason.")
-    for name, value in _object(error.get("variables")).items():
+    for name, value in as_object(error.get("variables")).items():
         text = text.replace("{" + name + "}", str(value))
     return text
-
-
-def _object(value: Any) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}

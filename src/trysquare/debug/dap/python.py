@@ -1,4 +1,4 @@
-"""PythonDebugger: pydevd, with every value read by what we put into the program, so that none of its code runs."""
+"""pydevd as a Debugger: modules injected into the program read values without running its code."""
 
 from __future__ import annotations
 
@@ -7,61 +7,132 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from trysquare.core.types import JsonObject
-from trysquare.debug.dap.client import RequestFailed
+from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.redaction import MEASURE_NAME, SECRET_NAME
+from trysquare.debug import recorder
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.dap.inside import Inside, failed_condition
 from trysquare.debug.debugger import (
-    Abilities,
     Bound,
     BreakpointSpec,
+    Capabilities,
     ConditionFailed,
     EvaluateFor,
     FunctionBreakpoint,
     Listener,
     NotReadable,
+    RequestFailed,
     Scope,
     Variable,
 )
-from trysquare.debug.log_messages import pieces_of
-from trysquare.debug.secret_names import MEASURE_NAME, SECRET_NAME
+from trysquare.debug.expressions import parse_log_message
+
+_MODULES = ("values", "expressions", "live")
+_PACKAGE = "trysquare.debug.recorder"
+_LOADER = """
+def _trysquare_load(name, sources, options):
+    import builtins, types
+    own = dict(vars(builtins))
+    for each in ("len", "id", "all", "any", "getattr", "sorted", "sum", "repr", "max", "min", "eval", "iter"):
+        if type(own[each]) is not type("".join) or own[each].__name__ != each:
+            raise RuntimeError(each + " is not Python's own here")
+    made = {}
+    plain = own["__import__"]
+    def load(wanted, world=None, local=None, names=(), level=0):
+        if wanted in made:
+            return made[wanted]
+        return plain(wanted, world, local, names, level)
+    own["__import__"] = load
+    package = types.ModuleType("trysquare_reading")
+    made["PACKAGE"] = package
+    for part, source in sources:
+        module = types.ModuleType("trysquare_reading." + part)
+        module.__dict__["__builtins__"] = own
+        exec(compile(source, "<trysquare " + part + ">", "exec"), module.__dict__)
+        made["PACKAGE." + part] = module
+        setattr(package, part, module)
+    setattr(builtins, name, package.live.LiveQueries(options))
+_trysquare_load({name!r}, {sources!r}, {options!r})
+del _trysquare_load
+"""
+
+
+class InjectedReader:
+    """The reader in one program, under a random name: code that injects it, and expressions that query it."""
+
+    def __init__(self, *, secret: str, measure: str) -> None:
+        self._name = f"_trysquare_{secrets.token_hex(8)}"
+        self._options: Mapping[str, str] = {"secret": secret, "measure": measure}
+
+    def loader(self) -> str:
+        """Statements that inject the reader into the builtins of the program."""
+        text = _LOADER.replace("PACKAGE", _PACKAGE)
+        found = {"{name!r}": self._name, "{sources!r}": _sources(), "{options!r}": dict(self._options)}
+        for part, value in found.items():
+            text = text.replace(part, repr(value))
+        return text
+
+    def query(self, ask: str, *, given: str | None = None, **wanted: object) -> str:
+        """An expression that queries the reader. `given` is an expression whose value it gets."""
+        asked = json.dumps({"ask": ask, **wanted}).encode("utf-8").hex()
+        # On a line of its own, so that a comment at its end does not hide the bracket.
+        return f"{self._name}('{asked}')" if given is None else f"{self._name}('{asked}', (\n{given}\n))"
+
+
+def failed_condition(output: str, mark: str = "trysquare-condition:") -> JsonObject | None:
+    """The failure of a condition that an output line reports, or None."""
+    _, found, rest = output.rpartition(mark)
+    digits = rest.split()[0] if found and rest.split() else ""
+    try:
+        return json.loads(bytes.fromhex(digits)) if digits else None
+    except ValueError:
+        return None
+
+
+@cache
+def _sources() -> list[tuple[str, str]]:
+    folder = Path(next(iter(recorder.__path__)))
+    return [(name, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in _MODULES]
+
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Held:
-    """What a reference of ours stands for: names of a frame, or parts of an expression's value."""
+class _Reference:
+    """The target of a reference: names of a frame, or parts of an expression's value."""
 
     frame: int
     ask: str
     expression: str = ""
     steps: tuple[int, ...] = ()
-    found: tuple[JsonObject, ...] | None = None
+    parts: tuple[JsonObject, ...] | None = None
 
 
 class PythonDebugger(DapDebugger):
-    """A debugger on a Python program. `load` has to be called before the program runs."""
+    """A debugger of a Python program. `load` has to be called before the program runs."""
 
     def __init__(self, listener: Listener, *, shows_secrets: bool = False) -> None:
         super().__init__(listener, adapter_id="python")
         names = {"secret": "", "measure": ""} if shows_secrets else {"secret": SECRET_NAME, "measure": MEASURE_NAME}
-        self._inside = Inside(**names)
+        self._reader = InjectedReader(**names)
         self._loading: asyncio.Future[JsonObject] | None = None
         self._numbers = itertools.count(1)
-        self._held: dict[int, _Held] = {}
+        self._references: dict[int, _Reference] = {}
 
     @property
-    def abilities(self) -> Abilities:
-        return replace(super().abilities, columns=False)
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, columns=False)
 
     def load(self) -> None:
-        """Have our reader put into the program; `start` waits until it is there."""
-        wanted = {"expression": self._inside.loader(), "context": "repl"}
+        """Inject the reader into the program; `start` waits for it."""
+        wanted = {"expression": self._reader.loader(), "context": "repl"}
         _, self._loading = self.client.send("evaluate", wanted)
 
     async def start(self) -> None:
@@ -80,105 +151,103 @@ class PythonDebugger(DapDebugger):
         return [await self._bound(each.name, made) for each, made in zip(wanted, bound, strict=False)]
 
     async def _bound(self, name: str, made: Bound) -> Bound:
-        """pydevd takes every name for a function. Whether there is one is asked for in the program."""
+        """The breakpoint of a function, unverified where none of that name is loaded: pydevd accepts any."""
         if self._loading is None or (self._loading.done() and await self._ask(None, "function", name=name)):
             return made
-        why = f"no function `{name}` was loaded when it was set; it stops if one of this name is entered"
-        return replace(made, verified=False, message=why)
+        message = f"no function `{name}` is loaded yet; it stops when one of this name is entered"
+        return replace(made, verified=False, message=message)
 
     def _wrapped(self, spec: BreakpointSpec, key: str) -> dict[str, str | None]:
         log = None
         if spec.log_message is not None:
-            pieces = pieces_of(spec.log_message)
-            log = f"{{{self._inside.asking('log', pieces=pieces, guarded=spec.guarded)}}}"
+            pieces = parse_log_message(spec.log_message)
+            log = f"{{{self._reader.query('log', pieces=pieces, guarded=spec.guarded)}}}"
         return {"condition": self._condition(spec, key), "log_message": log}
 
     def _condition(self, spec: BreakpointSpec | FunctionBreakpoint, key: str) -> str | None:
         if spec.condition is None:
             return None
-        return self._inside.asking("condition", expression=spec.condition, key=key, guarded=spec.guarded)
+        return self._reader.query("condition", expression=spec.condition, key=key, guarded=spec.guarded)
 
     async def scopes(self, frame: int) -> list[Scope]:
-        held = self._hold(_Held(frame=frame, ask="locals")), self._hold(_Held(frame=frame, ask="globals"))
+        globals_reference = self._add_reference(_Reference(frame=frame, ask="globals"))
         return [
-            Scope(name="Locals", kind="locals", reference=held[0]),
-            Scope(name="Globals", kind="globals", reference=held[1]),
+            Scope(name="Locals", kind="locals", reference=self.locals_reference(frame)),
+            Scope(name="Globals", kind="globals", reference=globals_reference),
         ]
 
-    def locals_reference(self, frame: int) -> int | None:
-        return self._hold(_Held(frame=frame, ask="locals"))
+    def locals_reference(self, frame: int) -> int:
+        return self._add_reference(_Reference(frame=frame, ask="locals"))
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]:
-        held = self._held.get(reference)
-        if held is None:
-            raise RequestFailed("variables", "That value is from an earlier stop.", {})
-        found = held.found
+        found = self._references.get(reference)
         if found is None:
-            wanted = await self._ask(held.frame, held.ask, expression=held.expression, steps=held.steps)
-            found = tuple(cast(list[JsonObject], wanted))
-        made = [self._part(held, index, each) for index, each in enumerate(found)]
+            raise RequestFailed("variables", "The value is from an earlier stop.")
+        parts = found.parts
+        if parts is None:
+            parts = tuple(await self._ask(found.frame, found.ask, expression=found.expression, steps=found.steps))
+        made = [self._part(found, index, each) for index, each in enumerate(parts)]
         return made[start : start + count] if count else made[start:]
 
     async def read(self, expression: str, frame: int) -> Variable:
-        found = await self._ask(frame, "read", expression=expression)
-        return self._whole(expression, frame, cast(JsonObject, found))
+        return self._whole(expression, frame, await self._ask(frame, "read", expression=expression))
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
         if purpose == "repl" or frame is None:
             return await super().evaluate(expression, frame, purpose)
         names = _NAME.findall(expression)
         found = await self._ask(frame, "show", given=expression, expression=expression, names=names)
-        return self._whole(expression, frame, cast(JsonObject, found))
+        return self._whole(expression, frame, found)
 
     async def assign(self, expression: str, value: str, frame: int) -> Variable:
-        # As a statement, since what pydevd answers to an assignment is the text that the value makes of itself.
+        # As a statement: pydevd answers an assignment with the `repr` of the value, which runs its code.
         await super().evaluate(f"{expression} = {value}", frame, "repl")
         return await self.read(expression, frame)
 
     async def _ask(self, frame: int | None, ask: str, *, given: str | None = None, **wanted: object) -> Any:
-        text = self._inside.asking(ask, given=given, **wanted)
+        text = self._reader.query(ask, given=given, **wanted)
         purpose: EvaluateFor = "clipboard" if frame is not None else "repl"
         answer = (await super().evaluate(text, frame, purpose)).value
         try:
-            told: Any = json.loads(ast.literal_eval(answer) if answer[:1] in "'\"" else answer)
+            read: Any = json.loads(ast.literal_eval(answer) if answer[:1] in "'\"" else answer)
         except (ValueError, SyntaxError):
-            raise RequestFailed("evaluate", answer[:500], {}) from None
-        outcome = cast(JsonObject, told) if isinstance(told, dict) else {}
+            raise RequestFailed("evaluate", answer[:500]) from None
+        outcome = as_object(read)
         if "refused" in outcome:
             raise NotReadable(str(outcome["refused"]))
         if "failed" in outcome:
-            raise RequestFailed("evaluate", str(outcome["failed"]), {})
-        return cast(Any, told)
+            raise RequestFailed("evaluate", str(outcome["failed"]))
+        return read
 
     def _whole(self, expression: str, frame: int, found: JsonObject) -> Variable:
-        inner = tuple(cast(list[JsonObject], found.get("inner") or []))
-        held = _Held(frame=frame, ask="parts", expression=expression, found=inner)
-        return _variable(found, self._hold(held) if inner else 0)
+        inner = tuple(as_list(found.get("inner")))
+        reference = _Reference(frame=frame, ask="parts", expression=expression, parts=inner)
+        return _variable(found, self._add_reference(reference) if inner else 0)
 
-    def _part(self, held: _Held, index: int, found: JsonObject) -> Variable:
+    def _part(self, whole: _Reference, index: int, found: JsonObject) -> Variable:
         if not found.get("parts"):
             return _variable(found, 0)
-        if held.ask == "parts":
-            inner = replace(held, steps=(*held.steps, index), found=None)
+        if whole.ask == "parts":
+            inner = replace(whole, steps=(*whole.steps, index), parts=None)
         else:
-            inner = _Held(frame=held.frame, ask="parts", expression=str(found["name"]))
-        return _variable(found, self._hold(inner))
+            inner = _Reference(frame=whole.frame, ask="parts", expression=str(found["name"]))
+        return _variable(found, self._add_reference(inner))
 
-    def _hold(self, held: _Held) -> int:
+    def _add_reference(self, reference: _Reference) -> int:
         number = next(self._numbers)
-        self._held[number] = held
+        self._references[number] = reference
         return number
 
-    def _hear_stopped(self, body: JsonObject) -> None:
-        self._held.clear()
-        super()._hear_stopped(body)
+    def _on_stopped(self, body: JsonObject) -> None:
+        self._references.clear()
+        super()._on_stopped(body)
 
-    def _hear_output(self, body: JsonObject) -> None:
+    def _on_output(self, body: JsonObject) -> None:
         failed = failed_condition(str(body.get("output", "")))
         if failed is None:
-            super()._hear_output(body)
+            super()._on_output(body)
         else:
-            self._listener(ConditionFailed(place=str(failed["key"]), why=str(failed["why"])))
+            self._listener(ConditionFailed(location=str(failed["key"]), reason=str(failed["why"])))
 
 
 def _variable(found: JsonObject, reference: int) -> Variable:

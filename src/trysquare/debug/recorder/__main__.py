@@ -1,6 +1,6 @@
-"""Runs a program while recording it, and writes what happened to a file: `python <this folder> REPORT OPTIONS -- …`.
+"""Record a run of a program and write a report to a file: `python <this directory> REPORT OPTIONS TARGET …`.
 
-It runs in the interpreter of the program under test, which need not have Trysquare: only this folder is used.
+Runs in the interpreter of the program under test, which need not have Trysquare: only this directory is used.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 
 def _borrow_package() -> Any:
-    """Import our own modules without running, or leaving behind, the packages above them."""
+    """Import the recorder without running, or leaving behind, the packages above it."""
     folder = os.path.dirname(os.path.abspath(__file__))
     names = ["trysquare", "trysquare.debug", "trysquare.debug.recorder"]
     for name, path in zip(names, (None, None, folder), strict=True):
         module = types.ModuleType(name)
         module.__path__ = [path] if path else []
         sys.modules[name] = module
-    from trysquare.debug.recorder import running
+    from trysquare.debug.recorder import runner
 
     # The program may be, or use, Trysquare itself: it must find the real one.
     for name in [name for name in sys.modules if name == "trysquare" or name.startswith("trysquare.")]:
         del sys.modules[name]
-    return running
+    return runner
 
 
 def main() -> None:
@@ -36,10 +36,10 @@ def main() -> None:
         with open(report_file, "w", encoding="utf-8") as out:
             json.dump({"outcome": "not run", "problem": problem}, out)
         sys.exit(1)
-    running = _borrow_package()
+    runner = _borrow_package()
     sys.path.pop(0)
     options = json.loads(options_text)
-    running.run(report_file, options, target, runpy)
+    runner.run(report_file, options, target, runpy)
 
 
 if __name__ == "__main__":

@@ -1,143 +1,144 @@
-"""FrameRecord: what happened in one frame while it lived: its arguments, the lines it ran, what each changed."""
+"""Records of frames: arguments, lines and changes, for a failure or for a whole run in order."""
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from types import CodeType, FrameType
-from typing import Any
+from itertools import islice
+from types import CodeType, FrameType, TracebackType
+from typing import Any, TypeAlias
 
-from trysquare.debug.recorder.shown import own_attributes, show
-from trysquare.debug.recorder.watcher import GENERATOR, name_of
+from trysquare.debug.recorder.hooks import GENERATOR, Watcher, is_resumed, name_of
+from trysquare.debug.recorder.report import RaisedLog
+from trysquare.debug.recorder.values import show, stored_attributes
 
-FIRST_LINES = 40
-LAST_LINES = 120
-CALLEES = 8
-NOT_RECORDED = 0
-"""The line of a step that stands for lines that were not recorded."""
-_ATTRIBUTES = 24
-_SHORT = 20
-_NAMES = 60
-
-
-class Step:
-    """One line that ran, and what had changed when the next one began."""
-
-    __slots__ = ("changes", "line")
-
-    def __init__(self, line: int) -> None:
-        self.line = line
-        self.changes: dict[str, str] = {}
-
-    def to_json(self) -> list[Any]:
-        return [self.line, self.changes] if self.changes else [self.line]
+Step: TypeAlias = "tuple[int, dict[str, str]]"
+"""A line that ran, and what had changed when the next one began."""
+LINES = 1_000_000
+"""Lines after which no more are recorded: a long loop must not become an endless wait."""
+_FIRST_LINES = 40
+_LAST_LINES = 120
+_MAX_CALLEES = 8
+_NOT_RECORDED = 0
+"""Line of a step that stands for lines that were not recorded."""
+_MAX_ATTRIBUTES = 24
+_MAX_NAMES = 60
+_MAX_SUMMARY = 20
+"""Steps in the summary of a call."""
+_MAX_RAISED = 500
+_MAX_FLOW = 30_000
+_UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
+"""Types of immutable values: the same object needs no second look."""
+_TEXTS = ("__repr__", "__str__", "__format__", "__rich_repr__", "_repr_pretty_")
+_TEXT_MAKERS = ("_pytest.assertion", "_pytest._io", "_pytest._code", "unittest.util")
+"""Modules that make the text of a failure; what they call is no part of what the program did."""
+_REPORTERS = ("_pytest", "pytest", "unittest", "hypothesis", "logging")
+"""Modules that make a text of a value for a message; what else they call is the program's own."""
 
 
 class FrameRecord:
-    """The life of one frame, bounded: its first and its last lines are kept, those between are counted."""
+    """Bounded record of one frame: its first and its last lines are stored, those between are counted."""
 
     __slots__ = (
         "arguments", "callees", "captured", "code", "count", "dropped", "ended", "first", "is_for_display", "last",
-        "line", "returned", "seen", "told", "yield_line", "yielded", "yields",
+        "line", "returned", "seen", "summary", "yield_line", "yielded", "yields",
     )  # fmt: skip
 
     def __init__(self, frame: FrameType, *, is_for_display: bool = False, is_begun: bool = False) -> None:
         self.code: CodeType = frame.f_code
         self.line = frame.f_lineno
         self.first: list[Step] = []
-        self.last: deque[Step] = deque(maxlen=LAST_LINES)
+        self.last: deque[Step] = deque(maxlen=_LAST_LINES)
         self.dropped = 0
         self.count = 0
-        """Lines that ran, kept or not."""
-        self.callees: deque[dict[str, Any]] = deque(maxlen=CALLEES)
+        """Lines that ran, stored or not."""
+        self.callees: deque[dict[str, Any]] = deque(maxlen=_MAX_CALLEES)
         self.ended = ""
         self.returned: str | None = None
         self.is_for_display = is_for_display
-        """Whether the call only makes a text of a value for a message."""
+        """Whether the call only renders a value for a message."""
         self.yields = 0
         self.yield_line = 0
         self.yielded: str | None = None
-        """What a generator gave last; what it returns at its end is not what its caller gets."""
-        self.told: dict[str, Any] | None = None
-        """What its caller was told of it."""
+        """The last value of a generator; what it returns at its end is not what its caller gets."""
+        self.summary: dict[str, Any] | None = None
+        """What its caller's record contains of it."""
         self.seen: dict[str, tuple[Any, str]] = {}
         known = self.changes_of(frame)
         names = () if is_begun else _parameters(self.code)
         self.arguments = {name: text for name, text in known.items() if name.partition(".")[0] in names}
         self.captured = {name: text for name, text in known.items() if name not in self.arguments}
-        """What the frame knew at first and was not passed: names of the functions around it."""
+        """Values at the start that were not passed: names of the functions around it."""
 
     def step(self, frame: FrameType) -> None:
-        """A line is about to run: what the line before changed is known now."""
+        """Record the line that is about to run, and what the one before has changed."""
         self.settle(frame)
         self.line = frame.f_lineno
         self.count += 1
-        new = Step(self.line)
-        if len(self.first) < FIRST_LINES:
+        new: Step = (self.line, {})
+        if len(self.first) < _FIRST_LINES:
             self.first.append(new)
-            return
-        if len(self.last) == LAST_LINES:
-            self.dropped += 1
-        self.last.append(new)
+        else:
+            self.dropped += len(self.last) == _LAST_LINES
+            self.last.append(new)
 
     def skip_lines(self) -> None:
-        """Lines ran that were not recorded: what changed meanwhile was changed by none that is known."""
-        self.last.append(Step(NOT_RECORDED))
+        """Mark that lines ran unrecorded: which of them made the next changes is unknown."""
+        self.last.append((_NOT_RECORDED, {}))
 
     def settle(self, frame: FrameType) -> None:
-        """Note what the last line has changed."""
         latest = self.last[-1] if self.last else self.first[-1] if self.first else None
         if latest is not None:
-            latest.changes.update(self.changes_of(frame))
+            latest[1].update(self.changes_of(frame))
 
     def add_callee(self, record: FrameRecord) -> None:
-        """Remember a call that came back: what it got, what it gave, and by which lines."""
-        if record.told is None or not record.yields:
-            told = record.told = record.to_json(short=True)
-            told["at"] = self.line
-            told["at_file"] = self.code.co_filename
-            told["at_count"] = self.count
-            self.callees.append(told)
+        """Add the summary of a call that returned or yielded."""
+        if record.summary is None or not record.yields:
+            summary = record.summary = record.to_json(short=True)
+            summary.update(at=self.line, at_file=self.code.co_filename, at_count=self.count)
+            self.callees.append(summary)
         elif record.ended:
-            record.told.update(record.to_json(short=True))
+            record.summary.update(record.to_json(short=True))
         else:
-            record.told.update(yields=record.yields, yielded=record.yielded, yield_line=record.yield_line)
+            record.summary.update(yields=record.yields, yielded=record.yielded, yield_line=record.yield_line)
 
     def to_json(self, *, short: bool = False) -> dict[str, Any]:
         steps = [*self.first, *self.last]
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "file": self.code.co_filename,
             "function": name_of(self.code),
             "first_line": self.code.co_firstlineno,
             "arguments": self.arguments,
             "captured": self.captured,
-            "steps": [step.to_json() for step in (steps[-_SHORT:] if short else steps)],
-            "before": max(0, len(steps) + self.dropped - _SHORT) if short else 0,
+            "steps": [step if step[1] else step[:1] for step in (steps[-_MAX_SUMMARY:] if short else steps)],
+            "before": max(0, len(steps) + self.dropped - _MAX_SUMMARY) if short else 0,
             "split": len(self.first) if self.dropped else None,
-            "dropped": 0 if short and len(self.last) >= _SHORT else self.dropped,
+            "dropped": 0 if short and len(self.last) >= _MAX_SUMMARY else self.dropped,
             "count": self.count,
             "ended": self.ended,
             "returned": self.returned,
             "last_line": self.line,
         }
         if self.code.co_flags & GENERATOR:
-            told.update(yields=self.yields, yielded=self.yielded, yield_line=self.yield_line, returned=None)
+            summary.update(yields=self.yields, yielded=self.yielded, yield_line=self.yield_line, returned=None)
         if not short or len(self.callees):
-            told["callees"] = [_without_callees(callee) if short else callee for callee in self.callees]
-        return told
+            dropped = "callees" if short else ""
+            summary["callees"] = [
+                {key: part for key, part in callee.items() if key != dropped} for callee in self.callees
+            ]
+        return summary
 
     def changes_of(self, frame: FrameType) -> dict[str, str]:
-        """What is new or different in the frame since it was last looked at."""
+        """The values that are new or different since the last call."""
         changes: dict[str, str] = {}
-        names = frame.f_locals
-        for index, (name, value) in enumerate(names.items()):
-            if index == _NAMES:
-                break
+        for name, value in islice(frame.f_locals.items(), _MAX_NAMES):
             # Names with an @ are pytest's own, made when it rewrites an `assert`; those of a module explain nothing.
             if name.startswith(("@", "__")):
                 continue
             self._note(name, value, changes)
             if name in ("self", "cls", "this"):
-                self._note_attributes(name, value, changes)
+                for attribute, part in islice(stored_attributes(value).items(), _MAX_ATTRIBUTES):
+                    self._note(f"{name}.{attribute}", part, changes)
         return changes
 
     def _note(self, name: str, value: Any, changes: dict[str, str]) -> None:
@@ -149,21 +150,181 @@ class FrameRecord:
             changes[name] = text
         self.seen[name] = (value if isinstance(value, _UNCHANGING) else None, text)
 
-    def _note_attributes(self, name: str, value: Any, changes: dict[str, str]) -> None:
-        for index, (attribute, part) in enumerate(own_attributes(value).items()):
-            if index == _ATTRIBUTES:
-                break
-            self._note(f"{name}.{attribute}", part, changes)
-
-
-_UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
-"""Values that are the same for as long as they are the same object, so that they need no second look."""
-
 
 def _parameters(code: CodeType) -> tuple[str, ...]:
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
     return code.co_varnames[:count]
 
 
-def _without_callees(callee: dict[str, Any]) -> dict[str, Any]:
-    return {key: part for key, part in callee.items() if key != "callees"}
+class FailureRecorder(Watcher):
+    """Records the frames that are running, and those that an exception left."""
+
+    def __init__(self, roots: list[str], *, skip: str, lines: int = LINES) -> None:
+        super().__init__(roots, skip=skip, lines=lines)
+        self._frames: dict[int, FrameRecord] = {}
+        self._raised: dict[int, FrameRecord] = {}
+        self._lock = threading.Lock()
+        self._log = RaisedLog()
+
+    def called(self, frame: FrameType) -> None:
+        known = self._frames.get(id(frame))
+        if known is not None and known.code is frame.f_code and is_resumed(frame):
+            return
+        self._frames[id(frame)] = FrameRecord(frame, is_for_display=self._is_for_display(frame))
+
+    def stepped(self, frame: FrameType) -> None:
+        record = self._frames.get(id(frame))
+        if record is None:
+            record = self._frames[id(frame)] = FrameRecord(frame, is_begun=True)
+        self.lines += 1
+        record.step(frame)
+
+    def left(self, frame: FrameType, value: Any, *, raised: bool) -> None:
+        record = self._frames.pop(id(frame), None)
+        if record is None:
+            return
+        record.settle(frame)
+        record.line = frame.f_lineno
+        if raised:
+            record.ended = "raised"
+            self._store_raised(id(frame), record)
+            self._log.passed_on(frame)
+            return
+        record.ended = "returned"
+        record.returned = show(value)
+        self._add_to_caller(frame, record)
+
+    def yielded(self, frame: FrameType, value: Any) -> None:
+        record = self._frames.get(id(frame))
+        if record is None or record.code is not frame.f_code:
+            return
+        record.settle(frame)
+        record.line = frame.f_lineno
+        record.yield_line = frame.f_lineno
+        record.yields += 1
+        record.yielded = show(value)
+        self._add_to_caller(frame, record)
+
+    def begin_test(self) -> None:
+        self._log.clear()
+
+    def raised(self, frame: FrameType, error: BaseException, trace: TracebackType | None) -> Any:
+        record = self._frames.get(id(frame))
+        return None if record is not None and record.is_for_display else self._log.note(frame, error, trace)
+
+    def handled(self, frame: FrameType, raised: Any) -> None:
+        if raised is not None:
+            self._log.caught(frame, raised)
+
+    def also_raised(self, known: list[BaseException]) -> list[dict[str, Any]]:
+        return self._log.others(known)
+
+    def record_of(self, frame: FrameType) -> dict[str, Any] | None:
+        record = self._of(frame)
+        if record is None:
+            return None
+        if self.is_full:
+            record.skip_lines()
+        record.settle(frame)
+        return record.to_json()
+
+    def _of(self, frame: FrameType) -> FrameRecord | None:
+        """The record of a frame that is running, or that an exception left and keeps alive."""
+        for records in (self._frames, self._raised):
+            record = records.get(id(frame))
+            if record is not None and record.code is frame.f_code:
+                return record
+        return None
+
+    def _store_raised(self, key: int, record: FrameRecord) -> None:
+        with self._lock:
+            self._raised.pop(key, None)
+            self._raised[key] = record
+            while len(self._raised) > _MAX_RAISED:
+                self._raised.pop(next(iter(self._raised)))
+
+    def _add_to_caller(self, frame: FrameType, record: FrameRecord) -> None:
+        caller = None if record.is_for_display else self._caller(frame)
+        if caller is not None:
+            caller.add_callee(record)
+
+    def _is_for_display(self, frame: FrameType) -> bool:
+        """Whether a call renders a value for a message: made by a reporter, or inside of such a call."""
+        is_text = frame.f_code.co_name in _TEXTS
+        above = frame.f_back
+        for _ in range(60):
+            if above is None:
+                return False
+            record = self._frames.get(id(above))
+            if record is not None and record.code is above.f_code:
+                return record.is_for_display
+            module = str(above.f_globals.get("__name__") or "")
+            if module.startswith(_TEXT_MAKERS) or (is_text and module.partition(".")[0] in _REPORTERS):
+                return True
+            above = above.f_back
+        return False
+
+    def _caller(self, frame: FrameType) -> FrameRecord | None:
+        """The nearest recorded frame above: a library's may be between two functions of the user."""
+        above = frame.f_back
+        for _ in range(20):
+            if above is None:
+                return None
+            if (record := self._frames.get(id(above))) is not None and record.code is above.f_code:
+                return record
+            above = above.f_back
+        return None
+
+
+class FlowRecorder(Watcher):
+    """Records a list of steps: the function, the line or how the call ended, and what changed."""
+
+    def __init__(self, roots: list[str], *, skip: str) -> None:
+        super().__init__(roots, skip=skip, lines=_MAX_FLOW)
+        self._main = threading.main_thread().ident
+        self._frames: dict[int, tuple[FrameRecord, list[list[Any]]]] = {}
+        self._functions: dict[CodeType, int] = {}
+        self._steps: list[list[Any]] = []
+
+    def called(self, frame: FrameType) -> None:
+        if is_resumed(frame) or threading.get_ident() != self._main:
+            return
+        record = FrameRecord(frame)
+        self._frames[id(frame)] = (record, [])
+        self._steps.append([self._number(frame.f_code), "called", record.arguments])
+
+    def stepped(self, frame: FrameType) -> None:
+        if (known := self._known(frame)) is None:
+            return
+        self._settle(frame, *known)
+        self.lines += 1
+        step: list[Any] = [self._number(frame.f_code), frame.f_lineno, {}]
+        self._steps.append(step)
+        known[1][:] = [step]
+
+    def left(self, frame: FrameType, value: Any, *, raised: bool) -> None:
+        if (known := self._known(frame)) is None:
+            return
+        self._settle(frame, *known)
+        self._frames.pop(id(frame), None)
+        end: list[Any] = ["raised", {}] if raised else ["returned", {"": show(value)}]
+        self._steps.append([self._number(frame.f_code), *end])
+
+    def to_json(self) -> dict[str, Any]:
+        functions = [
+            {"file": code.co_filename, "function": name_of(code), "first_line": code.co_firstlineno}
+            for code in self._functions
+        ]
+        return {"functions": functions, "steps": self._steps}
+
+    def _known(self, frame: FrameType) -> tuple[FrameRecord, list[list[Any]]] | None:
+        known = self._frames.get(id(frame))
+        return known if known is not None and known[0].code is frame.f_code else None
+
+    def _settle(self, frame: FrameType, record: FrameRecord, last: list[list[Any]]) -> None:
+        changes = record.changes_of(frame)
+        for step in last:
+            step[2].update(changes)
+
+    def _number(self, code: CodeType) -> int:
+        return self._functions.setdefault(code, len(self._functions))

@@ -1,25 +1,186 @@
-"""Hooks: how a watcher hears of a program: by a trace function in Python 3.11, by `sys.monitoring` later."""
+"""Hooks into a running program: which frames are recorded, by a trace function (Python 3.11) or `sys.monitoring`."""
 
 from __future__ import annotations
 
 import dis
+import os
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, cast
 
-from trysquare.debug.recorder.watcher import GENERATOR, SUSPENDABLE, Watcher
-
+USER = "user"
+LIBRARY = "library"
+STANDARD = "standard library"
+FRAMEWORK = "test framework"
+_COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+_INSTALLED = ("site-packages", "dist-packages", "node_modules")
+_FRAMEWORKS = ("pytest", "_pytest", "pluggy", "hypothesis", "xdist", "nose", "nose2")
+COMMAND = "<-c>"
+"""File name of a program that was given as `python -c TEXT`."""
+GENERATOR = 0x20
+SUSPENDABLE = GENERATOR | 0x80 | 0x200
+"""Flags of generators, coroutines and asynchronous generators."""
 _YIELDS = frozenset({"YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME", "INSTRUMENTED_YIELD_VALUE"})
 _RETURNS = frozenset({"RETURN_VALUE", "RETURN_GENERATOR"})
 _TOOL = 4
-"""A number that neither debuggers, profilers nor coverage use by custom."""
+"""Tool id of `sys.monitoring` that debuggers, profilers and coverage do not use."""
+
+
+def _folder(path: str) -> str:
+    return os.path.realpath(path).rstrip(os.sep) + os.sep
+
+
+_STANDARD = tuple({_folder(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
+_SCRIPTS = _folder(sysconfig.get_path("scripts"))
+
+
+class Watcher:
+    """Receives calls, lines and returns of the functions that it wants; others cost the program next to nothing."""
+
+    def __init__(self, roots: list[str], *, skip: str, lines: int) -> None:
+        self._roots = tuple(_folder(root) for root in roots)
+        self._skip = _folder(skip)
+        self._labels: dict[str, str] = {}
+        self.tests: set[CodeType] = set()
+        """The functions that are tests."""
+        self.is_paused = False
+        """Whether what runs now is part of the report, and not of the program."""
+        self._limit = lines
+        self._wanted: dict[CodeType, bool] = {}
+        self.lines = 0
+        """Lines that were recorded."""
+        self.spent = 0.0
+        """Seconds that recording itself took."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit of lines was reached."""
+        return self.lines >= self._limit
+
+    def wants(self, code: CodeType) -> bool:
+        """Whether calls of a function are recorded."""
+        known = self._wanted.get(code)
+        if known is None:
+            known = self._wanted[code] = self._is_wanted(code)
+        return known
+
+    def wants_line(self, code: CodeType, line: int) -> bool:
+        """Whether a line of a wanted function is recorded."""
+        return True
+
+    def called(self, frame: FrameType) -> None:
+        """A frame began, or was resumed."""
+
+    def stepped(self, frame: FrameType) -> None:
+        """A line of a frame is about to run."""
+
+    def left(self, frame: FrameType, value: Any, *, raised: bool) -> None:
+        """A frame ended with a value, or by an exception."""
+
+    def record_of(self, frame: FrameType) -> dict[str, Any] | None:
+        """The record of a frame that an exception left."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+    def begin_test(self) -> None:
+        """Another test begins."""
+
+    def yielded(self, frame: FrameType, value: Any) -> None:
+        """A generator yielded a value."""
+
+    def raised(self, frame: FrameType, error: BaseException, trace: TracebackType | None) -> Any:
+        """An exception was raised in a frame, or came from a call; the result is passed to `handled`."""
+        return None
+
+    def handled(self, frame: FrameType, raised: Any) -> None:
+        """A line runs in a frame after an exception came to it: in an `except` or a `finally`."""
+
+    def also_raised(self, known: list[BaseException]) -> list[dict[str, Any]]:
+        """Exceptions of the user's functions other than the known ones."""
+        return []
+
+    def add_root(self, folder: str) -> None:
+        """Treat the files of one more directory as the user's."""
+        self._roots = (*self._roots, _folder(folder))
+        self._labels.clear()
+        self._wanted.clear()
+
+    def label_of(self, file: str) -> str:
+        """Whose code a file is: the user's, a library's, the standard library's or a test framework's.
+
+        The user's are files in the workspace that are not installed into it, and files elsewhere that are not
+        installed, such as a package in development.
+        """
+        if file not in self._labels:
+            self._labels[file] = self._label(file)
+        return self._labels[file]
+
+    def is_own_file(self, file: str) -> bool:
+        return self.label_of(file) == USER
+
+    def is_recorder(self, code: CodeType) -> bool:
+        """Whether a function is the recorder's own."""
+        return os.path.realpath(code.co_filename).startswith(self._skip)
+
+    def _label(self, file: str) -> str:
+        if file.startswith("<"):
+            is_own = file == COMMAND or file.startswith("<doctest ")
+            return USER if is_own else STANDARD if file.startswith("<frozen ") else LIBRARY
+        path = os.path.realpath(file)
+        if path.startswith(self._skip):
+            return FRAMEWORK
+        for root in self._roots:
+            if path.startswith(root) and not _is_installed(path[len(root) :]) and not _is_standard(path, root):
+                return USER
+        if _is_installed(path):
+            return FRAMEWORK if _package(path) in _FRAMEWORKS else LIBRARY
+        if _is_standard(path, ""):
+            return FRAMEWORK if f"{os.sep}unittest{os.sep}" in path else STANDARD
+        return LIBRARY if ".zip" + os.sep in path or path.startswith(_SCRIPTS) else USER
+
+    def is_own(self, code: CodeType) -> bool:
+        """Whether a function is the user's, and not a comprehension."""
+        return code.co_name not in _COMPREHENSIONS and self.is_own_file(code.co_filename)
+
+    def _is_wanted(self, code: CodeType) -> bool:
+        return self.is_own(code)
+
+
+def _is_installed(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return any(name in parts for name in _INSTALLED)
+
+
+def _is_standard(path: str, root: str) -> bool:
+    """Whether a file is the standard library's; if the workspace is part of it, it is the user's."""
+    return path.startswith(_STANDARD) and not root.startswith(_STANDARD)
+
+
+def _package(path: str) -> str:
+    parts = path.replace("\\", "/").split("/")
+    at = max(index for index, part in enumerate(parts) if part in _INSTALLED)
+    name = parts[at + 1].removesuffix(".py") if at + 1 < len(parts) else ""
+    return "pytest" if name.startswith("pytest_") else name
+
+
+def name_of(code: CodeType) -> str:
+    """A function's name with those of the classes around it."""
+    return code.co_qualname.replace("<locals>.", "") if hasattr(code, "co_qualname") else code.co_name
+
+
+def is_resumed(frame: FrameType) -> bool:
+    """Whether a generator or coroutine continues, and does not begin."""
+    return bool(frame.f_code.co_flags & SUSPENDABLE) and frame.f_lineno != frame.f_code.co_firstlineno
 
 
 def record(watcher: Watcher) -> None:
-    """Begin to record, in this thread and in those that start later."""
+    """Start recording, in this thread and in those that start later."""
     if sys.version_info >= (3, 12):
         _monitor(watcher)
     else:
@@ -27,12 +188,12 @@ def record(watcher: Watcher) -> None:
 
 
 def stop() -> None:
-    """Record no more."""
+    """Stop recording."""
     if sys.version_info >= (3, 12):
         monitoring: Any = _monitoring()
         if monitoring.get_tool(_TOOL) is not None:
             monitoring.set_events(_TOOL, 0)
-            # Numbers of tools are given back with the events of single functions still set.
+            # A freed tool id still has the events of single functions set.
             monitoring.free_tool_id(_TOOL)
     else:
         sys.settrace(None)
@@ -43,26 +204,25 @@ current_frame: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B
 
 
 def _monitoring() -> Any:
-    """`sys.monitoring`, which Python 3.11 has not."""
     return getattr(sys, "monitoring")  # noqa: B009 - checked against a Python that lacks it
 
 
 def _trace(watcher: Watcher) -> None:
-    """The way of Python 3.11: a function that the interpreter calls for each line of the frames that we want."""
+    """Record by a trace function, for Python 3.11."""
     tracer = _Tracer(watcher)
-    threading.settrace(tracer.whole)
-    sys.settrace(tracer.whole)
+    threading.settrace(tracer.trace)
+    sys.settrace(tracer.trace)
 
 
 class _Tracer:
-    """The trace functions: of all frames, and of those that we want."""
+    """The trace functions: of all frames, and of wanted ones."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._unwinding: dict[int, Any] = {}
-        """What the watcher knows of the exception that came to a frame, until a line runs there again."""
+        """The watcher's entry of the exception that came to a frame, until a line runs there again."""
 
-    def whole(self, frame: FrameType, event: str, value: Any) -> Any:
+    def trace(self, frame: FrameType, event: str, value: Any) -> Any:
         watcher = self._watcher
         if event != "call" or watcher.is_paused or watcher.is_full or not watcher.wants(frame.f_code):
             return None
@@ -93,28 +253,24 @@ class _Tracer:
 
     def _return(self, frame: FrameType, value: Any) -> None:
         if not _is_suspended(frame):
-            # The trace function is told of an exception that leaves a frame as of a return of None.
-            self._watcher.left(frame, value, raised=value is None and not _is_returning(frame))
+            # An exception that leaves a frame is reported to the trace function as a return of None.
+            self._watcher.left(frame, value, raised=value is None and not _is_at(frame, _RETURNS))
             self._unwinding.pop(id(frame), None)
         elif frame.f_code.co_flags & GENERATOR:
             self._watcher.yielded(frame, value)
 
 
 def _is_suspended(frame: FrameType) -> bool:
-    """Whether a generator or coroutine only pauses here. The trace function is told both as a return."""
-    code = frame.f_code
-    if not code.co_flags & SUSPENDABLE or frame.f_lasti < 0:
-        return False
-    return dis.opname[code.co_code[frame.f_lasti]] in _YIELDS
+    """Whether a generator or coroutine is suspended; that is reported to the trace function as a return."""
+    return bool(frame.f_code.co_flags & SUSPENDABLE) and _is_at(frame, _YIELDS)
 
 
-def _is_returning(frame: FrameType) -> bool:
-    """Whether a frame ends by a `return`, its own or the one at its end."""
-    return frame.f_lasti >= 0 and dis.opname[frame.f_code.co_code[frame.f_lasti]] in _RETURNS
+def _is_at(frame: FrameType, instructions: frozenset[str]) -> bool:
+    return frame.f_lasti >= 0 and dis.opname[frame.f_code.co_code[frame.f_lasti]] in instructions
 
 
 def _monitor(watcher: Watcher) -> None:
-    """The way of Python 3.12 and later: events only for the functions that we want, so that others cost nothing."""
+    """Record by `sys.monitoring`, since Python 3.12: events only for wanted functions, so that others cost nothing."""
     monitoring: Any = _monitoring()
     events = monitoring.events
     monitor = _Monitor(watcher, monitoring)
@@ -129,71 +285,65 @@ def _monitor(watcher: Watcher) -> None:
     for event, callback in {**everywhere, **wanted}.items():
         monitoring.register_callback(_TOOL, event, callback)
     monitoring.set_events(_TOOL, sum(everywhere))
-    # What an earlier recording switched off may be what this one wants.
+    # An earlier recording may have disabled what this one wants.
     monitoring.restart_events()
 
 
 class _Monitor:
-    """What `sys.monitoring` calls. An event of a function that we do not want is switched off, where it can be."""
+    """Callbacks of `sys.monitoring`. Events of unwanted functions are disabled where possible."""
 
     def __init__(self, watcher: Watcher, monitoring: Any) -> None:
         self._watcher = watcher
         self._monitoring = monitoring
         events = monitoring.events
         self._caught: dict[int, Any] = {}
-        """What the watcher knows of the exception that a frame has just caught, until the line that does so begins."""
+        """The watcher's entry of the exception that a frame has just caught, until the line that does so begins."""
         self._local = events.LINE | events.PY_RETURN | events.PY_START | events.PY_YIELD
 
     def started(self, code: CodeType, offset: int) -> Any:
-        if self._is_unwanted(code):
-            return self._monitoring.DISABLE
-        if not self._watcher.is_paused:
-            begun = time.perf_counter()
-            self._watcher.called(current_frame(1))
-            self._monitoring.set_local_events(_TOOL, code, self._local)
-            self._watcher.spent += time.perf_counter() - begun
-        return None
+        return self._deliver(code, self._start)
 
     def lined(self, code: CodeType, line: int) -> Any:
-        if self._is_unwanted(code) or not self._watcher.wants_line(code, line):
-            return self._monitoring.DISABLE
-        if not self._watcher.is_paused:
-            begun = time.perf_counter()
-            frame = current_frame(1)
-            if id(frame) in self._caught:
-                self._watcher.handled(frame, self._caught.pop(id(frame)))
-            self._watcher.stepped(frame)
-            self._watcher.spent += time.perf_counter() - begun
-        return None
+        return self._deliver(code, self._line) if self._watcher.wants_line(code, line) else self._monitoring.DISABLE
 
     def returned(self, code: CodeType, offset: int, value: Any) -> Any:
+        return self._deliver(code, lambda frame: self._watcher.left(frame, value, raised=False))
+
+    def yielded(self, code: CodeType, offset: int, value: Any) -> Any:
+        if not code.co_flags & GENERATOR:
+            return self._monitoring.DISABLE
+        return self._deliver(code, lambda frame: self._watcher.yielded(frame, value))
+
+    def _deliver(self, code: CodeType, work: Callable[[FrameType], None]) -> Any:
         if self._is_unwanted(code):
             return self._monitoring.DISABLE
         if not self._watcher.is_paused:
             begun = time.perf_counter()
-            self._watcher.left(current_frame(1), value, raised=False)
+            work(current_frame(2))
             self._watcher.spent += time.perf_counter() - begun
         return None
 
-    def yielded(self, code: CodeType, offset: int, value: Any) -> Any:
-        if self._is_unwanted(code) or not code.co_flags & GENERATOR:
-            return self._monitoring.DISABLE
-        if not self._watcher.is_paused:
-            self._watcher.yielded(current_frame(1), value)
-        return None
+    def _start(self, frame: FrameType) -> None:
+        self._watcher.called(frame)
+        self._monitoring.set_local_events(_TOOL, frame.f_code, self._local)
+
+    def _line(self, frame: FrameType) -> None:
+        if id(frame) in self._caught:
+            self._watcher.handled(frame, self._caught.pop(id(frame)))
+        self._watcher.stepped(frame)
 
     def unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
-        if self._is_heard(code):
+        if self._is_recorded(code):
             frame = current_frame(1)
             self._caught.pop(id(frame), None)
             self._watcher.left(frame, None, raised=True)
 
     def raised(self, code: CodeType, offset: int, error: BaseException) -> None:
-        if self._is_heard(code):
+        if self._is_recorded(code):
             self._watcher.raised(current_frame(1), error, error.__traceback__)
 
     def handled(self, code: CodeType, offset: int, error: BaseException) -> None:
-        if self._is_heard(code):
+        if self._is_recorded(code):
             frame = current_frame(1)
             self._caught[id(frame)] = self._watcher.raised(frame, error, error.__traceback__)
             self._watcher.handled(frame, self._caught[id(frame)])
@@ -201,5 +351,5 @@ class _Monitor:
     def _is_unwanted(self, code: CodeType) -> bool:
         return self._watcher.is_full or not self._watcher.wants(code)
 
-    def _is_heard(self, code: CodeType) -> bool:
+    def _is_recorded(self, code: CodeType) -> bool:
         return not self._is_unwanted(code) and not self._watcher.is_paused

@@ -1,4 +1,4 @@
-"""The report of a recording: the exception with its chain, its frames, and what happened in each that is the user's."""
+"""Report of a recording: the exception with its chain and frames, and the exceptions raised before it."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, cast
 
-from trysquare.debug.recorder.shown import show
-from trysquare.debug.recorder.watcher import Watcher, name_of
+from trysquare.debug.recorder.hooks import Watcher, name_of
+from trysquare.debug.recorder.values import show
 
 VANISHED = "vanished"
-"""The outcome that stands in a report until its program has ended: one that is found so was ended by force."""
-_CHAIN = 5
-_FRAMES = 60
-_PARTS = 8
-_DEPTH = 3
-_MESSAGE = 4000
+"""Outcome in a report until its program has ended; a program that was killed leaves it there."""
+_MAX_CHAIN = 5
+_MAX_FRAMES = 60
+_MAX_PARTS = 8
+_MAX_DEPTH = 3
+_MAX_MESSAGE = 4000
+_MAX_RAISED = 40
+_DEEP = 200
+_NEAR = 50
+_ORDINARY = (StopIteration, StopAsyncIteration)
+"""Exceptions that end a loop, and are no error."""
+_ASKING = ("__getattr__", "__getattribute__")
+"""Functions that answer a question by raising."""
 
 
 def failure(error: BaseException, watcher: Watcher) -> dict[str, Any]:
-    """An exception as JSON: itself with its frames, outermost first, what it came from, and its parts."""
+    """An exception as JSON, with its frames, outermost first, its causes and its parts."""
     watcher.is_paused = True
     try:
-        known = list(_family(error))
-        told = _whole(error, watcher, depth=_DEPTH)
-        return told | {"also_raised": watcher.also_raised(known)}
+        others = watcher.also_raised(list(_family(error)))
+        return _whole(error, watcher, depth=_MAX_DEPTH) | {"also_raised": others}
     finally:
         watcher.is_paused = False
 
@@ -36,15 +42,15 @@ def failure(error: BaseException, watcher: Watcher) -> dict[str, Any]:
 def _whole(error: BaseException, watcher: Watcher, *, depth: int) -> dict[str, Any]:
     parts = _parts(error) if depth else ()
     return {
-        **_told(error, watcher),
+        **_described(error, watcher),
         "chain": [_linked(above, link, watcher) for link, above in _chain(error)],
-        "parts": [_whole(part, watcher, depth=depth - 1) for part in parts[:_PARTS]],
+        "parts": [_whole(part, watcher, depth=depth - 1) for part in parts[:_MAX_PARTS]],
         "parts_count": len(parts),
     }
 
 
 def _parts(error: BaseException) -> Sequence[BaseException]:
-    """The exceptions that an exception stands for: those of a group, or the failing examples of a doctest."""
+    """The exceptions of a group, or the failing examples of a doctest."""
     if isinstance(error, BaseExceptionGroup):
         return cast(BaseExceptionGroup[BaseException], error).exceptions
     failures = getattr(error, "failures", None) if type(error).__module__.startswith("_pytest.") else None
@@ -53,11 +59,11 @@ def _parts(error: BaseException) -> Sequence[BaseException]:
 
 def _linked(error: BaseException, link: str, watcher: Watcher) -> dict[str, Any]:
     parts = _parts(error)
-    told = {"link": link, "parts": [_whole(part, watcher, depth=0) for part in parts[:_PARTS]]}
-    return {**_told(error, watcher), **told, "parts_count": len(parts)}
+    described = {"link": link, "parts": [_whole(part, watcher, depth=0) for part in parts[:_MAX_PARTS]]}
+    return {**_described(error, watcher), **described, "parts_count": len(parts)}
 
 
-def _told(error: BaseException, watcher: Watcher) -> dict[str, Any]:
+def _described(error: BaseException, watcher: Watcher) -> dict[str, Any]:
     source = _source(error)
     if source is not None:
         source["label"] = watcher.label_of(source["file"])
@@ -65,7 +71,6 @@ def _told(error: BaseException, watcher: Watcher) -> dict[str, Any]:
         "type": type(error).__qualname__,
         "module": type(error).__module__,
         "message": _message(error),
-        "arguments": [show(part) for part in error.args[:4]],
         "notes": [str(note)[:200] for note in getattr(error, "__notes__", [])[:3]],
         "output": _output_of(error),
         "source": source,
@@ -78,20 +83,20 @@ def _message(error: BaseException) -> str:
         return f"expected {example.want.strip()!r}, got {str(getattr(error, 'got', 'an exception')).strip()!r}"
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - the text is made by the exception's own code, which may be what is broken
+    except Exception:  # noqa: BLE001 - the text is made by the exception's own code, which may be broken
         text = ", ".join(show(part) for part in error.args)
-    # The end of a long message is kept too: where it holds a traceback, the error stands there.
-    return text if len(text) <= _MESSAGE else f"{text[: _MESSAGE // 2]}\n…\n{text[-_MESSAGE // 2 :]}"
+    # In a message that contains a traceback, the error is at its end.
+    return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE // 2]}\n…\n{text[-_MAX_MESSAGE // 2 :]}"
 
 
 def _output_of(error: BaseException) -> str:
-    """What a child process wrote before it failed, where the exception brings it along."""
+    """The output of a child process, if the exception contains it."""
     for name in ("stderr", "stdout", "output"):
         text = vars(error).get(name) if hasattr(error, "__dict__") else None
         if isinstance(text, bytes):
             text = text.decode(errors="replace")
         if isinstance(text, str) and text.strip():
-            return text[-_MESSAGE:]
+            return text[-_MAX_MESSAGE:]
     return ""
 
 
@@ -103,7 +108,7 @@ def _example(error: BaseException) -> Any:
 
 
 def _source(error: BaseException) -> dict[str, Any] | None:
-    """The place of code that could not be compiled: nothing ran there, so that no frame has it."""
+    """The location of code that could not be compiled, which no frame has."""
     if (example := _example(error)) is not None:
         test = cast(Any, error).test
         line = (test.lineno or 0) + example.lineno + 1
@@ -114,10 +119,10 @@ def _source(error: BaseException) -> dict[str, Any] | None:
 
 
 def _chain(error: BaseException) -> list[tuple[str, BaseException]]:
-    """What an exception came from, the nearest first. A chain may lead back to itself."""
+    """The causes of an exception, the nearest first. A chain may lead back to itself."""
     chain: list[tuple[str, BaseException]] = []
     seen = {id(error)}
-    while len(chain) < _CHAIN:
+    while len(chain) < _MAX_CHAIN:
         above = _above(error)
         link = "context" if above is error.__context__ and error.__cause__ is None else "cause"
         if above is None or id(above) in seen:
@@ -129,58 +134,55 @@ def _chain(error: BaseException) -> list[tuple[str, BaseException]]:
 
 
 def _above(error: BaseException) -> BaseException | None:
-    if _example(error) is not None and (told := getattr(error, "exc_info", None)):
-        return cast(BaseException, told[1])
+    if _example(error) is not None and (described := getattr(error, "exc_info", None)):
+        return cast(BaseException, described[1])
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _family(error: BaseException, depth: int = 2 * _DEPTH) -> Iterator[BaseException]:
-    """An exception, those of its chain, and those of its groups; also a context that it hides, which it replaced."""
+def _family(error: BaseException, depth: int = 2 * _MAX_DEPTH) -> Iterator[BaseException]:
+    """An exception with those of its chain and its groups; also a suppressed context."""
     yield error
-    if not depth:
-        return
-    parts = _parts(error)
-    for each in [_above(error), error.__context__, *parts]:
+    for each in [_above(error), error.__context__, *_parts(error)] if depth else ():
         if each is not None:
             yield from _family(each, depth - 1)
 
 
 def _frames(trace: TracebackType | None, watcher: Watcher) -> list[dict[str, Any]]:
-    """From the user's first frame on: what a test runner does above it explains nothing. Of many, the last matter."""
-    levels: deque[TracebackType] = deque(maxlen=_FRAMES)
-    every: deque[TracebackType] = deque(maxlen=_FRAMES)
+    """The last frames, from the user's first on: those of a test runner above it explain nothing."""
+    levels: deque[TracebackType] = deque(maxlen=_MAX_FRAMES)
+    every: deque[TracebackType] = deque(maxlen=_MAX_FRAMES)
     while trace is not None:
         every.append(trace)
         if levels or watcher.is_own_file(trace.tb_frame.f_code.co_filename):
             levels.append(trace)
         trace = trace.tb_next
-    kept = _without_recorder(list(levels or every), watcher)
-    return [_frame(each.tb_frame, each.tb_lineno, watcher, columns=_columns(each)) for each in kept]
+    shown = _without_recorder(list(levels or every), watcher)
+    return [_frame(each.tb_frame, each.tb_lineno, watcher) for each in shown]
 
 
 def _without_recorder(levels: list[TracebackType], watcher: Watcher) -> list[TracebackType]:
-    """A stack that overflows may do so in the recorder, when a call is told to it: that call was about to be made."""
+    """Without the recorder's frames: a stack may overflow there, when a call is being recorded."""
     first = next((i for i, each in enumerate(levels) if watcher.is_recorder(each.tb_frame.f_code)), len(levels))
-    kept = levels[:first]
-    if 1 < len(kept) < len(levels) and kept[-1].tb_lineno == kept[-1].tb_frame.f_code.co_firstlineno:
-        kept.pop()
-    return kept or levels
+    own = levels[:first]
+    if 1 < len(own) < len(levels) and own[-1].tb_lineno == own[-1].tb_frame.f_code.co_firstlineno:
+        own.pop()
+    return own or levels
 
 
 def still_running(seconds: float, watcher: Watcher) -> dict[str, Any]:
-    """Where the main thread is, in the form of a failure: a program that hangs explains itself by its place."""
+    """The current line of the main thread, in the form of a failure."""
     frame = _current_frames().get(threading.main_thread().ident or 0)
-    return _standing("StillRunning", f"it had not ended after {seconds:g} s", frame, watcher)
+    return _stack_failure("StillRunning", f"it had not ended after {seconds:g} s", frame, watcher)
 
 
 def ended_here(status: int, frame: FrameType, watcher: Watcher) -> dict[str, Any]:
-    """Where a program ended itself without unwinding, in the form of a failure."""
-    return _standing("os._exit", f"the program ended itself with exit code {status}", frame, watcher)
+    """The line at which a program ended itself without unwinding, in the form of a failure."""
+    return _stack_failure("os._exit", f"the program ended itself with exit code {status}", frame, watcher)
 
 
-def _standing(kind: str, message: str, frame: FrameType | None, watcher: Watcher) -> dict[str, Any]:
+def _stack_failure(kind: str, message: str, frame: FrameType | None, watcher: Watcher) -> dict[str, Any]:
     levels: list[FrameType] = []
-    while frame is not None and len(levels) < _FRAMES:
+    while frame is not None and len(levels) < _MAX_FRAMES:
         levels.append(frame)
         frame = frame.f_back
     own = [each for each in reversed(levels) if watcher.is_own_file(each.f_code.co_filename)]
@@ -191,35 +193,111 @@ def _standing(kind: str, message: str, frame: FrameType | None, watcher: Watcher
 _current_frames: Any = getattr(sys, "_current_frames")  # noqa: B009 - the way to other threads has no public name
 
 
-def _frame(frame: FrameType, line: int, watcher: Watcher, *, columns: list[int] | None = None) -> dict[str, Any]:
+def _frame(frame: FrameType, line: int, watcher: Watcher) -> dict[str, Any]:
     code = frame.f_code
     own = watcher.is_own_file(code.co_filename)
-    told: dict[str, Any] = {
-        "file": code.co_filename,
-        "line": line,
-        "function": name_of(code),
-        "code": linecache.getline(code.co_filename, line, frame.f_globals).strip(),
+    described: dict[str, Any] = {
+        **_location(code, line, frame.f_globals),
         "own": own,
         "label": watcher.label_of(code.co_filename),
         "test": code in watcher.tests,
-        "columns": columns,
     }
     if own:
         known = list(frame.f_locals.items())[:40]
-        told["locals"] = {name: show(value, name=name) for name, value in known}
-        told["types"] = {name: type(value).__qualname__ for name, value in known}
+        described["locals"] = {name: show(value, name=name) for name, value in known}
+        described["types"] = {name: type(value).__qualname__ for name, value in known}
         if (record := watcher.record_of(frame)) is not None:
-            told["record"] = record
-    return told
+            described["record"] = record
+    return described
 
 
-def _columns(trace: TracebackType) -> list[int] | None:
-    """Where in its line the failing expression begins and ends, where the interpreter knows."""
-    positions = list(trace.tb_frame.f_code.co_positions())
-    index = trace.tb_lasti // 2
-    if index >= len(positions):
+class RaisedLog:
+    """Log of the last exceptions, one for each line that raised, as texts: an exception keeps its frames alive."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._lock = threading.Lock()
+        self._last: dict[int, tuple[int, int, int, dict[str, Any]]] = {}
+        """By thread: the last exception, its traceback entry, the depth of that, and its log entry."""
+
+    def clear(self) -> None:
+        self._found.clear()
+
+    def note(self, frame: FrameType, error: BaseException, trace: TracebackType | None) -> dict[str, Any] | None:
+        """Log an exception that was raised in a frame, or came from a call."""
+        if not isinstance(error, Exception) or isinstance(error, _ORDINARY) or trace is None:
+            return None
+        if frame.f_code.co_name in _ASKING:
+            return None
+        thread = threading.current_thread()
+        entry, depth = self._known(error, trace) or self._new(error, trace)
+        self._last[threading.get_ident()] = (id(error), id(trace), depth, entry)
+        entry["thread"] = "" if thread is threading.main_thread() else thread.name
+        entry["left"] = name_of(frame.f_code)
+        entry["caught"] = None
+        return entry
+
+    def _known(self, error: BaseException, trace: TracebackType) -> tuple[dict[str, Any], int] | None:
+        """The entry of an exception that unwinds a deep stack, without walking its whole traceback at each frame."""
+        error_id, trace_id, depth, entry = self._last.get(threading.get_ident(), (0, 0, 0, {}))
+        if depth < _DEEP or error_id != id(error):
+            return None
+        below = trace.tb_next
+        for step in range(1, _NEAR):
+            if below is None:
+                return None
+            if id(below) == trace_id:
+                return entry, depth + step
+            below = below.tb_next
         return None
-    line, end_line, begin, end = positions[index]
-    if line is None or begin is None or end is None or line != end_line or line != trace.tb_lineno:
-        return None
-    return [begin, end]
+
+    def _new(self, error: BaseException, trace: TracebackType) -> tuple[dict[str, Any], int]:
+        code, line = _raise_site(trace)
+        key = (type(error).__qualname__, code.co_filename, line)
+        with self._lock:
+            entry = self._found.pop(key, None)
+            if entry is None:
+                text = ", ".join(show(part) for part in error.args[:3])
+                entry = {"type": key[0], "message": text, **_location(code, line)}
+            self._found[key] = entry
+            while len(self._found) > _MAX_RAISED:
+                self._found.pop(next(iter(self._found)))
+        return entry, _depth(trace)
+
+    def caught(self, frame: FrameType, entry: dict[str, Any]) -> None:
+        """Note that a line runs in the frame that an exception came to."""
+        entry["caught"] = {**_location(frame.f_code, frame.f_lineno), "of": id(frame)}
+
+    def passed_on(self, frame: FrameType) -> None:
+        """Note that a frame ended by an exception after all: what ran in it was a `finally` or the like."""
+        for entry in list(self._found.values()):
+            if entry["caught"] is not None and entry["caught"]["of"] == id(frame):
+                entry["caught"] = None
+
+    def others(self, known: list[BaseException]) -> list[dict[str, Any]]:
+        """All but the known ones, in the order in which they were last raised."""
+        keys: set[tuple[str, str, int]] = set()
+        for error in known:
+            if error.__traceback__ is not None:
+                code, line = _raise_site(error.__traceback__)
+                keys.add((type(error).__qualname__, code.co_filename, line))
+        return [entry for key, entry in self._found.items() if key not in keys]
+
+
+def _location(code: CodeType, line: int, module: dict[str, Any] | None = None) -> dict[str, Any]:
+    text = linecache.getline(code.co_filename, line, module).strip()
+    return {"file": code.co_filename, "line": line, "function": name_of(code), "code": text}
+
+
+def _depth(trace: TracebackType | None) -> int:
+    depth = 0
+    while trace is not None:
+        depth += 1
+        trace = trace.tb_next
+    return depth
+
+
+def _raise_site(trace: TracebackType) -> tuple[CodeType, int]:
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code, trace.tb_lineno

@@ -1,64 +1,198 @@
-"""context: everything about a session at one look, and what to do next."""
+"""context, config, adapter: the state of a session in one call, settings, and the installed debug adapters."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from trysquare.core.approvals import arguments_digest
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ConsentNeeded, ErrorCode, InvalidArguments, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.redaction import MASK, is_secret_name
 from trysquare.core.result import Result
-from trysquare.core.tool import Tool, tool
-from trysquare.core.types import JsonObject
+from trysquare.core.text import closest_names
+from trysquare.debug.adapters.base import AdapterPackage, AdapterStatus
+from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
+from trysquare.debug.adapters.registry import check_packages, find_language, packages
 from trysquare.debug.debugger import Stopped
-from trysquare.debug.desk import Desk
-from trysquare.debug.names import ToolName
+from trysquare.debug.names import ActionArguments, require_argument
 from trysquare.debug.responses import answer, execution_state, next_steps_of, seen_at
-from trysquare.debug.session import Session
-from trysquare.debug.snapshot import take_snapshot
-from trysquare.debug.tools.looking import stack_of
-from trysquare.debug.tools.placing import places_json
+from trysquare.debug.service import DEFAULTS, DebugService, debug_tool
+from trysquare.debug.sessions.session import DebugSession
+from trysquare.debug.snapshot import LONGEST, take_snapshot
+from trysquare.debug.tools.breakpoints import stops_json
+from trysquare.debug.tools.inspection import stack_of
+
+_MINIMUM = {"budget": 50, "frames": 1, "timing": 0, "timeout": 0.1}
 
 
 class ContextArguments(ToolArguments):
-    """Arguments of context."""
-
     detail_level: Literal["brief", "detailed", "full"] = "detailed"
     include_suggestions: Annotated[bool, Field(description="What to do next")] = True
     session_id: str | None = None
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
 
 
-def context_tool(desk: Desk) -> Tool:
-    """The tool that tells where one stands."""
-
-    async def context(args: ContextArguments, context: CallContext) -> Result[Any]:
-        """Tell where a session stands, how it got there and what to do next."""
-        async with desk.session(args.session_id, context) as session:
-            data: JsonObject = {
-                "execution_state": execution_state(session),
-                "history": [each.told() for each in session.history.last(5 if args.detail_level == "brief" else 20)],
-            }
-            if session.stop is not None:
-                data |= await _place(desk, session, session.stop, args)
-            if args.detail_level != "brief":
-                data |= places_json(session)
-            if args.detail_level == "full":
-                data["output"] = session.output.tail(1500)
-            steps = next_steps_of(session) if args.include_suggestions else ()
-            return answer(session, f"{session.title}: {data['execution_state']['status']}", data, next_steps=steps)
-
-    return tool(context, name=ToolName.CONTEXT, room="debug", category="debug", read_only=True, result_limit=None)
+@debug_tool(read_only=True)
+async def context(service: DebugService, args: ContextArguments, context: CallContext) -> Result[Any]:
+    """Show where a session stands, how it got there and what to do next."""
+    async with service.session(args.session_id, context) as session:
+        data: JsonObject = {
+            "execution_state": execution_state(session),
+            "history": [str(each) for each in session.history.last(5 if args.detail_level == "brief" else 20)],
+        }
+        if session.stop is not None:
+            data |= await _stop_context(service, session, session.stop, args)
+        if args.detail_level != "brief":
+            data |= stops_json(session)
+        if args.detail_level == "full":
+            data["output"] = session.output.tail(1500)
+        steps = next_steps_of(session) if args.include_suggestions else ()
+        return answer(session, f"{session.title}: {data['execution_state']['status']}", data, next_steps=steps)
 
 
-async def _place(desk: Desk, session: Session, stop: Stopped, args: ContextArguments) -> JsonObject:
-    snapshot = await take_snapshot(
-        session.debugger, stop, budget=args.budget, watched=desk.watches.get(session.key, ())
-    )
+async def _stop_context(
+    service: DebugService, session: DebugSession, stop: Stopped, args: ContextArguments
+) -> JsonObject:
+    watched = service.watches.get(session.key, ())
+    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget, watched=watched)
     if snapshot is None:
         return {}
     if args.detail_level == "brief":
         return {"location": snapshot.location}
-    stack = await stack_of(session, desk.frames(session)) if args.detail_level == "full" else {}
+    stack = await stack_of(session, service.frames(session)) if args.detail_level == "full" else {}
     return seen_at(snapshot) | stack
+
+
+class ConfigArguments(ActionArguments):
+    also: ClassVar = {
+        "show": "list", "display": "list", "view": "list", "cap": "capabilities", "environment": "env",
+    }  # fmt: skip
+
+    action: Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"] = "list"
+    key: Annotated[str | None, Field(description="For get and set")] = None
+    value: Annotated[float | None, Field(description="For set")] = None
+    language: Annotated[str | None, Field(description="For adapters: only of this language")] = None
+    config_name: Annotated[str | None, Field(description="For launch: one configuration")] = None
+    session_id: str | None = None
+
+
+@debug_tool()
+async def config(service: DebugService, args: ConfigArguments, context: CallContext) -> Result[Any]:
+    """Show or change limits; show capabilities and launch configurations."""
+    principal = context.principal.subject
+    match args.action:
+        case "list" | "get" | "set":
+            return _settings(service, principal, args)
+        case "env":
+            own = {name: value for name, value in os.environ.items() if name.startswith("TRYSQUARE_")}
+            shown = {name: MASK if is_secret_name(name) else value[:LONGEST] for name, value in own.items()}
+            return answer(None, f"{len(shown)} variables", {"env": shown})
+        case "adapters":
+            wanted = packages() if args.language is None else [find_language(args.language).package]
+            return answer(None, "Debuggers", {"adapters": _statuses(await check_packages(wanted))})
+        case "launch":
+            return _launch_configurations(service, args)
+        case "capabilities":
+            session = service.sessions.find(args.session_id, principal=principal)
+            able = {name: value for name, value in asdict(session.debugger.capabilities).items() if value}
+            return answer(session, f"Capabilities of the {session.language} debugger", {"capabilities": able})
+
+
+def _settings(service: DebugService, principal: str, args: ConfigArguments) -> Result[Any]:
+    if args.action == "list":
+        return answer(None, "Settings", {"settings": dict(service.settings_of(principal))})
+    if args.key not in DEFAULTS:
+        near = closest_names(args.key or "", DEFAULTS) or tuple(DEFAULTS)
+        raise InvalidArguments(f"Unknown setting `{args.key}`.", instruction=f"Use one of: {', '.join(near)}.")
+    if args.action == "set":
+        if args.value is None:
+            raise InvalidArguments("`value` is missing.", code=ErrorCode.VALIDATION_MISSING_PARAM)
+        if args.value < _MINIMUM[args.key]:
+            raise InvalidArguments(f"`{args.key}` must be at least {_MINIMUM[args.key]:g}.")
+        service.set(principal, args.key, args.value if args.key == "timeout" else int(args.value))
+    return answer(None, f"{args.key} = {service.settings_of(principal)[args.key]:g}", {})
+
+
+def _launch_configurations(service: DebugService, args: ConfigArguments) -> Result[Any]:
+    root = service.workspace(None)
+    if args.config_name is None:
+        names = [str(each.get("name")) for each in read_configurations(root)]
+        return answer(None, f"{len(names)} launch configurations", {"configurations": names})
+    found = find_configuration(root, args.config_name, os.environ)
+    data: JsonObject = {"language": found.language, "request": found.request, "target": found.target, "cwd": found.cwd}
+    return answer(None, f"`{found.name}`", {name: value for name, value in data.items() if value})
+
+
+class AdapterArguments(ActionArguments):
+    also: ClassVar = {"install": "download", "install_all": "download_all", "status": "list", "show": "list"}
+
+    action: Literal["list", "download", "download_all"] = "list"
+    language: Annotated[str | None, Field(description="For download")] = None
+    version: str | None = None
+    force: Annotated[bool, Field(description="Install even if it is installed")] = False
+
+
+@debug_tool(open_world=True)
+async def adapter(service: DebugService, args: AdapterArguments, context: CallContext) -> Result[Any]:
+    """List debuggers, or install one after consent."""
+    if args.action == "list":
+        found = await check_packages(packages())
+        count = sum(each.path is not None for each in found)
+        return answer(None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _statuses(found)})
+    if args.version is not None:
+        raise ToolError(
+            "A version cannot be chosen; the package index's current one is installed.",
+            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            instruction="Omit `version`, or ask the user to install that version.",
+        )
+    if args.action == "download_all":
+        wanted = list(packages())
+    else:
+        wanted = [find_language(require_argument(args.language, "language")).package]
+    return await _install(wanted, force=args.force, context=context)
+
+
+def _statuses(found: Iterable[AdapterStatus]) -> list[JsonObject]:
+    return [each.to_json() for each in found]
+
+
+async def _install(wanted: list[AdapterPackage], *, force: bool, context: CallContext) -> Result[Any]:
+    found = await check_packages(wanted)
+    missing = [each.package for each in found if force or each.path is None]
+    if not missing:
+        return answer(None, "Already installed.", {"adapters": _statuses(found)})
+    await _require_consent(missing, context)
+    for each in missing:
+        code, output = await each.run_install()
+        if code:
+            raise ToolError(
+                f"`{each.install_command}` failed with exit code {code}.",
+                code=ErrorCode.ADAPTER_INSTALL_FAILED,
+                instruction="Ask the user to run it, with the permissions that it needs.",
+                fields={"output": output},
+            )
+    names = ", ".join(each.name for each in missing)
+    return answer(None, f"Installed {names}.", {"adapters": _statuses(await check_packages(wanted))})
+
+
+async def _require_consent(missing: list[AdapterPackage], context: CallContext) -> None:
+    """Require the user's consent to exactly these commands, since installing changes the machine."""
+    commands = "\n".join(each.install_command for each in missing)
+    if not context.can_ask():
+        raise ConsentNeeded(
+            f"The user must run these commands, or agree to them:\n{commands}",
+            instruction="Show the user these commands; this client cannot ask for consent.",
+        )
+    schema = {"type": "object", "properties": {"install": {"type": "boolean"}}, "required": ["install"]}
+    # The key stands for these very commands: a yes to others does not count.
+    key = "install-" + arguments_digest({"commands": commands})[:32]
+    reply = await context.ask(f"Run these commands on this machine?\n{commands}", schema, key=key)
+    if reply.action != "accept" or reply.content.get("install") is not True:
+        raise ToolError("The user did not agree to the installation.", code=ErrorCode.CONSENT_REFUSED)

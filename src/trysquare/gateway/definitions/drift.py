@@ -1,10 +1,4 @@
-"""Drift: what changed between two definitions of a tool, and whether a human has to see it before it counts.
-
-Only a change of white space counts by itself: whether a sentence is harmless cannot be told in every language, so
-whatever a model would read otherwise than before waits for a human. Dangerous is what can be told without reading:
-hidden characters, a wider schema, a way out for data, a lost promise to only read, a tool under a new name; and also
-what reads like an order to the model in the one language that is looked through.
-"""
+"""Changes of a server's definitions: schema widening, injected instructions, grade and diff."""
 
 from __future__ import annotations
 
@@ -12,55 +6,178 @@ import difflib
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from trysquare.catalog.schema_parts import as_object, properties_of
-from trysquare.core.shortening import short
-from trysquare.core.types import JsonObject
-from trysquare.core.untrusted import hidden_kinds, one_line
-from trysquare.gateway.definitions.widening import widenings
-from trysquare.gateway.definitions.wording import orders_in, sentences, texts_in
-from trysquare.gateway.server import Definition
+from trysquare.core.json import JsonObject, as_list, as_object, properties_of, required_of, resolve_ref
+from trysquare.core.schema.keywords import key_of
+from trysquare.core.text import truncate
+from trysquare.core.untrusted import cleaned_text, hidden_kinds, one_line
+from trysquare.gateway.models import ToolDefinition
+from trysquare.search.tokenize import split_words
+
+_DEPTH = 6
+_SINK_WORDS = (
+    "url uri link webhook callback endpoint host server proxy redirect cc bcc recipient recipients email to forward "
+    "command cmd shell script code exec eval sql path file filename directory env environment header headers cookie "
+    "password passwd secret token key credential credentials auth context conversation history transcript messages "
+    "prompt system sidenote notes note memory thoughts reasoning metadata extra debug log upload attachment"
+)
+_SINKS = frozenset(_SINK_WORDS.split())
+_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LOWER = ("minimum", "exclusiveMinimum")
+_NARROWING = ("pattern", "const", "propertyNames", "not")
+_NOT_COMPARED = (
+    "allOf", "if", "then", "else", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies",
+    "prefixItems", "additionalItems", "contains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef",
+)  # fmt: skip
+"""Rare keywords that are not compared: any change of them is reported."""
+
+
+def schema_widenings(before: Any, after: Any) -> list[str]:
+    """Sentences on what became wider or risky; harmless additions are not reported."""
+    old, new = as_object(before), as_object(after)
+    return list(dict.fromkeys(_Comparison(old, new).of_objects(old, new, "", _DEPTH)))
+
+
+class _Comparison:
+    """Comparison of two schemas from the root to the leaves."""
+
+    def __init__(self, before: JsonObject, after: JsonObject) -> None:
+        self._before, self._after = before, after
+
+    def of_objects(self, before: JsonObject, after: JsonObject, where: str, depth: int) -> Iterator[str]:
+        if depth == 0 or before == after:
+            # Any difference below the depth limit is reported.
+            yield from [] if before == after else [f"`{where}` changed."]
+            return
+        old, new = resolve_ref(before, self._before), resolve_ref(after, self._after)
+        yield from _wider_types(old, new, where)
+        yield from _wider_bounds(old, new, where)
+        yield from self._wider_names(old, new, where, depth)
+        yield from self._wider_parts(old, new, where, depth)
+        yield from (f"{_at(where)} changed in `{key}`." for key in _NOT_COMPARED if old.get(key) != new.get(key))
+
+    def _wider_names(self, old: JsonObject, new: JsonObject, where: str, depth: int) -> Iterator[str]:
+        had, has = old.get("additionalProperties", True), new.get("additionalProperties", True)
+        if had not in (True, has) and has is not False:
+            yield f"{_at(where)} accepts additional properties."
+        known, now = as_object(old.get("properties")), as_object(new.get("properties"))
+        required = set(required_of(new))
+        for name, schema in now.items():
+            path = f"{where}.{_display(name)}".removeprefix(".")
+            if name in known:
+                yield from self.of_objects(as_object(known[name]), as_object(schema), path, depth - 1)
+            elif name in required:
+                yield f"New required input `{path}`."
+            elif is_sink(name):
+                yield f"New input `{path}`, by which data could leave or commands be run."
+
+    def _wider_parts(self, old: JsonObject, new: JsonObject, where: str, depth: int) -> Iterator[str]:
+        if "items" in old and "items" in new:
+            inner = as_object(old["items"]), as_object(new["items"])
+            yield from self.of_objects(*inner, f"{where}[]", depth - 1)
+        for keyword in ("anyOf", "oneOf"):
+            options = {repr(key_of(option)) for option in as_list(old.get(keyword))}
+            added = [one for one in as_list(new.get(keyword)) if repr(key_of(one)) not in options]
+            if keyword in old and added:
+                yield f"{_at(where)} accepts other forms than before."
+
+
+def is_sink(name: str) -> bool:
+    """Whether an input, by its name, could export data or take commands."""
+    return bool(_SINKS & set(split_words(name)))
+
+
+def _wider_types(old: JsonObject, new: JsonObject, where: str) -> Iterator[str]:
+    had, has = _types(old), _types(new)
+    if had and (not has or not has <= had):
+        gained = ", ".join(sorted(has - had)) or "anything"
+        yield f"{_at(where)} now accepts {truncate(gained)}."
+    if "enum" in old:
+        choices = {repr(key_of(choice)) for choice in as_list(old["enum"])}
+        added = [choice for choice in as_list(new.get("enum")) if repr(key_of(choice)) not in choices]
+        if "enum" not in new and "const" not in new:
+            yield f"{_at(where)} is no longer an enum."
+        elif added:
+            yield f"{_at(where)} has new enum values: {truncate(', '.join(_display(str(choice)) for choice in added))}."
+
+
+def _wider_bounds(old: JsonObject, new: JsonObject, where: str) -> Iterator[str]:
+    relaxed = [key for key in (*_UPPER, *_LOWER) if _is_number(old.get(key)) and not _is_bounded(key, new, old[key])]
+    relaxed += [key for key in _NARROWING if key in old and old[key] != new.get(key)]
+    for key in relaxed:
+        yield f"{_at(where)} is no longer limited by `{key}`."
+    if is_sink(where) and "default" in new and old.get("default") != new["default"]:
+        yield f"{_at(where)} has a new default: {_display(str(new['default']))}."
+
+
+def _types(schema: JsonObject) -> set[str]:
+    kind = schema.get("type")
+    kinds = [kind] if isinstance(kind, str) else as_list(kind)
+    known = {one for one in kinds if isinstance(one, str)}
+    return known | {"integer"} if "number" in known else known
+
+
+def _is_bounded(key: str, new: JsonObject, limit: Any) -> bool:
+    value = new.get(key)
+    return _is_number(value) and (value <= limit if key in _UPPER else value >= limit)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _at(where: str) -> str:
+    return f"`{where}`" if where else "The tool"
+
+
+def _display(text: str) -> str:
+    return truncate(cleaned_text(text))
+
 
 Grade: TypeAlias = Literal["trivial", "new", "gone", "changed", "dangerous"]
-"""Of these only `trivial` and `gone` never wait for a human."""
+"""Only `trivial` (white space) and `gone` never wait for a human: no other text is harmless in every language.
 
-_LONGEST_LINE, _MOST_LINES, _MOST_SHOWN, _MOST_REASONS = 300, 400, 80, 12
+`dangerous`: hidden characters, a wider schema, an exporting input, a dropped promise, a renamed tool, or injected
+instructions in English.
+"""
+
+_MAX_LINE, _MAX_LINES, _MAX_SHOWN, _MAX_REASONS = 300, 400, 80, 12
 _GROWTH = 2_000
-"""A description that grew by more characters than this is worth a look, whatever it says."""
-_SAID_ONLY = frozenset({"title", "description", "examples", "default", "$comment", "$schema", "$id"})
+"""Characters by which a description may grow."""
+_DESCRIPTIVE = frozenset({"title", "description", "examples", "default", "$comment", "$schema", "$id"})
 _PROMISES = (
-    ("readOnlyHint", True, "It no longer says that it only reads."),
-    ("destructiveHint", False, "It no longer says that it destroys nothing."),
-    ("openWorldHint", False, "It no longer says that it stays within the server."),
+    ("readOnlyHint", True, "It no longer declares that it is read-only."),
+    ("destructiveHint", False, "It no longer declares that it is not destructive."),
+    ("openWorldHint", False, "It no longer declares a closed world."),
 )
-"""What a server can promise of a tool. A promise that is dropped is broken, whether it is denied or not repeated."""
+"""Promises in annotations. A dropped promise is broken, whether denied or omitted."""
 _BLANKS = " \t\r\n"
 _SPACE = re.compile(f"[{_BLANKS}]+")
-_TOO_DEEP = "It is nested too deeply to be compared."
+_TOO_DEEP = "It is nested too deep to compare."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One tool that is not what it was."""
+    """A changed, new or removed tool."""
 
     tool: str
-    """Its name now, or the one it had, where it is gone."""
+    """Its name, or the former one if it is gone."""
     grade: Grade
     reasons: tuple[str, ...]
-    before: Definition | None
-    after: Definition | None
+    before: ToolDefinition | None
+    after: ToolDefinition | None
 
     @property
     def diff(self) -> str:
-        """What changed, line by line."""
         return readable_diff(self.before, self.after)
 
 
-def compare(before: Sequence[Definition], after: Sequence[Definition]) -> list[Change]:
-    """Every tool that differs between two states of one server, in the order of the new state; gone ones last."""
+def compare(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[Change]:
+    """Every tool that differs between two states of a server, in the order of the new state; removed ones last."""
     old = {definition.name: definition for definition in before}
     new = {definition.name: definition for definition in after}
     gone = {name: definition for name, definition in old.items() if name not in new}
@@ -68,59 +185,57 @@ def compare(before: Sequence[Definition], after: Sequence[Definition]) -> list[C
     return changes + [_gone(definition) for definition in gone.values()]
 
 
-def suspicions(definition: Definition) -> tuple[str, ...]:
-    """What is odd about a definition that is seen for the first time."""
-    return (*_hidden(texts_of(definition)), *(f"{reason}." for reason in orders_in(texts_of(definition))))
+def suspicions(definition: ToolDefinition) -> tuple[str, ...]:
+    """Problems of a new definition."""
+    return (*_hidden(texts_of(definition)), *(f"{reason}." for reason in find_injections(texts_of(definition))))
 
 
-def structure_of(definition: Definition) -> str:
-    """A digest of what a tool takes, without its words: the same for a clone under another name."""
+def structure_of(definition: ToolDefinition) -> str:
+    """Digest of a tool's inputs without descriptions: equal for a clone under another name."""
     plain = json.dumps(_structure(definition.input_schema), sort_keys=True)
     return hashlib.sha256(plain.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-def texts_of(definition: Definition) -> list[str]:
-    """Every text of a definition that a model may read."""
+def texts_of(definition: ToolDefinition) -> list[str]:
     parts = (definition.input_schema, definition.output_schema, definition.annotations)
     own = [definition.name, definition.title or "", definition.description]
     return [*own, *(text for part in parts for text in texts_in(part))]
 
 
-def readable_diff(before: Definition | None, after: Definition | None) -> str:
-    """What changed, line by line, with hidden characters written out."""
+def readable_diff(before: ToolDefinition | None, after: ToolDefinition | None) -> str:
+    """Unified diff with hidden characters escaped."""
     try:
         old, new = _lines(before), _lines(after)
     except RecursionError:
         return ""
-    lines = list(difflib.unified_diff(old[:_MOST_LINES], new[:_MOST_LINES], lineterm="", n=1))[2:]
-    more = len(lines) - _MOST_SHOWN
-    cut = [f"… {more} lines more"] if more > 0 else []
-    long = ["… and beyond what is compared here"] if max(len(old), len(new)) > _MOST_LINES else []
-    return "\n".join([*lines[:_MOST_SHOWN], *cut, *long])
+    lines = list(difflib.unified_diff(old[:_MAX_LINES], new[:_MAX_LINES], lineterm="", n=1))[2:]
+    more = len(lines) - _MAX_SHOWN
+    cut = [f"… {more} more lines"] if more > 0 else []
+    long = ["… cut"] if max(len(old), len(new)) > _MAX_LINES else []
+    return "\n".join([*lines[:_MAX_SHOWN], *cut, *long])
 
 
-def _change(old: Definition | None, new: Definition, gone: dict[str, Definition]) -> Change | None:
+def _change(old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]) -> Change | None:
     try:
         return None if old == new else _changed(old, new, gone)
     except RecursionError:
-        # A schema without a bottom cannot be looked through, so it cannot be let through.
         return Change(tool=new.name, grade="dangerous", reasons=(_TOO_DEEP,), before=old, after=new)
 
 
-def _changed(old: Definition | None, new: Definition, gone: dict[str, Definition]) -> Change:
+def _changed(old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]) -> Change:
     if old is not None:
         if _folded(asdict(old)) == _folded(asdict(new)):
             return _graded(old, new, [], "Only white space changed.", otherwise_graded="trivial")
-        return _graded(old, new, list(_reasons(old, new)), "What a model reads of it changed.")
+        return _graded(old, new, list(_reasons(old, new)), "Its text for the model changed.")
     renamed = next((one for one in gone.values() if _is_clone(one, new)), None)
     if renamed is not None:
-        said = f"It is the tool `{short(renamed.name)}` under a new name."
-        return _graded(renamed, new, [said, *_reasons(renamed, new)], "")
+        reason = f"It is the tool `{truncate(renamed.name)}` under a new name."
+        return _graded(renamed, new, [reason, *_reasons(renamed, new)], "")
     return _graded(None, new, list(suspicions(new)), "The tool is new.", otherwise_graded="new")
 
 
 def _folded(value: Any) -> Any:
-    """A definition with every run of white space in its texts as one blank."""
+    """A definition with normalized white space."""
     if isinstance(value, str):
         return _SPACE.sub(" ", value.strip(_BLANKS))
     if isinstance(value, dict):
@@ -129,37 +244,42 @@ def _folded(value: Any) -> Any:
 
 
 def _graded(
-    old: Definition | None, new: Definition, reasons: list[str], otherwise: str, *, otherwise_graded: Grade = "changed"
+    old: ToolDefinition | None,
+    new: ToolDefinition,
+    reasons: list[str],
+    otherwise: str,
+    *,
+    otherwise_graded: Grade = "changed",
 ) -> Change:
     return Change(
         tool=new.name,
         grade="dangerous" if reasons else otherwise_graded,
-        reasons=tuple(reasons[:_MOST_REASONS]) or (otherwise,),
+        reasons=tuple(reasons[:_MAX_REASONS]) or (otherwise,),
         before=old,
         after=new,
     )
 
 
-def _gone(definition: Definition) -> Change:
+def _gone(definition: ToolDefinition) -> Change:
     return Change(tool=definition.name, grade="gone", reasons=("The tool is gone.",), before=definition, after=None)
 
 
-def _is_clone(one: Definition, other: Definition) -> bool:
-    """Whether two tools are one under two names: the same inputs, or, where there are none, the same words."""
+def _is_clone(one: ToolDefinition, other: ToolDefinition) -> bool:
+    """Whether two tools have the same inputs or, without inputs, the same description."""
     if structure_of(one) != structure_of(other):
         return False
     return bool(properties_of(one.input_schema)) or one.description == other.description
 
 
-def _reasons(old: Definition, new: Definition) -> Iterator[str]:
-    """Why a change is dangerous; nothing where only a human can tell."""
+def _reasons(old: ToolDefinition, new: ToolDefinition) -> Iterator[str]:
+    """Why a change is dangerous; empty if only a human can judge it."""
     known = {sentence for text in texts_of(old) for sentence in sentences(text)}
     added = [sentence for text in texts_of(new) for sentence in sentences(text) if sentence not in known]
     yield from _hidden(added)
-    yield from (f"{reason}." for reason in orders_in(added))
+    yield from (f"{reason}." for reason in find_injections(added))
     if len(new.description) > len(old.description) + _GROWTH:
         yield f"Its description grew by {len(new.description) - len(old.description)} characters."
-    yield from widenings(old.input_schema, new.input_schema)
+    yield from schema_widenings(old.input_schema, new.input_schema)
     yield from _broken_promises(as_object(old.annotations), as_object(new.annotations))
 
 
@@ -168,44 +288,36 @@ def _broken_promises(old: JsonObject, new: JsonObject) -> Iterator[str]:
         reason for hint, promised, reason in _PROMISES if old.get(hint) is promised and new.get(hint) is not promised
     )
     if old.get("readOnlyHint") is False and new.get("readOnlyHint") is True:
-        yield "It now says that it only reads, and it said the opposite."
+        yield "It now declares that it is read-only, after the opposite."
 
 
 def _hidden(texts: Iterable[str]) -> Iterator[str]:
     kinds = dict.fromkeys(kind for text in texts for kind in hidden_kinds(text))
     if kinds:
-        yield f"It holds characters that cannot be seen ({', '.join(kinds)})."
+        yield f"It has hidden characters ({', '.join(kinds)})."
 
 
 def _structure(schema: Any) -> Any:
     if isinstance(schema, dict):
-        return {key: _structure(part) for key, part in cast(JsonObject, schema).items() if not _is_said(key, part)}
+        # An input named `title` is a schema, and not descriptive.
+        members = cast(JsonObject, schema).items()
+        return {key: _structure(part) for key, part in members if key not in _DESCRIPTIVE or isinstance(part, dict)}
     if isinstance(schema, list):
         return [_structure(part) for part in cast(list[Any], schema)]
     return schema
 
 
-def _is_said(key: str, part: Any) -> bool:
-    """Whether a keyword only says something; an input may be called `title`, but then it is a schema."""
-    return key in _SAID_ONLY and not isinstance(part, dict)
-
-
-def _lines(definition: Definition | None) -> list[str]:
-    """A definition as lines, one for each thing that can change by itself."""
+def _lines(definition: ToolDefinition | None) -> list[str]:
     if definition is None:
         return []
     lines = [f"name: {definition.name}", f"title: {definition.title or ''}"]
     lines += [f"description: {sentence}" for sentence in sentences(definition.description)]
     for name, part in _described(definition):
         lines += [f"{name} {line.strip()}" for line in _pretty(part)]
-    return [_on_one_line(line) for line in lines if not line.endswith(": ")]
+    return [one_line(" ".join(line.split()), _MAX_LINE) for line in lines if not line.endswith(": ")]
 
 
-def _on_one_line(text: str) -> str:
-    return one_line(" ".join(text.split()), _LONGEST_LINE)
-
-
-def _described(definition: Definition) -> Iterator[tuple[str, Any]]:
+def _described(definition: ToolDefinition) -> Iterator[tuple[str, Any]]:
     schema = as_object(definition.input_schema)
     inputs = as_object(schema.get("properties"))
     yield from ((f"input {name}:", part) for name, part in sorted(inputs.items()))
@@ -221,3 +333,80 @@ def _pretty(part: Any) -> list[str]:
         named = cast(JsonObject, part).items()
         return [f"{key} = {json.dumps(inner, ensure_ascii=False, sort_keys=True)}" for key, inner in sorted(named)]
     return [json.dumps(part, ensure_ascii=False)]
+
+
+_LONGEST_READ = 100_000
+_DEEDS = r"(?:call|use|run|invoke|execute|read|include|send|append|pass|open|fetch|copy|put|ignore|act|attach|forward)"
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    (
+        "It tells the model to ignore instructions",
+        r"\b(?:ignore|disregard|forget|override|bypass|supersedes?)\b.{0,60}"
+        r"\b(?:instructions?|rules?|prompts?|polic(?:y|ies)|guidelines?|messages?|other tools?)\b",
+    ),
+    (
+        "It tells the model to hide something from the user",
+        r"\b(?:do not|don't|dont|never|without|no need to|avoid)\b.{0,30}"
+        r"\b(?:tell|mention|inform|reveal|show|notify|warn|alert|disclos|ask)\w*\b.{0,40}"
+        r"\b(?:users?|person|people|humans?|anyone|them|confirmation|permission|consent)\b",
+    ),
+    (
+        "It tells the model what to do",
+        rf"\byou (?:must|should|shall|need to|have to|are to)\b.{{0,25}}\b{_DEEDS}\b"
+        rf"|\balways (?:first )?{_DEEDS}\b"
+        r"|\b(?:before|after) (?:using|calling|running|invoking|answering|responding|every|any)\b"
+        r"|\bwhenever\b.{0,40}\b(?:tool|user|asks?|calls?)\b"
+        r"|\binstead of (?:the |any |every )?(?:other |existing )?\w+ tools?\b",
+    ),
+    (
+        "It addresses the model",
+        r"<\s*/?\s*(?:important|system|instructions?|secret|assistant|hidden|critical)\b|\[/?inst\]"
+        r"|\b(?:important|critical|urgent|attention|note to (?:the )?(?:ai|assistant|model|llm))\s*[:!]"
+        r"|\b(?:system|developer) (?:prompt|message|instruction)s?\b"
+        r"|\b(?:ai|assistants?|llms?|language models?|the model|the agent)\b.{0,15}"
+        r"\b(?:must|should|shall|has to|needs to)\b",
+    ),
+    (
+        "It asks for secrets or for the conversation",
+        r"~/\.|\.ssh\b|\bid_(?:rsa|ed25519)\b|(?<!\w)\.env\b|/etc/(?:passwd|shadow)|\.aws/|\bmcp\.json\b"
+        r"|\b(?:api[ _-]?keys?|private keys?|access tokens?|credentials|passwords?|secrets)\b"
+        r"|\b(?:conversation|chat|message) (?:history|so far|context)\b"
+        r"|\b(?:full|entire|whole) (?:conversation|context)\b",
+    ),
+    (
+        "It asks to send data away",
+        r"\b(?:send|forward|post|upload|bcc|transmit|report|leak|exfiltrat|copy)\w*\b.{0,80}(?:https?://|\S@\w)",
+    ),
+    ("It has encoded text", r"(?<![\w+/=])[\w+/]{80,}={0,2}"),
+)
+_COMPILED = tuple((reason, re.compile(pattern)) for reason, pattern in _PATTERNS)
+_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+def find_injections(texts: Iterable[str]) -> tuple[str, ...]:
+    """Why some texts read like instructions to a model; empty if they do not."""
+    plain = "\n".join(_plain(text) for text in texts)
+    return tuple(reason for reason, pattern in _COMPILED if pattern.search(plain))
+
+
+def sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCES.split(text) if part.strip()]
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, with its keys."""
+    waiting: list[Any] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            for name, inner in cast(dict[str, Any], part).items():
+                yield name
+                waiting.append(inner)
+        elif isinstance(part, list):
+            waiting.extend(cast(list[Any], part))
+
+
+def _plain(text: str) -> str:
+    """A text in normalized letters and white space."""
+    return " ".join(unicodedata.normalize("NFKC", cleaned_text(text[:_LONGEST_READ])).lower().split())

@@ -1,177 +1,185 @@
-"""The channel to a server over streamable HTTP, in both eras: a POST a message, answers as JSON or as a stream."""
+"""Streamable HTTP transport."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import httpx2
 import msgspec
 
-from trysquare.core.types import JsonObject
-from trysquare.gateway.configuration.secrets import Secrets
-from trysquare.gateway.server import ServerConfig
-from trysquare.gateway.upstream.channel import Listener, Loss, Outgoing, RequestId, Unreachable
-from trysquare.gateway.upstream.errands import Errands
-from trysquare.gateway.upstream.events import EventReader, TooLong
-from trysquare.gateway.upstream.handshake import MODERN
-from trysquare.gateway.upstream.http_headers import MirroredHeaders, modern_headers
-from trysquare.gateway.upstream.oauth import LoginLost
-from trysquare.gateway.upstream.sse import SseChannel
-from trysquare.gateway.upstream.web import BUSY, Web, body_of, kind_of
+from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.json import JsonObject, as_object
+from trysquare.gateway.config.secrets import Secrets
+from trysquare.gateway.models import ServerConfig
+from trysquare.gateway.upstream import http_client
+from trysquare.gateway.upstream.session import STATELESS
+from trysquare.gateway.upstream.sse import SseTransport
+from trysquare.gateway.upstream.transport import (
+    DisconnectReason,
+    OutgoingMessage,
+    RequestId,
+    Transport,
+    TransportError,
+    TransportListener,
+    message_too_long,
+)
+from trysquare.net.http import BUSY, content_type
+from trysquare.net.sse import EventReader, EventTooLong
+from trysquare.processes.supervisor import ProcessSupervisor
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _POST_HEADERS: Final = {"accept": f"{_JSON}, {_EVENTS}", "content-type": _JSON}
-_OLD_SERVER = frozenset({400, 404, 405})
-"""What a server of the transport before this one may answer to a POST."""
+_SSE_ONLY = frozenset({400, 404, 405})
+"""Statuses of servers with the older SSE transport in response to a POST."""
 _RESUMES = 5
 _WAIT_SECONDS = 1.0
-_LONGEST_WAIT = 30.0
-_GOODBYE_SECONDS = 2.0
-_LONGEST_ERROR = 1024 * 1024
+_MAX_WAIT = 30.0
+_DELETE_SECONDS = 2.0
+_MAX_ERROR = 1024 * 1024
 _HEADER_MISMATCH = -32020
-_MOST_PAGES = 100
-_BROKEN = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, LoginLost)
+_MAX_PAGES = 100
 
 
 class _HeadersMissing(Exception):
-    """The server wants arguments in headers that we did not know of. It has refused the request."""
+    """The server rejected the request, because it expects arguments in headers that we did not know of."""
 
 
-class HttpChannel:
-    """A server behind an address. Where it turns out to speak the transport before this one, so does the channel."""
+def create_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> StreamableHttpTransport:
+    """The transport of a server; nothing is opened yet."""
+    return StreamableHttpTransport(config)
+
+
+class StreamableHttpTransport(Transport):
+    """Streamable HTTP: a POST for each message, responses as JSON or SSE. Falls back to the older SSE transport."""
 
     def __init__(self, config: ServerConfig, secrets: Secrets | None = None) -> None:
         self._config = config
         self._secrets = secrets
-        self._web = Web(config, secrets)
-        self._listener: Listener | None = None
-        self._errands = Errands(self._crash)
+        self._client = http_client.OriginClient(config, secrets)
+        self._listener: TransportListener | None = None
+        self._background = BackgroundTasks(self._crash)
         self._posts: dict[RequestId, asyncio.Task[None]] = {}
         self._ready: asyncio.Task[None] | None = None
-        """The message that ends the handshake. Nothing may overtake it."""
+        """The message that ends the handshake, which no other message may overtake."""
         self._version: str | None = None
         self._session: str | None = None
-        self._older: SseChannel | None = None
-        self._mirrored = MirroredHeaders()
+        self._fallback: SseTransport | None = None
+        self._mirrored = http_client.MirroredHeaders()
         self._listings: set[RequestId] = set()
 
-    async def open(self, listener: Listener) -> None:
+    async def open(self, listener: TransportListener) -> None:
         self._listener = listener
-        await self._web.open()
+        await self._client.open()
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         if self._listener is None:
-            raise Unreachable(Loss(reason="The connection to the server has ended.", was_sent=False))
-        if self._older is not None:
-            self._older.send(outgoing)
+            raise TransportError(DisconnectReason(reason="The connection was closed.", was_sent=False))
+        if self._fallback is not None:
+            self._fallback.send(outgoing)
         elif outgoing.request_id is not None:
-            self._posts[outgoing.request_id] = self._errands.begin(self._ask(outgoing, outgoing.request_id))
-        elif not self._goes_unsaid(outgoing):
-            task = self._errands.begin(self._tell(outgoing))
+            self._posts[outgoing.request_id] = self._background.start(self._post_request(outgoing, outgoing.request_id))
+        elif not self._is_omitted(outgoing):
+            task = self._background.start(self._post_notification(outgoing))
             self._ready = task if outgoing.method == "notifications/initialized" else self._ready
 
-    def settle(self, version: str) -> None:
+    def set_version(self, version: str) -> None:
         self._version = version
-        if self._older is not None:
-            self._older.settle(version)
-        elif version != MODERN and self._session is not None:
-            self._errands.begin(self._listen())
+        if self._fallback is not None:
+            self._fallback.set_version(version)
+        elif version != STATELESS and self._session is not None:
+            self._background.start(self._listen())
 
-    def abandon(self, request_id: RequestId) -> None:
-        if self._older is not None:
-            self._older.abandon(request_id)
-        # In the modern era, to hang up is to take the request back.
+    def cancel(self, request_id: RequestId) -> None:
+        if self._fallback is not None:
+            self._fallback.cancel(request_id)
+        # A stateless server takes a closed connection as a cancellation.
         if (task := self._posts.pop(request_id, None)) is not None:
             task.cancel()
 
-    def last_words(self) -> str:
-        return ""
-
     async def close(self) -> None:
         self._listener = None
-        await self._errands.end()
+        await self._background.close()
         try:
-            if self._older is not None:
-                await self._older.close()
+            if self._fallback is not None:
+                await self._fallback.close()
             elif self._session is not None and self._version is not None:
-                await self._say_goodbye()
+                await self._end_session()
         finally:
-            await self._web.close()
+            await self._client.close()
 
-    def _crash(self, reason: str) -> None:
+    def _crash(self, error: BaseException) -> None:
         if self._listener is not None:
-            self._listener.lose(Loss(reason=reason))
+            self._listener.on_disconnect(DisconnectReason(reason=f"The connection failed ({type(error).__name__})."))
 
-    def _goes_unsaid(self, outgoing: Outgoing) -> bool:
-        """The modern era has no messages to a server but requests, and a handshake cannot be taken back."""
+    def _is_omitted(self, outgoing: OutgoingMessage) -> bool:
+        """Stateless servers get nothing but requests, and a handshake cannot be cancelled."""
         is_cancellation = outgoing.method == "notifications/cancelled"
-        return self._version == MODERN or (self._version is None and is_cancellation)
+        return self._version == STATELESS or (self._version is None and is_cancellation)
 
-    async def _tell(self, outgoing: Outgoing) -> None:
-        """Send what gets no answer."""
+    async def _post_notification(self, outgoing: OutgoingMessage) -> None:
+        """Send a message without a response."""
         await self._until_ready(outgoing)
         try:
-            async with self._posted(outgoing) as response:
+            async with self._post(outgoing) as response:
                 if response.status_code == 404 and self._session is not None:
                     self._lose_session()
-        except _BROKEN as error:
+        except http_client.BROKEN as error:
             if outgoing.method == "notifications/initialized" and self._listener is not None:
-                self._listener.lose(self._web.failure(error))
+                self._listener.on_disconnect(self._client.failure(error))
 
-    async def _ask(self, outgoing: Outgoing, request_id: RequestId) -> None:
-        """Send a request, and pass on what comes until its answer is there or cannot come any more."""
+    async def _post_request(self, outgoing: OutgoingMessage, request_id: RequestId) -> None:
+        """Send a request and receive messages until its response."""
         await self._until_ready(outgoing)
         if outgoing.method == "tools/list":
             self._listings.add(request_id)
         try:
-            loss = await self._exchanged(outgoing, request_id)
+            disconnect = await self._exchange(outgoing, request_id)
             if outgoing.method == "subscriptions/listen":
-                loss = await self._listened_again(outgoing, request_id, loss)
+                disconnect = await self._listen_again(outgoing, request_id, disconnect)
         finally:
             self._posts.pop(request_id, None)
             self._listings.discard(request_id)
-        if loss is not None and self._listener is not None:
-            # Does nothing where the answer is there.
-            self._listener.lose(loss, request_id)
+        if disconnect is not None and self._listener is not None:
+            # No effect if there is a response.
+            self._listener.on_disconnect(disconnect, request_id)
 
-    async def _listened_again(self, outgoing: Outgoing, request_id: RequestId, loss: Loss | None) -> Loss | None:
-        """Listen anew when a stream breaks off: that does no harm, and proxies like to end those that say little."""
+    async def _listen_again(
+        self, outgoing: OutgoingMessage, request_id: RequestId, disconnect: DisconnectReason | None
+    ) -> DisconnectReason | None:
+        """Reconnect a broken stream: it is harmless, and proxies close idle streams."""
         wait = _WAIT_SECONDS
-        while self._is_broken_off(loss, request_id):
+        while disconnect is not None and disconnect.status is None and self._is_awaited(request_id):
             await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT)
-            loss = await self._exchanged(outgoing, request_id)
-        return loss
+            wait = min(wait * 2, _MAX_WAIT)
+            disconnect = await self._exchange(outgoing, request_id)
+        return disconnect
 
-    def _is_broken_off(self, loss: Loss | None, request_id: RequestId) -> bool:
-        return loss is not None and loss.status is None and self._is_awaited(request_id)
-
-    async def _exchanged(self, outgoing: Outgoing, request_id: RequestId) -> Loss | None:
-        """One POST and what it brings; why there is no answer, if there is none."""
+    async def _exchange(self, outgoing: OutgoingMessage, request_id: RequestId) -> DisconnectReason | None:
+        """One POST and its response stream. Returns why there is no response, if there is none."""
         try:
             try:
-                return await self._attempted(outgoing, request_id)
+                return await self._attempt(outgoing, request_id)
             except _HeadersMissing:
                 await self._learn_headers(outgoing)
-                return await self._attempted(outgoing, request_id)
-        except _BROKEN as error:
-            return self._web.failure(error)
-        except TooLong:
-            return self._too_long()
+                return await self._attempt(outgoing, request_id)
+        except http_client.BROKEN as error:
+            return self._client.failure(error)
+        except EventTooLong:
+            return message_too_long(self._config.max_line)
 
-    async def _attempted(self, outgoing: Outgoing, request_id: RequestId) -> Loss | None:
-        async with self._posted(outgoing) as response:
-            return await self._heard(outgoing, request_id, response)
+    async def _attempt(self, outgoing: OutgoingMessage, request_id: RequestId) -> DisconnectReason | None:
+        async with self._post(outgoing) as response:
+            return await self._receive_response(outgoing, request_id, response)
 
-    async def _learn_headers(self, refused: Outgoing) -> None:
-        """Find out which arguments belong in headers."""
+    async def _learn_headers(self, refused: OutgoingMessage) -> None:
+        """Find the arguments that belong in headers."""
         params: JsonObject = {"_meta": msgspec.json.decode(refused.body)["params"].get("_meta", {})}
-        for page in range(_MOST_PAGES):
+        for page in range(_MAX_PAGES):
             body = msgspec.json.encode({"jsonrpc": "2.0", "id": f"h{page}", "method": "tools/list", "params": params})
-            async with self._posted(Outgoing(body=body, method="tools/list")) as response:
+            async with self._post(OutgoingMessage(body=body, method="tools/list")) as response:
                 cursor = self._mirrored.learn(await self._last_message(response))
             if cursor is None:
                 break
@@ -179,210 +187,203 @@ class HttpChannel:
         self._mirrored.is_listed = True
 
     async def _last_message(self, response: httpx2.Response) -> bytes:
-        if kind_of(response) != _EVENTS:
-            return await body_of(response, self._config.max_line) or b""
+        if content_type(response) != _EVENTS:
+            return await http_client.read_message(response, self._config.max_line) or b""
         reader, last = EventReader(self._config.max_line), b""
         async for chunk in response.aiter_bytes():
             for event in reader.feed(chunk):
                 last = event.data
         return last
 
-    async def _until_ready(self, outgoing: Outgoing) -> None:
+    async def _until_ready(self, outgoing: OutgoingMessage) -> None:
         if self._ready is not None and outgoing.method != "notifications/initialized":
             await asyncio.wait({self._ready})
 
-    def _posted(self, outgoing: Outgoing) -> Any:
-        headers = {**_POST_HEADERS, **self._era_headers(outgoing)}
-        return self._web.stream("POST", self._config.url, headers=headers, content=outgoing.body)
+    def _post(self, outgoing: OutgoingMessage) -> Any:
+        headers = {**_POST_HEADERS, **self._version_headers(outgoing)}
+        return self._client.stream("POST", self._config.url, headers=headers, content=outgoing.body)
 
-    def _era_headers(self, outgoing: Outgoing) -> Mapping[str, str]:
+    def _version_headers(self, outgoing: OutgoingMessage) -> Mapping[str, str]:
         if outgoing.method == "initialize":
             return {}
-        if outgoing.method is not None and (self._version == MODERN or outgoing.method == "server/discover"):
-            return {**modern_headers(outgoing.method, outgoing.name), **self._mirrored.of(outgoing)}
+        if outgoing.method is not None and (self._version == STATELESS or outgoing.method == "server/discover"):
+            return {**http_client.stateless_headers(outgoing.method, outgoing.name), **self._mirrored.of(outgoing)}
         return self._session_headers()
 
     def _session_headers(self) -> dict[str, str]:
         version = {} if self._version is None else {"mcp-protocol-version": self._version}
         return version if self._session is None else {**version, "mcp-session-id": self._session}
 
-    async def _heard(self, outgoing: Outgoing, request_id: RequestId, response: httpx2.Response) -> Loss | None:
-        """Pass on what a response brings. Returns why there is no answer, if there should be none by now."""
+    async def _receive_response(
+        self, outgoing: OutgoingMessage, request_id: RequestId, response: httpx2.Response
+    ) -> DisconnectReason | None:
+        """Receive the messages of an HTTP response. Returns why the request has no result, if it has none."""
         if response.status_code >= 300:
             return await self._refused(outgoing, request_id, response)
         if outgoing.method == "initialize":
             self._session = response.headers.get("mcp-session-id") or None
-        kind = kind_of(response)
+        kind = content_type(response)
         if kind == _EVENTS:
-            return await self._heard_events(request_id, response)
+            return await self._receive_events(request_id, response)
         if kind != _JSON:
-            return Loss(reason=f"The server answered with `{kind or 'no content'}`, which is no message.")
-        body = await body_of(response, self._config.max_line)
+            return DisconnectReason(reason=f"Unexpected content type `{kind or 'none'}`.")
+        body = await http_client.read_message(response, self._config.max_line)
         if body is None:
-            return self._too_long()
-        self._hear(body, request_id)
-        return Loss(reason="The server's response does not hold the answer.")
+            return message_too_long(self._config.max_line)
+        self._receive(body, request_id)
+        return DisconnectReason(reason="The HTTP response does not contain the result.")
 
-    def _hear(self, message: bytes, about: RequestId | None) -> None:
-        if about in self._listings and self._version == MODERN:
+    def _receive(self, message: bytes, about: RequestId | None) -> None:
+        if about in self._listings and self._version == STATELESS:
             self._mirrored.notice(message)
         if self._listener is not None and message:
-            self._listener.hear(message, about)
+            self._listener.receive(message, about)
 
-    async def _heard_events(self, request_id: RequestId, response: httpx2.Response) -> Loss | None:
-        """Read a stream to the answer, and go on where it broke off, as long as the server can."""
+    async def _receive_events(self, request_id: RequestId, response: httpx2.Response) -> DisconnectReason | None:
+        """Read a stream up to the response; a broken stream is resumed if the server supports it."""
         reader = EventReader(self._config.max_line)
         broken = await self._read_events(reader, response, request_id)
         for _ in range(_RESUMES):
-            if self._version == MODERN or reader.last_id is None or not self._is_awaited(request_id):
+            if self._version == STATELESS or reader.last_id is None or not self._is_awaited(request_id):
                 break
             await asyncio.sleep(_WAIT_SECONDS if reader.retry_seconds is None else reader.retry_seconds)
             if not self._is_awaited(request_id):
                 break
             broken = await self._resume(reader, request_id)
-        return broken or Loss(reason="The server ended its response without the answer.")
+        return broken or DisconnectReason(reason="The stream ended without the result.")
 
     async def _read_events(
         self, reader: EventReader, response: httpx2.Response, request_id: RequestId | None
-    ) -> Loss | None:
+    ) -> DisconnectReason | None:
         try:
             async for chunk in response.aiter_bytes():
                 for event in reader.feed(chunk):
                     if event.name == "message":
-                        self._hear(event.data, request_id)
+                        self._receive(event.data, request_id)
                 if request_id is not None and not self._is_awaited(request_id):
                     return None
-        except _BROKEN as error:
-            return self._web.failure(error)
+        except http_client.BROKEN as error:
+            return self._client.failure(error)
         return None
 
-    async def _resume(self, reader: EventReader, request_id: RequestId) -> Loss | None:
-        """Go on with a stream after the last event that came. Nothing is sent again."""
+    async def _resume(self, reader: EventReader, request_id: RequestId) -> DisconnectReason | None:
+        """Resume a stream after its last event. Nothing is sent again."""
         try:
             async with self._stream_after(reader.last_id) as response:
-                if response.status_code >= 300 or kind_of(response) != _EVENTS:
+                if response.status_code >= 300 or content_type(response) != _EVENTS:
                     reader.last_id = None
-                    return Loss(reason="The server broke off its response and does not go on with it.")
+                    return DisconnectReason(reason="The stream broke and cannot be resumed.")
                 fresh = _continued(reader, self._config.max_line)
                 broken = await self._read_events(fresh, response, request_id)
                 reader.last_id, reader.retry_seconds = fresh.last_id, fresh.retry_seconds
                 return broken
-        except _BROKEN as error:
-            return self._web.failure(error)
+        except http_client.BROKEN as error:
+            return self._client.failure(error)
 
     def _stream_after(self, last_id: str | None) -> Any:
         headers = {"accept": _EVENTS, "cache-control": "no-store", **self._session_headers()}
         if last_id is not None:
             headers["last-event-id"] = last_id
-        return self._web.stream("GET", self._config.url, headers=headers)
+        return self._client.stream("GET", self._config.url, headers=headers)
 
     def _is_awaited(self, request_id: RequestId) -> bool:
-        return self._listener is not None and self._listener.awaits(request_id)
+        return self._listener is not None and self._listener.is_pending(request_id)
 
-    async def _refused(self, outgoing: Outgoing, request_id: RequestId, response: httpx2.Response) -> Loss | None:
-        body = await body_of(response, _LONGEST_ERROR) if kind_of(response) == _JSON else None
+    async def _refused(
+        self, outgoing: OutgoingMessage, request_id: RequestId, response: httpx2.Response
+    ) -> DisconnectReason | None:
+        body = await http_client.read_message(response, _MAX_ERROR) if content_type(response) == _JSON else None
         if self._is_session_lost(response.status_code, body or b""):
             self._lose_session(request_id)
             return None
         error = None if body is None else _error_of(body)
-        # Who is told when to come again need not read why.
+        # For a busy server only its `Retry-After` matters.
         is_busy = response.status_code == 429 or (response.status_code in BUSY and "retry-after" in response.headers)
         if error is not None and not is_busy:
             if error.get("code") == _HEADER_MISMATCH and outgoing.name and not self._mirrored.is_listed:
                 raise _HeadersMissing
-            self._hear(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}), request_id)
+            self._receive(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}), request_id)
             return None
-        if outgoing.method == "initialize" and response.status_code in _OLD_SERVER:
-            return await self._fall_back(outgoing, self._web.refusal(response))
-        return self._web.refusal(response)
+        if outgoing.method == "initialize" and response.status_code in _SSE_ONLY:
+            return await self._fall_back(outgoing, self._client.refusal(response))
+        return self._client.refusal(response)
 
     def _is_session_lost(self, status: int, body: bytes) -> bool:
-        """Servers should say 404 to a session that they do not know; many say 400, and why in words."""
+        """Servers should respond to an unknown session with 404; many use 400 and a message."""
         has_session = self._session is not None and self._version is not None
         return has_session and (status == 404 or (status == 400 and b"session" in body.lower()))
 
-    async def _fall_back(self, outgoing: Outgoing, refusal: Loss) -> Loss | None:
-        """Try the transport before this one, as its servers know no POST to their address."""
-        older = SseChannel(self._config, self._secrets)
+    async def _fall_back(self, outgoing: OutgoingMessage, refusal: DisconnectReason) -> DisconnectReason | None:
+        """Try the older SSE transport, whose servers do not support POST."""
+        fallback = SseTransport(self._config, self._secrets)
         if self._listener is None:
             return refusal
         try:
-            await older.open(self._listener)
-            self._older = older
-            older.send(outgoing)
-        except Unreachable:
-            self._older = None
-            await older.close()
+            await fallback.open(self._listener)
+            self._fallback = fallback
+            fallback.send(outgoing)
+        except TransportError:
+            self._fallback = None
+            await fallback.close()
             return refusal
         return None
 
     def _lose_session(self, request_id: RequestId | None = None) -> None:
-        """The server no longer knows us. The request at hand was not acted on; others may have been."""
-        reason = "The server has ended the session."
+        """End an expired session. This request was not acted on; others may have been."""
+        reason = "The session has expired."
         if self._listener is not None:
             if request_id is not None:
-                self._listener.lose(Loss(reason=reason, was_sent=False, status=404), request_id)
+                self._listener.on_disconnect(DisconnectReason(reason=reason, was_sent=False, status=404), request_id)
             self._session = None
-            self._listener.lose(Loss(reason=reason, status=404))
-
-    def _too_long(self) -> Loss:
-        return Loss(reason=f"The server sent a message of more than {self._config.max_line} bytes.")
+            self._listener.on_disconnect(DisconnectReason(reason=reason, status=404))
 
     async def _listen(self) -> None:
-        """Hear what the server says without having been asked, for as long as the session lasts."""
+        """Receive the server's own messages, as long as the session lasts."""
         if self._ready is not None:
             await asyncio.wait({self._ready})
         reader = EventReader(self._config.max_line)
         wait = _WAIT_SECONDS
         while self._listener is not None:
-            heard = await self._listen_once(reader)
-            if heard is None:
+            was_open = await self._listen_once(reader)
+            if was_open is None:
                 return
-            wait = _WAIT_SECONDS if heard else min(wait * 2, _LONGEST_WAIT)
+            wait = _WAIT_SECONDS if was_open else min(wait * 2, _MAX_WAIT)
             await asyncio.sleep(wait if reader.retry_seconds is None else reader.retry_seconds)
 
     async def _listen_once(self, reader: EventReader) -> bool | None:
-        """One stream to its end. None where the server offers none, False where it could not be reached."""
+        """Read one stream to its end. None if the server has none, False if it could not be reached."""
         try:
             async with self._stream_after(reader.last_id) as response:
                 if response.status_code == 404:
                     self._lose_session()
-                if response.status_code >= 300 or kind_of(response) != _EVENTS:
+                if response.status_code >= 300 or content_type(response) != _EVENTS:
                     return None
                 fresh = _continued(reader, self._config.max_line)
                 await self._read_events(fresh, response, None)
                 reader.last_id, reader.retry_seconds = fresh.last_id, fresh.retry_seconds
-        except TooLong:
+        except EventTooLong:
             return True
-        except _BROKEN:
+        except http_client.BROKEN:
             return False
         return True
 
-    async def _say_goodbye(self) -> None:
-        """Let the server forget the session. It need not answer, and often does not."""
+    async def _end_session(self) -> None:
+        """Delete the session at the server, which need not respond."""
         try:
-            async with asyncio.timeout(_GOODBYE_SECONDS):
-                async with self._web.stream("DELETE", self._config.url, headers=self._session_headers()):
+            async with asyncio.timeout(_DELETE_SECONDS):
+                async with self._client.stream("DELETE", self._config.url, headers=self._session_headers()):
                     pass
-        except (TimeoutError, *_BROKEN):
+        except (TimeoutError, *http_client.BROKEN):
             pass
 
 
 def _continued(reader: EventReader, most_bytes: int) -> EventReader:
-    """A reader for the stream that goes on after another."""
     fresh = EventReader(most_bytes)
     fresh.last_id, fresh.retry_seconds = reader.last_id, reader.retry_seconds
     return fresh
 
 
 def _error_of(body: bytes) -> JsonObject | None:
-    """An error of the protocol that came with a status; None for any other body.
-
-    Servers that refuse a request before they read it do not know its id, so that it cannot be passed on as it is.
-    """
-    try:
-        found: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    error = cast(JsonObject, found).get("error") if isinstance(found, dict) else None
-    return cast(JsonObject, error) if isinstance(error, dict) and "code" in error else None
+    """A protocol error in the body of an HTTP error; its id may be missing, so it is not relayed as it is."""
+    error = as_object(as_object(http_client.decoded(body)).get("error"))
+    return error if "code" in error else None

@@ -1,8 +1,4 @@
-"""Lists of a server (tools, prompts, resources, templates), read page by page and bounded in number and bytes.
-
-A server decides how much it lists, so the reader decides how much it takes: what is over a bound is left out and said
-so, and nothing of it is decoded, compared or stored.
-"""
+"""Paginated lists of a server, bounded in number and bytes; entries over a limit are skipped undecoded and reported."""
 
 from __future__ import annotations
 
@@ -13,62 +9,60 @@ from typing import TypeAlias
 
 import msgspec
 
+from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
-from trysquare.core.types import JsonObject
 from trysquare.core.untrusted import hidden_kinds, one_line
-from trysquare.gateway.answers.json_tokens import is_deeper
-from trysquare.gateway.server import ServerConfig
-from trysquare.gateway.upstream import frames
-from trysquare.gateway.upstream.broken_frames import MARK
+from trysquare.gateway.models import ServerConfig
+from trysquare.gateway.results.shape import is_deeper
+from trysquare.gateway.upstream import codec as frames
+from trysquare.gateway.upstream.codec import MARK
 
 MAX_PAGES = 1000
 _EMPTY_PAGES = 50
-"""So many pages without an entry, and the list is taken for endless."""
-LONGEST_PAGE = 32 * 1024 * 1024
-"""Bytes of a page that is looked into at all; what is not taken of it is skipped over, not read."""
+"""Consecutive empty pages after which a list counts as endless."""
+MAX_PAGE_BYTES = 32 * 1024 * 1024
+"""Maximum bytes of a page."""
 _LARGE = 64 * 1024
-_MOST_NAMED, _MOST_TOLD = 5, 20
-_MOST_NESTED = 100
-"""Levels of one definition: it is compared, shown and checked by functions that call themselves."""
+_MAX_NAMES, _MAX_REPORTED = 5, 20
+_MAX_NESTING = 100
+"""Levels of one definition, which is processed by recursive functions."""
 _EMPTY = msgspec.Raw(b"")
 _NAME = re.compile(rb'"(?:name|uri|uriTemplate)"\s*:\s*"([^"\\]{1,80})"')
 
 AskPage: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]
-"""Sends the request for one page with these parameters, and gives its result in JSON."""
+"""Request of one page with these parameters -> its result in JSON."""
 
 
 @dataclass(kw_only=True, slots=True)
 class BoundedList:
-    """What was taken of one list, and what was left out of it."""
+    """The accepted entries of one list, and what was left out."""
 
     kind: str
-    """The method's first part: `tools`, `prompts`, `resources` or `resources/templates`."""
+    """The prefix of the method: `tools`, `prompts`, `resources` or `resources/templates`."""
     limits: ServerConfig
     entries: list[JsonObject] = field(default_factory=list[JsonObject])
     size: int = 0
     over: int = 0
-    """Entries beyond the number or the bytes of all."""
+    """Number of entries over `max_tools` or `max_catalogue_bytes`."""
     too_large: int = 0
-    unseen: list[str] = field(default_factory=list[str])
-    """Names that hold characters which nobody sees."""
+    hidden: list[str] = field(default_factory=list[str])
+    """Names with hidden characters."""
     unreadable: list[str] = field(default_factory=list[str])
-    """Each by its name, with what is wrong about it."""
+    """Each by name, with its problem."""
     notes: list[str] = field(default_factory=list[str])
 
     @property
     def key(self) -> str:
-        """The name of the list in a page."""
         return "resourceTemplates" if self.kind == "resources/templates" else self.kind
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more is taken."""
         return self.over > 0 or len(self.entries) >= self.limits.max_tools
 
     def add(self, body: bytes) -> str:
-        """Take what fits of a page, and return the cursor of the next one."""
-        if len(body) > max(LONGEST_PAGE, self.limits.max_catalogue_bytes):
-            self.notes.append(f"a page of {len(body)} bytes, more than any page may have")
+        """Add the entries of a page within the limits, and return the next cursor."""
+        if len(body) > max(MAX_PAGE_BYTES, self.limits.max_catalogue_bytes):
+            self.notes.append(f"a page of {len(body)} bytes, over the limit")
             return ""
         fields = frames.decode_fields(body)
         for number, raw in enumerate(frames.decode_parts(fields.get(self.key, _EMPTY))):
@@ -84,41 +78,41 @@ class BoundedList:
             self.over += 1
         else:
             try:
-                if MARK in raw or is_deeper(raw, _MOST_NESTED):
-                    raise frames.NotAFrame("it holds what JSON does not have, or is nested too deep")
+                if MARK in raw or is_deeper(raw, _MAX_NESTING):
+                    raise frames.InvalidFrame("invalid JSON, or nested too deep")
                 entry = frames.decode_object(raw)
-            except frames.NotAFrame as error:
+            except frames.InvalidFrame as error:
                 found = _NAME.search(raw)
                 called = f"`{one_line(found[1].decode(errors='replace'))}`" if found else f"entry {number + 1}"
                 self.unreadable.append(f"{called} ({error})")
                 return
             name = entry.get("name")
             if isinstance(name, str) and hidden_kinds(name):
-                # It could not be told from another by whoever reads it, and a model could not write it.
-                self.unseen.append(one_line(name, 80))
+                # It looks like another name, and a model could not write it.
+                self.hidden.append(one_line(name, 80))
                 return
             self.size += size
             self.entries.append(entry)
 
     def left_out(self) -> tuple[str, ...]:
-        """What was left out of the list; empty where all of it was taken."""
+        """What was left out of the list, for the log."""
         limits, word = self.limits, self.kind.rpartition("/")[2]
-        told = [f"{one} of its {word}" for one in self.unreadable[:_MOST_TOLD]] + self.notes
-        if len(self.unreadable) > _MOST_TOLD:
-            told.append(f"{len(self.unreadable) - _MOST_TOLD} {word} more that cannot be read")
+        notes = [f"{one} of its {word}" for one in self.unreadable[:_MAX_REPORTED]] + self.notes
+        if len(self.unreadable) > _MAX_REPORTED:
+            notes.append(f"{len(self.unreadable) - _MAX_REPORTED} more invalid {word}")
         if self.over:
             bound = f"max_tools={limits.max_tools}, max_catalogue_bytes={limits.max_catalogue_bytes}"
-            told.append(f"{self.over} {word} or more beyond {bound}")
+            notes.append(f"{self.over} {word} or more beyond {bound}")
         if self.too_large:
-            told.append(f"{self.too_large} {word} with more than max_definition_bytes={limits.max_definition_bytes}")
-        if self.unseen:
-            names = ", ".join(f"`{name}`" for name in self.unseen[:_MOST_NAMED])
-            told.append(f"{len(self.unseen)} {word} with invisible characters in the name: {names}")
-        return tuple(told)
+            notes.append(f"{self.too_large} {word} with more than max_definition_bytes={limits.max_definition_bytes}")
+        if self.hidden:
+            names = ", ".join(f"`{name}`" for name in self.hidden[:_MAX_NAMES])
+            notes.append(f"{len(self.hidden)} {word} with invisible characters in the name: {names}")
+        return tuple(notes)
 
 
 async def read_list(kind: str, limits: ServerConfig, ask: AskPage) -> BoundedList:
-    """All pages of a list, as far as it is taken."""
+    """All pages of a list, within its limits."""
     found = BoundedList(kind=kind, limits=limits)
     cursors: set[str] = set()
     params: JsonObject = {}

@@ -1,46 +1,125 @@
-"""Logins at remote servers by OAuth 2.1: kept as secrets, sent to their own server only, renewed before they end."""
+"""OAuth 2.1 for remote servers: login with a loopback redirect, stored tokens, refresh."""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
 import hashlib
+import hmac
 import json
 import logging
 import math
 import os
 import time
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urljoin, urlsplit
 
 import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl, ValidationError
 
-from trysquare.gateway.configuration.secrets import Secrets
-from trysquare.gateway.server import ServerConfig
-from trysquare.gateway.upstream.certificates import trusted_authorities
-from trysquare.store.location import prepare_folder, user_state
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject, as_object
+from trysquare.gateway.config.entries import TRANSPORTS
+from trysquare.gateway.config.secrets import Secrets
+from trysquare.gateway.models import OAuthClient, ServerConfig
+from trysquare.gateway.upstream.session import SESSION_VERSIONS
+from trysquare.net.http import open_client
+from trysquare.store import user_state
+from trysquare.store.location import prepare_folder
+
+_PATH = "/callback"
+_MAX_REQUEST = 16 * 1024
+_READ_SECONDS = 10.0
+_PAGE = (
+    b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n"
+    b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\n\r\n"
+    b"<!doctype html><title>Trysquare</title><p>%s</p>"
+)
+
+
+class RedirectListener:
+    """Loopback endpoint that waits for the one redirect with the expected state."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self._state: str | None = None
+        self._answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+
+    def expect(self, url: str) -> None:
+        """Set the expected state from the authorization URL."""
+        self._state = dict(parse_qsl(urlsplit(url).query)).get("state")
+
+    async def answer(self) -> Mapping[str, str]:
+        """Wait for the parameters of the redirect."""
+        return await self._answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle one HTTP request."""
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(self._page(head))
+            await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # disconnected, or not a browser
+        finally:
+            writer.close()
+
+    def _page(self, head: bytes) -> bytes:
+        method, _, rest = head.partition(b" ")
+        parts = urlsplit(rest.partition(b" ")[0].decode("ascii", "replace"))
+        found = dict(parse_qsl(parts.query))
+        if method != b"GET" or parts.path != _PATH or not self._is_expected(found.get("state", "")):
+            return _PAGE % (b"404 Not Found", b"Not found.")
+        if not self._answer.done():
+            self._answer.set_result(found)
+        if "code" in found:
+            return _PAGE % (b"200 OK", b"Authorization received. You can close this page and return to the terminal.")
+        return _PAGE % (b"200 OK", b"The login was refused. See the terminal for details.")
+
+    def _is_expected(self, state: str) -> bool:
+        return self._state is not None and hmac.compare_digest(state.encode(), self._state.encode())
+
+
+@asynccontextmanager
+async def open_loopback(port: int | None) -> AsyncGenerator[RedirectListener]:
+    """Listen on the loopback interface, on a given or any free port."""
+    loopback = RedirectListener()
+    try:
+        server = await asyncio.start_server(loopback.serve, "127.0.0.1", port or 0, limit=_MAX_REQUEST)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot listen on port {port} for the login redirect: {error.strerror}.",
+            hint="Free the port, or set another `callbackPort`.",
+        ) from None
+    async with server:
+        loopback.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{_PATH}"
+        yield loopback
+
 
 logger = logging.getLogger("trysquare.gateway")
 
 _EARLY_SECONDS = 30.0
-"""A token is renewed so long before it ends, because the request takes its time too."""
+"""Seconds before its expiry at which a token is refreshed."""
 _RENEW_SECONDS = 30.0
 _LOCK_SECONDS = 45.0
-"""How long a renewal of another process is waited for: longer than it can take."""
-_LOOK_SECONDS = 0.02
+"""Seconds to wait for the refresh of another process; longer than it can take."""
+_POLL_SECONDS = 0.02
 
 
-class LoginLost(Exception):
-    """A login has ended and cannot be renewed."""
+class LoginExpired(Exception):
+    """A login has expired and cannot be refreshed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Login:
-    """What a login gave us, and what is needed to renew it."""
+    """Tokens of a login, and what is needed to refresh them."""
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
@@ -51,20 +130,19 @@ class Login:
     client_id: str = ""
     client_secret: str | None = field(default=None, repr=False)
     client_auth: str = "none"
-    """How the client shows at the token endpoint who it is, by OAuth's names."""
+    """The `token_endpoint_auth_method` of OAuth."""
 
     def is_fresh(self, now: float) -> bool:
-        """Whether the token can be sent."""
         return self.expires_at is None or now + _EARLY_SECONDS < self.expires_at
 
 
 def login_name(config: ServerConfig) -> str:
-    """The name of the secret. It holds the address, so that an entry that is turned elsewhere takes no token along."""
+    """The name of the secret. It includes the URL, so that a redirected entry does not get the token."""
     return f"login:{config.name}:{config.url}"
 
 
 def load_login(config: ServerConfig, secrets: Secrets) -> Login | None:
-    """The login at a server, or None where there is none that can be read."""
+    """The stored login at a server, or None."""
     text = secrets.read(login_name(config))
     try:
         found: Any = None if text is None else json.loads(text)
@@ -78,33 +156,30 @@ def load_login(config: ServerConfig, secrets: Secrets) -> Login | None:
 
 
 def save_login(config: ServerConfig, secrets: Secrets, login: Login) -> None:
-    """Keep a login."""
+    """Store a login."""
     secrets.write(login_name(config), json.dumps(asdict(login)))
 
 
 async def stored_login(config: ServerConfig, secrets: Secrets) -> httpx2.Auth | None:
-    """What signs requests to a server, or None where nobody has signed in."""
+    """The authentication of requests to a server, or None without a login."""
     login = await asyncio.to_thread(load_login, config, secrets)
     return None if login is None else LoginAuth(config, secrets, login)
 
 
 @asynccontextmanager
 async def login_lock(config: ServerConfig, *, seconds: float = _LOCK_SECONDS) -> AsyncGenerator[None]:
-    """One process of this user at a time changes a login. A holder that is killed holds it no longer.
-
-    Raises `LoginLost` where another does not let go of it in time.
-    """
+    """Lock a login among the processes of this user; released if the holder is killed. Raises `LoginExpired`."""
     digest = hashlib.sha256(login_name(config).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     path = user_state().with_name(f"login-{digest}.lock")
     prepare_folder(path.parent)
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        for _ in range(math.ceil(seconds / _LOOK_SECONDS)):
+        for _ in range(math.ceil(seconds / _POLL_SECONDS)):
             if _is_taken(lock):
                 break
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         else:
-            raise LoginLost("Another process renews the login at the server and does not come to an end.")
+            raise LoginExpired("Timeout: another process is still refreshing the login.")
         yield
     finally:
         os.close(lock)
@@ -119,7 +194,7 @@ def _is_taken(lock: int) -> bool:
 
 
 class LoginAuth(httpx2.Auth):
-    """Signs requests with a login. Requests do not wait for one another, only for a renewal."""
+    """Adds the token to requests, and refreshes it. Requests wait for a refresh only, not for one another."""
 
     def __init__(
         self, config: ServerConfig, secrets: Secrets, login: Login, *, clock: Callable[[], float] = time.time
@@ -129,12 +204,12 @@ class LoginAuth(httpx2.Auth):
         self._renewing = asyncio.Lock()
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send with the token; with a new one if the server no longer takes it."""
+        """Send with the token, and again with a refreshed one after a 401."""
         used = self._login if self._login.is_fresh(self._clock()) else await self._renewed(self._login)
         request.headers["Authorization"] = f"Bearer {used.access_token}"
         response = yield request
         if response.status_code == 401:
-            # The server has refused the request, so that it may be sent again.
+            # The server rejected the request, so it may be sent again.
             used = await self._renewed(used)
             request.headers["Authorization"] = f"Bearer {used.access_token}"
             yield request
@@ -147,44 +222,43 @@ class LoginAuth(httpx2.Auth):
             return self._login
 
     async def _renew(self, old: Login) -> Login:
-        """A login that another process has renewed or made meanwhile, else a new one. Holds the lock."""
-        found = await self._kept()
+        """The login that another process has stored meanwhile, else a refreshed one. Requires the lock."""
+        found = await self._stored()
         if found.access_token != old.access_token and found.is_fresh(self._clock()):
             return found
-        # A refresh token often counts only once: the one that is kept is the one that still does.
+        # A refresh token is often valid only once: the stored one is the valid one.
         if found.refresh_token is None or not found.token_endpoint:
-            raise LoginLost("The login at the server has ended.")
+            raise LoginExpired("The login has expired.")
         answer = await self._ask(found, found.refresh_token)
         if answer is None:
-            raise LoginLost("The login at the server has ended and could not be renewed.")
-        await self._kept()
+            raise LoginExpired("The login has expired and could not be refreshed.")
+        await self._stored()
         login = renewed_login(found, answer, self._clock())
         await asyncio.to_thread(save_login, self._config, self._secrets, login)
         return login
 
-    async def _kept(self) -> Login:
-        """The login as it is kept now; one that was forgotten must not come back by a renewal."""
+    async def _stored(self) -> Login:
+        """The stored login; one that was removed must not come back by a refresh."""
         found = await asyncio.to_thread(load_login, self._config, self._secrets)
         if found is None:
-            raise LoginLost("The login at the server was removed.")
+            raise LoginExpired("The login was removed.")
         return found
 
     async def _ask(self, old: Login, refresh_token: str) -> dict[str, Any] | None:
-        verify = await asyncio.to_thread(trusted_authorities)
         form, headers = _form(old, refresh_token)
         try:
-            async with httpx2.AsyncClient(verify=verify, timeout=_RENEW_SECONDS) as client:
+            async with await open_client(old.token_endpoint, timeout=_RENEW_SECONDS) as client:
                 response = await client.post(old.token_endpoint, data=form, headers=headers)
             answer: Any = response.json() if response.status_code == 200 else None
         except (httpx2.HTTPError, ValueError) as error:
-            logger.warning("the login at %s could not be renewed: %s", self._config.name, type(error).__name__)
+            logger.warning("token refresh failed: server=%s error=%s", self._config.name, type(error).__name__)
             return None
-        found = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
+        found = as_object(answer)
         return found if found.get("access_token") else None
 
 
 def renewed_login(old: Login, answer: dict[str, Any], now: float) -> Login:
-    """A login with what a token endpoint answered. What it leaves out stays as it was."""
+    """A login updated with a token response."""
     seconds = answer.get("expires_in")
     return replace(
         old,
@@ -205,3 +279,132 @@ def _form(login: Login, refresh_token: str) -> tuple[dict[str, str], dict[str, s
         return {**form, "client_secret": login.client_secret}, {}
     pair = f"{quote(login.client_id, safe='')}:{quote(login.client_secret, safe='')}"
     return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+_REQUEST_SECONDS = 30.0
+_VERSION = SESSION_VERSIONS[-1]
+_PROBE: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": {"name": "trysquare", "version": ""}},
+}
+_OWN_ID = 'Register a client there, and set its id in the entry: "oauth": {"clientId": "…", "callbackPort": 8123}.'
+
+
+async def sign_in(config: ServerConfig, secrets: Secrets, *, show: Callable[[str], None]) -> bool:
+    """Sign in to a server. `show` gets the URL for the browser. False if the server requires no login."""
+    client = config.oauth or OAuthClient()
+    async with open_loopback(client.callback_port) as loopback:
+        provider = _provider(config, client, loopback, show)
+        try:
+            await _probe(config, provider)
+        except OAuthRegistrationError as error:
+            raise _failed(config, str(error), _OWN_ID) from None
+        except (OAuthFlowError, httpx2.HTTPError, ValidationError) as error:
+            first_line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+            raise _failed(config, first_line) from None
+    login = _login(provider)
+    if login is None:
+        return False
+    async with login_lock(config):
+        await asyncio.to_thread(save_login, config, secrets, login)
+    return True
+
+
+async def _probe(config: ServerConfig, provider: OAuthClientProvider) -> None:
+    """Send one harmless request; the provider runs the login if the server requires it."""
+    headers = {**config.headers, "accept": "application/json, text/event-stream", "mcp-protocol-version": _VERSION}
+    async with await open_client(config.url, auth=provider, headers=headers, timeout=_REQUEST_SECONDS) as client:
+        method = TRANSPORTS[config.transport].login_method or "POST"
+        request = client.build_request(method, config.url, json=_PROBE if method == "POST" else None)
+        response = await client.send(request, stream=True)
+        await response.aclose()
+
+
+def _provider(
+    config: ServerConfig, client: OAuthClient, loopback: RedirectListener, show: Callable[[str], None]
+) -> OAuthClientProvider:
+    async def on_redirect(url: str) -> None:
+        loopback.expect(url)
+        show(url)
+
+    async def on_callback() -> AuthorizationCodeResult:
+        found = await loopback.answer()
+        if "code" not in found:
+            raise OAuthFlowError(f"it was refused ({found.get('error', 'no reason was given')[:100]})")
+        return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
+
+    return OAuthClientProvider(
+        server_url=config.url,
+        client_metadata=_metadata(client, loopback.address),
+        storage=_Registration(client, loopback.address),
+        redirect_handler=on_redirect,
+        callback_handler=on_callback,
+    )
+
+
+class _WithOwnScopes(OAuthClientMetadata):
+    """Client metadata that keeps the scopes of the entry; discovery would overwrite them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "scope":
+            super().__setattr__(name, value)
+
+
+def _metadata(client: OAuthClient, address: str) -> OAuthClientMetadata:
+    kind = _WithOwnScopes if client.scopes else OAuthClientMetadata
+    return kind(
+        client_name="Trysquare",
+        redirect_uris=[AnyUrl(address)],
+        token_endpoint_auth_method="none" if client.client_secret is None else "client_secret_post",
+        scope=" ".join(client.scopes) or None,
+    )
+
+
+class _Registration:
+    """Storage for one login: the client of the entry, and nothing of earlier logins."""
+
+    def __init__(self, client: OAuthClient, address: str) -> None:
+        self._client: OAuthClientInformationFull | None = None
+        if client.client_id is not None:
+            metadata = _metadata(client, address).model_dump(exclude_none=True)
+            self._client = OAuthClientInformationFull(
+                **metadata, client_id=client.client_id, client_secret=client.client_secret
+            )
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        return None
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._client = client_info
+
+
+def _login(provider: OAuthClientProvider) -> Login | None:
+    context = provider.context
+    tokens, client = context.current_tokens, context.client_info
+    if tokens is None or client is None:
+        return None
+    metadata = context.oauth_metadata
+    endpoint = str(metadata.token_endpoint) if metadata is not None else urljoin(context.server_url, "/token")
+    return Login(
+        access_token=tokens.access_token,
+        refresh_token=tokens.refresh_token,
+        expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in,
+        scope=tokens.scope,
+        token_endpoint=endpoint,
+        resource=context.get_resource_url() if context.should_include_resource_param(_VERSION) else None,
+        client_id=client.client_id,
+        client_secret=client.client_secret,
+        client_auth=client.token_endpoint_auth_method or "none",
+    )
+
+
+def _failed(config: ServerConfig, problem: str, hint: str | None = None) -> ConfigurationError:
+    return ConfigurationError(f"Login to `{config.name}` failed: {problem}", where=str(config.location), hint=hint)

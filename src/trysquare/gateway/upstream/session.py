@@ -1,181 +1,336 @@
-"""Session: one connection to a server that has said who it is and is ready for calls."""
+"""Session with an upstream server: protocol negotiation, pending calls, subscriptions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from trysquare.core.alarms import Alarms
-from trysquare.core.client_requests import Capability
-from trysquare.core.context import CallContext
-from trysquare.core.types import JsonObject
-from trysquare.gateway.server import ServerConfig
-from trysquare.gateway.upstream import frames
-from trysquare.gateway.upstream.channel import Channel, Loss, RequestId, Unreachable
-from trysquare.gateway.upstream.connection import Connection, Exchange, Lost, Refused, ServerRequest
-from trysquare.gateway.upstream.handshake import LOG_LEVEL, Greeting, Introduction, shake_hands, stamp
+from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler
+from trysquare.core.context import CallContext, Capability
+from trysquare.core.json import JsonObject, as_object
+from trysquare.gateway.models import ServerConfig
+from trysquare.gateway.upstream import codec as frames
+from trysquare.gateway.upstream.codec import InvalidFrame
+from trysquare.gateway.upstream.connection import Connection, Disconnected, ErrorResponse, PendingRequest, ServerRequest
+from trysquare.gateway.upstream.transport import DisconnectReason, RequestId, Transport, TransportError
+
+STATELESS: Final = "2026-07-28"
+SESSION_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+_PROBE_SECONDS = 2.0
+"""Seconds to wait for the probe alone; then a server that ignores unknown methods gets `initialize` too."""
+_META: Final = "io.modelcontextprotocol/"
+LOG_LEVEL: Final = f"{_META}logLevel"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientInfo:
+    """Our name, version and capabilities, as sent to a server."""
+
+    name: str
+    version: str
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def implementation(self) -> JsonObject:
+        return {"name": self.name, "version": self.version}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerInfo:
+    """A server's name, versions, instructions and capabilities."""
+
+    version: str
+    """The negotiated protocol version."""
+    name: str = ""
+    server_version: str = ""
+    instructions: str = ""
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether every request carries the client info, and questions come as results."""
+        return self.version == STATELESS
+
+    def offers(self, capability: str, option: str | None = None) -> bool:
+        found = self.capabilities.get(capability)
+        if option is None or not isinstance(found, dict):
+            return isinstance(found, dict)
+        return bool(cast(JsonObject, found).get(option))
+
+
+class UnsupportedProtocol(TransportError):
+    """The server responded, but with no protocol version that we support."""
+
+
+async def negotiate(connection: Connection, client: ClientInfo, *, version: str | None, seconds: float) -> ServerInfo:
+    """Negotiate a protocol version; a remembered one needs no probe.
+
+    Raises `TransportError` if the server does not respond in time, or not as an MCP server.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            server_info = await _negotiate(connection, client, version)
+    except TimeoutError:
+        raise TransportError(_failed(f"Timeout: no response to the handshake within {seconds:g} seconds.")) from None
+    except Disconnected as error:
+        raise TransportError(replace(error.disconnect, was_sent=False)) from None
+    except ErrorResponse as error:
+        raise UnsupportedProtocol(_failed(f"The server rejected the handshake: {error.error.message}")) from None
+    except InvalidFrame as error:
+        raise UnsupportedProtocol(_failed(f"Invalid response to the handshake: {error}")) from None
+    connection.transport.set_version(server_info.version)
+    if not server_info.is_stateless:
+        connection.notify("notifications/initialized", {})
+    return server_info
+
+
+def client_meta(client: ClientInfo, capabilities: Mapping[str, Any] | None = None) -> JsonObject:
+    """The client info in the `_meta` of every request to a stateless server."""
+    return {
+        f"{_META}protocolVersion": STATELESS,
+        f"{_META}clientInfo": client.implementation,
+        f"{_META}clientCapabilities": dict(client.capabilities if capabilities is None else capabilities),
+    }
+
+
+async def _negotiate(connection: Connection, client: ClientInfo, version: str | None) -> ServerInfo:
+    if version is not None and version != STATELESS:
+        return _initialized(await _begin_initialize(connection, client).wait_result())
+    probe = connection.begin("server/discover", frames.encode({"_meta": client_meta(client)}))
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            await probe.wait()
+    except TimeoutError:
+        return await _first_response(connection, client, probe)
+    return _discovered(probe) or _initialized(await _begin_initialize(connection, client).wait_result())
+
+
+def _discovered(probe: PendingRequest) -> ServerInfo | None:
+    """The server info in the response to the probe, or None for a session server."""
+    try:
+        answer = frames.decode_object(probe.result())
+    except ErrorResponse as error:
+        _require_known_version(error)
+        return None
+    except Disconnected as error:
+        status = error.disconnect.status
+        if status is not None and 400 <= status < 500 and status not in (401, 403, 429):
+            return None
+        raise
+    supported = answer.get("supportedVersions")
+    if not isinstance(supported, list) or STATELESS not in supported:
+        return None
+    info = as_object(as_object(answer.get("_meta")).get(f"{_META}serverInfo"))
+    return _server_info(STATELESS, info, answer)
+
+
+def _require_known_version(refused: ErrorResponse) -> None:
+    """Raise for a server that names its versions, none of which we support."""
+    supported = as_object(refused.error.data).get("supported")
+    if refused.error.code == frames.UNSUPPORTED_VERSION and isinstance(supported, list):
+        names = [str(name) for name in cast(list[Any], supported)]
+        if not {STATELESS, *SESSION_VERSIONS} & set(names):
+            raise refused
+
+
+async def _first_response(connection: Connection, client: ClientInfo, probe: PendingRequest) -> ServerInfo:
+    """A slow server responds to the probe first; one that ignores the probe responds to `initialize`."""
+    handshake = _begin_initialize(connection, client)
+    waits = {asyncio.ensure_future(pending.wait()) for pending in (probe, handshake)}
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    server_info = None if probe.outcome is None else _discovered(probe)
+    return server_info or _initialized(await handshake.wait_result())
+
+
+def _begin_initialize(connection: Connection, client: ClientInfo) -> PendingRequest:
+    params: JsonObject = {
+        "protocolVersion": SESSION_VERSIONS[-1],
+        "capabilities": dict(client.capabilities),
+        "clientInfo": client.implementation,
+    }
+    return connection.begin("initialize", frames.encode(params))
+
+
+def _initialized(raw: msgspec.Raw) -> ServerInfo:
+    answer = frames.decode_object(raw)
+    version = answer.get("protocolVersion")
+    if version not in SESSION_VERSIONS:
+        known = ", ".join((*SESSION_VERSIONS, STATELESS))
+        raise InvalidFrame(f"unsupported protocol version {version!r}; supported: {known}")
+    return _server_info(version, as_object(answer.get("serverInfo")), answer)
+
+
+def _server_info(version: str, info: JsonObject, answer: JsonObject) -> ServerInfo:
+    return ServerInfo(
+        version=version,
+        name=str(info.get("name") or ""),
+        server_version=str(info.get("version") or ""),
+        instructions=str(answer.get("instructions") or ""),
+        capabilities=as_object(answer.get("capabilities")),
+    )
+
+
+def _failed(reason: str) -> DisconnectReason:
+    return DisconnectReason(reason=reason, was_sent=False)
+
 
 CAPABILITIES: Final[tuple[Capability, ...]] = ("elicitation", "elicitation.url", "sampling", "roots")
 _LISTS: Final = ("tools", "prompts", "resources")
 _LIST_CHANGES: Final = {f"notifications/{kind}/list_changed": kind for kind in _LISTS}
-_MAX_EARLY = 16
+_MAX_EARLY_REQUESTS = 16
 _LONGEST_LOG = 64 * 1024
 _ALIVE_SECONDS = 5.0
-"""How long a server that let a call run out of time has to show that it is alive."""
+"""Seconds for a server to respond to a ping after a timeout."""
 
 
-class UnderWay(Protocol):
-    """A call as its session sees it."""
-
-    @property
-    def exchange(self) -> Exchange:
-        """The request under way."""
-        ...
+class ActiveCall(Protocol):
+    """The part of a call that its session uses."""
 
     @property
-    def context(self) -> CallContext | None:
-        """Whose call it is."""
-        ...
+    def pending(self) -> PendingRequest: ...
 
     @property
-    def may_ask(self) -> bool:
-        """Whether a question of the server can belong to it."""
-        ...
+    def context(self) -> CallContext | None: ...
 
     @property
-    def notes(self) -> list[str]:
-        """What its caller should know of how the answer came about."""
-        ...
+    def may_ask(self) -> bool: ...
+
+    @property
+    def notes(self) -> list[str]: ...
 
     def ask(self, request: ServerRequest) -> None:
-        """Have the caller asked."""
-        ...
+        """Relay a request of the server to the caller."""
 
 
-class Session:
-    """One connection, its greeting and the calls that are under way on it."""
+class UpstreamSession:
+    """One negotiated connection and its pending calls."""
 
     def __init__(
         self,
         config: ServerConfig,
-        channel: Channel,
-        own: Introduction,
+        transport: Transport,
+        client: ClientInfo,
         *,
         on_change: Callable[[str], None],
-        on_lost: Callable[[Session, Loss], None],
+        on_lost: Callable[[UpstreamSession, DisconnectReason], None],
     ) -> None:
         self.config = config
-        self.connection = Connection(channel, self, server=config.name)
-        self.greeting = Greeting(version="")
+        self.connection = Connection(transport, self, server=config.name)
+        self.server_info = ServerInfo(version="")
         self.last_used = self.began = asyncio.get_running_loop().time()
         self.answered = 0
-        """Calls that have come to an end."""
-        self.alarms = Alarms()
-        """When calls run out of time."""
-        self._own = own
+        """Number of ended calls."""
+        self.timeouts = TimeoutScheduler()
+        self._client = client
         self._on_change = on_change
         self._on_lost = on_lost
-        self._calls: dict[RequestId, UnderWay] = {}
+        self._calls: dict[RequestId, ActiveCall] = {}
         self._early: list[ServerRequest] = []
-        """What the server asked its only caller before there was a call."""
-        self._stamps: dict[tuple[bool | str | None, ...], bytes] = {}
-        self._tells_logs = False
-        self._listening: Exchange | None = None
+        """Requests that the server sent its only caller before the first call."""
+        self._client_metas: dict[tuple[bool | str | None, ...], bytes] = {}
+        self._sends_logs = False
+        self._listening: PendingRequest | None = None
         self._subscribed: set[str] = set()
-        self._suspicion: asyncio.Task[None] | None = None
+        self._background = BackgroundTasks()
+        self._is_pinging = False
         self._closed = False
 
     @property
     def is_usable(self) -> bool:
-        """Whether a new call may go over it."""
-        return self.connection.loss is None and not self._closed
+        """Whether a new call may be sent."""
+        return self.connection.disconnect is None and not self._closed
 
     @property
     def is_free(self) -> bool:
-        """Whether no request is under way, but for the one that is never answered."""
-        is_listening = self._listening is not None and self.connection.awaits(self._listening.id)
+        """Whether no request is pending except `subscriptions/listen`."""
+        is_listening = self._listening is not None and self.connection.is_pending(self._listening.id)
         return self.connection.under_way <= is_listening
 
     async def start(self, version: str | None) -> None:
-        """Open the channel and shake hands. Raises `Unreachable`."""
+        """Open the transport and negotiate. Raises `TransportError`."""
         await self.connection.open()
-        self.greeting = await shake_hands(
-            self.connection, self._own, version=version, seconds=self.config.start_timeout
+        self.server_info = await negotiate(
+            self.connection, self._client, version=version, seconds=self.config.start_timeout
         )
         self.last_used = self.began = asyncio.get_running_loop().time()
-        self._tells_logs = self.greeting.offers("logging")
-        if self.greeting.is_modern:
+        self._sends_logs = self.server_info.offers("logging")
+        if self.server_info.is_stateless:
             self._listen()
 
     async def close(self) -> None:
-        """End the connection; calls that are still under way learn that they get no answer."""
+        """Close the connection; pending calls fail."""
         if self._closed:
             return
         self._closed = True
-        if self._suspicion is not None:
-            self._suspicion.cancel()
-        self.connection.lose(Loss(reason="The gateway has ended its connection."))
-        await self.connection.channel.close()
+        self._background.cancel()
+        self.connection.on_disconnect(DisconnectReason(reason="The gateway closed the connection."))
+        await self.connection.transport.close()
 
-    def begin(self, call: UnderWay, method: str, params: bytes, about: str | None) -> Exchange:
-        """Send a call's request. Raises `Unreachable` where nothing was sent."""
-        exchange = self.connection.begin(method, params, name=about)
-        self._calls[exchange.id] = call
+    def begin(self, call: ActiveCall, method: str, params: bytes, about: str | None) -> PendingRequest:
+        """Send a call's request. Raises `TransportError` where nothing was sent."""
+        pending = self.connection.begin(method, params, name=about)
+        self._calls[pending.id] = call
         if call.may_ask:
-            exchange.questions.extend(self._early)
+            pending.questions.extend(self._early)
             self._early.clear()
-        return exchange
+        return pending
 
-    def end(self, call: UnderWay) -> None:
-        """Wait no more for a call."""
+    def end(self, call: ActiveCall) -> None:
+        """Stop waiting for a call."""
         self.last_used = asyncio.get_running_loop().time()
         self.answered += 1
-        self._calls.pop(call.exchange.id, None)
-        self.connection.end(call.exchange)
+        self._calls.pop(call.pending.id, None)
+        self.connection.end(call.pending)
 
-    def suspect(self, call: UnderWay) -> None:
-        """Take back a call that ran out of time, and have the server show that it is alive."""
+    def on_timeout(self, call: ActiveCall) -> None:
+        """Cancel a call that timed out, and ping a child process, which may hang."""
         self.end(call)
-        if self.config.transport == "stdio" and self._suspicion is None:
-            self._suspicion = asyncio.ensure_future(self._prove_alive())
+        if self.connection.transport.owns_process and not self._is_pinging:
+            self._is_pinging = True
+            self._background.start(self._ping())
 
-    def stamp_for(self, context: CallContext) -> bytes:
-        """What a request has to say of its sender in `_meta`: nothing in the earlier era."""
-        if not self.greeting.is_modern:
+    def client_meta_for(self, context: CallContext) -> bytes:
+        """The `_meta` members with the client info of a call; empty for a session server."""
+        if not self.server_info.is_stateless:
             return b""
-        level = context.lowest_log_level() if self._tells_logs else None
+        level = context.lowest_log_level() if self._sends_logs else None
         offered = (*(context.offers(capability) for capability in CAPABILITIES), level)
-        found = self._stamps.get(offered)
+        found = self._client_metas.get(offered)
         if found is None:
             names = [name for name, is_offered in zip(CAPABILITIES, offered, strict=False) if is_offered]
-            said = stamp(self._own, capability_object(names))
-            told = said if level is None else {**said, LOG_LEVEL: level}
-            found = self._stamps[offered] = frames.encode(told)[1:-1]
+            meta = client_meta(self._client, capability_object(names))
+            found = frames.encode(meta if level is None else {**meta, LOG_LEVEL: level})[1:-1]
+            self._client_metas[offered] = found
         return found
 
     async def subscribe(self, uri: str) -> None:
-        """Have the server tell when a resource changes."""
+        """Subscribe to a resource."""
         self._subscribed.add(uri)
-        await self._subscription_changed("resources/subscribe", uri)
+        await self._change_subscription("resources/subscribe", uri)
 
     async def unsubscribe(self, uri: str) -> None:
-        """Have it told no more."""
+        """Unsubscribe from a resource."""
         self._subscribed.discard(uri)
-        await self._subscription_changed("resources/unsubscribe", uri)
+        await self._change_subscription("resources/unsubscribe", uri)
 
-    async def _subscription_changed(self, method: str, uri: str) -> None:
+    async def _change_subscription(self, method: str, uri: str) -> None:
         self.last_used = asyncio.get_running_loop().time()
-        if self.greeting.is_modern:
+        if self.server_info.is_stateless:
             self._listen()
         else:
             await self.connection.request(method, {"uri": uri}, seconds=self.config.timeout)
 
-    def notice(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
+    def on_notification(self, method: str, params: msgspec.Raw, about: RequestId | None = None) -> None:
         if method == "notifications/message":
-            self._take_log(params, about)
+            self._on_log(params, about)
         elif method in _LIST_CHANGES:
             self._on_change(_LIST_CHANGES[method])
         elif method == "notifications/resources/updated":
@@ -183,67 +338,66 @@ class Session:
             if isinstance(uri, str):
                 self._on_change(uri)
 
-    def asked(self, request: ServerRequest, about: RequestId | None) -> None:
+    def on_request(self, request: ServerRequest, about: RequestId | None) -> None:
         possible = [self._calls[about]] if about in self._calls else self._calls.values()
         calls = [call for call in possible if call.may_ask]
         subjects = {call.context.principal.subject for call in calls if call.context is not None}
         if len(subjects) == 1:
             calls[-1].ask(request)
             return
-        if not calls and self.config.sharing == "caller" and len(self._early) < _MAX_EARLY:
+        if not calls and self.config.sharing == "caller" and len(self._early) < _MAX_EARLY_REQUESTS:
             self._early.append(request)
             return
-        why = "No call is under way that the question could belong to." if not calls else _AMBIGUOUS
+        why = "No pending call to which the request could belong." if not calls else _AMBIGUOUS
         for call in calls:
-            call.notes.append(f"A question of the server was declined. {why}")
+            call.notes.append(f"A request of the server was declined. {why}")
         self.connection.refuse(request, frames.INTERNAL_ERROR, why)
 
-    def _take_log(self, params: msgspec.Raw, about: RequestId | None) -> None:
-        """Give a log message to the call that it belongs to; one that could be of several callers is nobody's."""
+    def _on_log(self, params: msgspec.Raw, about: RequestId | None) -> None:
+        """Give a log message to its call; one that could be of several callers is dropped."""
         possible = [self._calls[about]] if about in self._calls else list(self._calls.values())
         subjects = {call.context.principal.subject for call in possible if call.context is not None}
         if len(subjects) != 1:
             return
         is_long = len(params) > _LONGEST_LOG
-        told: JsonObject = {"level": "warning", "data": f"A log message of {len(params)} bytes was left out."}
-        possible[-1].exchange.logs.append(told if is_long else frames.decode_object(params))
-        possible[-1].exchange.wake()
+        omitted: JsonObject = {"level": "warning", "data": f"A log message of {len(params)} bytes was omitted."}
+        possible[-1].pending.logs.append(omitted if is_long else frames.decode_object(params))
+        possible[-1].pending.wake()
 
-    def lost(self, loss: Loss) -> None:
-        self._on_lost(self, loss)
+    def on_disconnect(self, disconnect: DisconnectReason) -> None:
+        self._on_lost(self, disconnect)
 
     def _listen(self) -> None:
-        """Ask a server of the modern era to tell what changes; an earlier request for it is withdrawn."""
+        """Send `subscriptions/listen` to a stateless server, in place of an earlier one."""
         wanted: JsonObject = {
-            f"{kind}ListChanged": True for kind in _LISTS if self.greeting.offers(kind, "listChanged")
+            f"{kind}ListChanged": True for kind in _LISTS if self.server_info.offers(kind, "listChanged")
         }
         if self._subscribed:
             wanted["resourceSubscriptions"] = sorted(self._subscribed)
         before, self._listening = self._listening, None
         if wanted:
-            params = {"notifications": wanted, "_meta": stamp(self._own, self._own.capabilities)}
+            params = {"notifications": wanted, "_meta": client_meta(self._client)}
             self._listening = self.connection.begin("subscriptions/listen", frames.encode(params))
         if before is not None:
             self.connection.end(before)
 
-    async def _prove_alive(self) -> None:
-        """A server that says nothing at all any more is given up, so that the next call gets a new one."""
-        heard = self.connection.heard
-        method = "server/discover" if self.greeting.is_modern else "ping"
-        params = {"_meta": stamp(self._own, self._own.capabilities)} if self.greeting.is_modern else {}
+    async def _ping(self) -> None:
+        """Disconnect a server that sends nothing at all any more, so that the next call starts a new one."""
+        received = self.connection.received
+        method = "server/discover" if self.server_info.is_stateless else "ping"
+        params = {"_meta": client_meta(self._client)} if self.server_info.is_stateless else {}
         try:
             await self.connection.request(method, params, seconds=_ALIVE_SECONDS)
-        except (Refused, Lost, Unreachable):
+        except (ErrorResponse, Disconnected, TransportError):
             return
         except TimeoutError:
-            if self.connection.heard == heard:
-                self.connection.lose(Loss(reason="The server has stopped answering."))
+            if self.connection.received == received:
+                self.connection.on_disconnect(DisconnectReason(reason="The server stopped responding."))
         finally:
-            self._suspicion = None
+            self._is_pinging = False
 
 
 def capability_object(names: Sequence[str]) -> JsonObject:
-    """What we can do for a server, as the protocol has it."""
     found: JsonObject = {name: {} for name in names if "." not in name}
     if "elicitation.url" in names:
         found["elicitation"] = {"form": {}, "url": {}} if "elicitation" in names else {"url": {}}
@@ -251,6 +405,6 @@ def capability_object(names: Sequence[str]) -> JsonObject:
 
 
 _AMBIGUOUS = (
-    "Several callers have calls under way on this connection, and whose question it is cannot be known. "
-    'With `"x-trysquare": {"sharing": "caller"}` in its entry each caller has a connection of its own.'
+    "Several callers have pending calls on this connection, so the request cannot be assigned to one. "
+    'Set `"x-trysquare": {"sharing": "caller"}` in its entry to give each caller its own connection.'
 )

@@ -1,31 +1,91 @@
-"""get_content: content by expression. See docs/templates/tools/README.md for how tools are described."""
+"""The tools get_content, search_content and list_content, and what the tools of the guide share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import NotFound
+from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.core.types import JsonObject
-from trysquare.guide.addresses import expression_for
-from trysquare.guide.delivery import Delivery, Piece, held_after
-from trysquare.guide.fetch import Fetched, Request, fetch
-from trysquare.guide.instructions import held_digest, instruction_for, instruction_id, shared_instruction
-from trysquare.guide.joining import joined
-from trysquare.guide.project import Project
-from trysquare.guide.projects import Projects
-from trysquare.guide.tools.answers import ProjectArguments, answer
+from trysquare.guide import retrieval
+from trysquare.guide.documents import Document, expression_for
+from trysquare.guide.projects import Project, Projects
+from trysquare.guide.prompts import commands
+
+
+class Shared(TypedDict):
+    """What many tools have in common."""
+
+    toolset: str
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    result_limit: None
+
+
+READING: Shared = {
+    "toolset": "guide",
+    "read_only": True,
+    "destructive": False,
+    "idempotent": True,
+    "result_limit": None,
+}
+"""A read-only tool with a short answer."""
+CHANGING: Shared = {**READING, "read_only": False}
+"""A tool that sets something; what was there before can be set again."""
+REMOVING: Shared = {**CHANGING, "destructive": True}
+ONLY_FULL = frozenset({"full"})
+LEVELS = frozenset({"full", "levels"})
+
+
+class ProjectArguments(ToolArguments):
+    """Arguments of a tool that works on one project."""
+
+    project: Annotated[str | None, Field(description="By default the server's own")] = None
+
+    @field_validator("*")
+    @classmethod
+    def _is_text(cls, value: Any) -> Any:
+        # Half a character, which JSON can name, can be stored in no file and no table.
+        written = json.dumps(value, ensure_ascii=False, default=str)
+        if not written.isascii() and any("\ud800" <= letter <= "\udfff" for letter in written):
+            raise ValueError("it holds half of a character (an unpaired surrogate)")
+        return value
+
+
+def answer(
+    project: Project,
+    value: Any = None,
+    *,
+    message: str | None = None,
+    instruction: str | None = None,
+    warnings: tuple[str, ...] = (),
+    next: JsonObject | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Result[Any]:
+    """A result that names the project that it is of."""
+    return Result[Any].ok(
+        value,
+        message=message,
+        instruction=instruction,
+        warnings=warnings,
+        next=next,
+        fields={"project": project.name, **(fields or {})},
+    )
+
 
 HOLDING_SECONDS = 24 * 3600.0
 MOST_LISTED = 50
-"""Documents that are named without being sent; a budget would be worth little if the list beside it had no end."""
+"""Documents that are listed without being sent; keeps the list itself bounded."""
 MOST_HELD = 5_000
 """Digests that one handle remembers; what is beyond it would be sent again."""
 
@@ -51,7 +111,7 @@ def content_tool(projects: Projects) -> Tool:
         """Fetch the team's guidelines by expression."""
         project = projects.get(args.project)
         held, expired = _held(args, context)
-        fetched = fetch(project, _request(project, args, held))
+        fetched = retrieval.fetch(project, _request(project, args, held))
         warnings = (*fetched.warnings, *expired)
         if args.explain:
             return answer(project, _explained(fetched), warnings=warnings)
@@ -59,7 +119,7 @@ def content_tool(projects: Projects) -> Tool:
 
     return tool(
         get_content,
-        room="guide",
+        toolset="guide",
         category="content",
         requirement="required",
         use_when="you need the team's rules, checklists or notes on a subject",
@@ -80,16 +140,16 @@ def content_tool(projects: Projects) -> Tool:
     )
 
 
-def _request(project: Project, args: GetContent, held: frozenset[str]) -> Request:
+def _request(project: Project, args: GetContent, held: frozenset[str]) -> retrieval.Request:
     budget = args.budget
     if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
         budget = by_flag
-    return Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
+    return retrieval.Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
 
 
 def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple[str, ...]]:
-    """What the caller holds, and a warning where that cannot be known any more: then all of it is sent again."""
-    named = frozenset(held_digest(each) for each in args.held or ())
+    """The digests that the caller has, and a warning if they are no longer known."""
+    named = frozenset(retrieval.held_digest(each) for each in args.held or ())
     if args.holding is None:
         return named, ()
     try:
@@ -99,10 +159,14 @@ def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple
 
 
 def _delivered(
-    project: Project, fetched: Fetched, held: frozenset[str], warnings: tuple[str, ...], context: CallContext
+    project: Project,
+    fetched: retrieval.RetrievedContent,
+    held: frozenset[str],
+    warnings: tuple[str, ...],
+    context: CallContext,
 ) -> Result[Any]:
     delivery = fetched.delivery
-    digests = dict.fromkeys((*held_after(delivery), *sorted(held)))
+    digests = dict.fromkeys((*retrieval.digests_after(delivery), *sorted(held)))
     holding = context.handles.put(list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS)
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
@@ -114,7 +178,7 @@ def _delivered(
     }
     return answer(
         project,
-        joined(delivery.sent, style=str(project.flag("content-style").value)),
+        retrieval.joined(delivery.sent, style=str(project.flag("content-style").value)),
         message=_message(delivery),
         instruction=_instruction(fetched),
         warnings=warnings,
@@ -123,7 +187,7 @@ def _delivered(
     )
 
 
-def _noticed(fetched: Fetched) -> JsonObject:
+def _noticed(fetched: retrieval.RetrievedContent) -> JsonObject:
     """What is not shown because of flags, and what contradicts itself: as much of it as anybody reads."""
     return {
         "hidden": [asdict(each) for each in fetched.hidden[:MOST_LISTED]],
@@ -131,7 +195,7 @@ def _noticed(fetched: Fetched) -> JsonObject:
     }
 
 
-def _message(delivery: Delivery) -> str | None:
+def _message(delivery: retrieval.Delivery) -> str | None:
     if delivery.sent:
         return None
     if delivery.left_out:
@@ -139,41 +203,42 @@ def _message(delivery: Delivery) -> str | None:
     return "You hold all of it already; nothing has changed."
 
 
-def _instruction(fetched: Fetched) -> str | None:
+def _instruction(fetched: retrieval.RetrievedContent) -> str | None:
     sent = fetched.delivery.sent
     parts: list[str] = []
     if sent:
-        parts.append(shared_instruction(sent) or "Do with each document what its `instruction` says.")
+        parts.append(retrieval.shared_instruction(sent) or "Do with each document what its `instruction` says.")
     if fetched.conflicts:
-        parts.append("Some of these contradict one another (see `conflicts`): ask the person which holds.")
+        parts.append("Some of these contradict one another (see `conflicts`): ask the user which holds.")
     if fetched.delivery.left_out:
         parts.append("What did not fit the budget is in `left_out`: fetch what you need of it.")
     return " ".join(parts) or None
 
 
-def _documents(project: Project, pieces: Sequence[Piece]) -> list[JsonObject]:
-    """What was sent, with what to do with each; an instruction that all share is told once, beside them."""
-    shared = shared_instruction(pieces)
-    told = [{**_about(piece), "instruction_id": instruction_id(project.name, piece)} for piece in pieces]
-    if shared is not None:
-        return told
-    return [{**about, "instruction": instruction_for(piece)} for about, piece in zip(told, pieces, strict=True)]
+def _documents(project: Project, pieces: Sequence[retrieval.ContentPart]) -> list[JsonObject]:
+    """What was sent, with what to do with each; a shared instruction is given once."""
+    shared = retrieval.shared_instruction(pieces)
+    return [
+        {**_about(piece), "instruction_id": retrieval.instruction_id(project.name, piece)}
+        | ({"instruction": retrieval.instruction_for(piece)} if shared is None else {})
+        for piece in pieces
+    ]
 
 
-def _about(piece: Piece) -> JsonObject:
+def _about(piece: retrieval.ContentPart) -> JsonObject:
     about: JsonObject = {"id": str(piece.document.id), "type": piece.document.type, "tokens": piece.tokens}
     if piece.document.written_by_agent:
         about["written_by_agent"] = piece.document.written_by_agent
     return {**about, "title": piece.document.title} if piece.document.title else about
 
 
-def _left_out(piece: Piece) -> JsonObject:
+def _left_out(piece: retrieval.ContentPart) -> JsonObject:
     about: JsonObject = {"id": str(piece.document.id), "tokens": piece.tokens}
     expression = expression_for(piece.document.id)
     return about if expression == about["id"] else {**about, "expression": expression}
 
 
-def _rest(project: Project, delivery: Delivery, holding: str) -> JsonObject | None:
+def _rest(project: Project, delivery: retrieval.Delivery, holding: str) -> JsonObject | None:
     """The call for the first document that did not fit. It has no budget, since none was large enough for it."""
     if not delivery.left_out:
         return None
@@ -184,7 +249,7 @@ def _rest(project: Project, delivery: Delivery, holding: str) -> JsonObject | No
     }
 
 
-def _explained(fetched: Fetched) -> JsonObject:
+def _explained(fetched: retrieval.RetrievedContent) -> JsonObject:
     delivery = fetched.delivery
     fate = {
         **{piece.document.id: "sent" for piece in delivery.sent},
@@ -193,7 +258,7 @@ def _explained(fetched: Fetched) -> JsonObject:
     }
     pieces = (*delivery.sent, *delivery.unchanged, *delivery.left_out)
     order = {chosen.document.id: number for number, chosen in enumerate(fetched.selection.chosen)}
-    told: JsonObject = {
+    described: JsonObject = {
         "documents": [
             {
                 **_about(piece),
@@ -207,4 +272,82 @@ def _explained(fetched: Fetched) -> JsonObject:
         "excluded": [{"id": str(each.document.id), "because": each.because} for each in fetched.selection.excluded],
         **_noticed(fetched),
     }
-    return {name: value for name, value in told.items() if value or name == "tokens"}
+    return {name: value for name, value in described.items() if value or name == "tokens"}
+
+
+Kind = Literal["categories", "collections", "documents", "presets", "commands", "projects", "problems"]
+
+
+class SearchContent(ProjectArguments):
+    """Arguments of search_content."""
+
+    query: Annotated[str, Field(description="Such as: error handling")]
+    limit: Annotated[int, Field(description="Most documents to name", ge=1, le=50)] = 10
+
+
+class ListContent(ProjectArguments):
+    """Arguments of list_content."""
+
+    kind: Annotated[Kind, Field(description="What to list")] = "categories"
+    category: Annotated[str | None, Field(description="Only its documents")] = None
+
+
+def search_tools(projects: Projects) -> list[Tool]:
+    """The tools that list and search content."""
+
+    def search_content(args: SearchContent) -> Result[Any]:
+        """Find documents by the words in them."""
+        project = projects.get(args.project)
+        hits = project.search.find(args.query, limit=args.limit)
+        if not hits:
+            return answer(project, [], message="No document holds any of these words.")
+        found = [{**_list_entry(hit.document), "excerpt": hit.excerpt} for hit in hits]
+        first = {"expression": ",".join(expression_for(hit.document.id) for hit in hits[:3]), "project": project.name}
+        return answer(project, found, next={"tool": "get_content", "arguments": first})
+
+    def list_content(args: ListContent) -> Result[Any]:
+        """List the content of a project."""
+        project = projects.get(args.project)
+        return answer(project, _listed(projects, project, args))
+
+    return [
+        tool(search_content, toolset="guide", result_limit=None, category="content", read_only=True, idempotent=True,
+             use_when="you know a subject and not which document treats it",
+             avoid_when="you know the category: get_content fetches it directly",
+             examples=(Example(arguments={"query": "retry policy"}, explanation="The best first."),)),
+        tool(list_content, toolset="guide", category="content", read_only=True, idempotent=True,
+             use_when="you need the names that get_content takes",
+             examples=(Example(arguments={"kind": "documents", "category": "lang"}, explanation="All of lang."),)),
+    ]  # fmt: skip
+
+
+def _listed(projects: Projects, project: Project, args: ListContent) -> Any:
+    match args.kind:
+        case "categories":
+            return [
+                {"name": each.name, "documents": len(project.documents(each.name))}
+                | ({"description": each.description} if each.description else {})
+                for each in project.categories()
+            ]
+        case "collections":
+            return [{"name": each.name, "expressions": each.expressions, "description": each.description}
+                    for each in project.collections()]  # fmt: skip
+        case "documents":
+            wanted = [each.name for each in project.categories() if args.category in (None, each.name)]
+            return [_list_entry(document) for name in wanted for document in project.documents(name)]
+        case "presets":
+            return {name: preset.model_dump(exclude_defaults=True) for name, preset in project.presets().items()}
+        case "commands":
+            return {f":{name}": document.description or "" for name, document in commands(project).items()}
+        case "projects":
+            return [{"name": each.name, "root": str(each.root)} for each in projects.known().values()]
+        case "problems":
+            return [{"path": each.path, "reason": each.reason} for each in project.problems()]
+
+
+def _list_entry(document: Document) -> JsonObject:
+    about = {
+        "id": str(document.id), "title": document.title, "description": document.description,
+        "tags": sorted(document.tags), "written_by_agent": document.written_by_agent,
+    }  # fmt: skip
+    return {key: value for key, value in about.items() if value}

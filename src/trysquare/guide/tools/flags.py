@@ -12,7 +12,7 @@ from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.flags import KNOWN, FlagValue, checked, resolve
 from trysquare.guide.projects import Projects
-from trysquare.guide.tools.answers import CHANGING, LEVELS, READING, ProjectArguments, answer
+from trysquare.guide.tools.content import CHANGING, LEVELS, READING, ProjectArguments, answer
 
 Name = Annotated[str, Field(description="Such as content-style")]
 Value = Annotated[bool | int | float | str | list[str] | None, Field(description="null removes the flag")]
@@ -61,13 +61,13 @@ def _project_tools(projects: Projects) -> list[Tool]:
         return answer(project, _change(args.name, before, value), fields=_effect(args.name))
 
     def get_project_flag(args: FlagName) -> Result[Any]:
-        """Tell a flag's value as it holds in a project."""
+        """Get the effective value of a flag in a project."""
         project = projects.get(args.project)
         found = project.flag(args.name)
         return answer(project, {"name": found.name, "value": found.value, "source": found.source})
 
     def list_project_flags(args: ProjectArguments) -> Result[Any]:
-        """List the flags that hold in a project."""
+        """List the effective flags of a project."""
         project = projects.get(args.project)
         names = sorted({*project.flag_values(), *(each.name for each in KNOWN if each.default is not None)})
         found = [project.flag(name) for name in names]
@@ -75,7 +75,7 @@ def _project_tools(projects: Projects) -> list[Tool]:
 
     return [
         tool(set_project_flag, **CHANGING, category="flags", profiles=LEVELS,
-             use_when="the person wants something switched in this project"),
+             use_when="the user wants something switched in this project"),
         tool(get_project_flag, **READING, category="flags", profiles=LEVELS,
              use_when="you need one flag as it holds here"),
         tool(list_project_flags, **READING, category="flags", profiles=LEVELS,
@@ -92,7 +92,7 @@ def _feature_tools(projects: Projects) -> list[Tool]:
         return Result[Any].ok(_change(args.name, before, value), fields=_effect(args.name))
 
     def get_feature_flag(args: FeatureName) -> Result[Any]:
-        """Tell a flag's value for all projects."""
+        """Get the value of a flag for all projects."""
         found = resolve(args.name, project={}, feature=projects.features.all())
         return Result[Any].ok({"name": found.name, "value": found.value, "source": found.source})
 
@@ -102,7 +102,7 @@ def _feature_tools(projects: Projects) -> list[Tool]:
 
     return [
         tool(set_feature_flag, **CHANGING, category="flags", profiles=LEVELS,
-             use_when="the person wants a default for every project of theirs"),
+             use_when="the user wants a default for every project of theirs"),
         tool(get_feature_flag, **READING, category="flags", profiles=LEVELS,
              use_when="you need the value that no project has set"),
         tool(list_feature_flags, **READING, category="flags", profiles=LEVELS,

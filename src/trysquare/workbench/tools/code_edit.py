@@ -1,89 +1,75 @@
-"""code_edit: read and change lines by their numbers."""
+"""The `code_edit` tool: read and change lines by number."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.metadata import Example
-from trysquare.core.result import Result
-from trysquare.core.tool import Tool, tool
-from trysquare.core.types import JsonObject
-from trysquare.workbench.answers import answered
-from trysquare.workbench.bench import Bench
-from trysquare.workbench.changing import Changed, Wish, change_text, read_text
-from trysquare.workbench.editing import delete_lines, insert_lines, replace_lines
-from trysquare.workbench.excerpt import around, numbered
-from trysquare.workbench.kinds import KIND, ExistingFile, Line, Version
+from trysquare.core.result import Result, answered
+from trysquare.core.tool import Tool
+from trysquare.workbench import edits
+from trysquare.workbench.context import KIND, ExistingFile, Line, Version, WorkspaceContext, workbench_tool
+from trysquare.workbench.text import around, numbered
+
+_LINE: JsonDict = {KIND: "line"}
+EndLine = Annotated[int, Field(description="Last line", ge=1, json_schema_extra=_LINE)]
 
 
 class GetLines(ToolArguments):
-    """Arguments of code_edit get_lines."""
-
     action: Literal["get_lines"]
     path: ExistingFile
     start_line: Line = 1
-    end_line: Annotated[int | None, Field(description="Last line", ge=1, json_schema_extra={KIND: "line"})] = None
+    end_line: Annotated[int | None, Field(description="Last line", ge=1, json_schema_extra=_LINE)] = None
 
 
 class EditLines(ToolArguments):
-    """Arguments of code_edit edit_lines."""
-
     action: Literal["edit_lines"]
     path: ExistingFile
     start_line: Line
-    end_line: Annotated[int, Field(description="Last line", ge=1, json_schema_extra={KIND: "line"})]
+    end_line: EndLine
     new_content: Annotated[str, Field(description="The lines that take their place")]
     version: Version = None
 
 
 class InsertAtLine(ToolArguments):
-    """Arguments of code_edit insert_at_line."""
-
     action: Literal["insert_at_line"]
     path: ExistingFile
-    line_number: Annotated[int, Field(description="Line before which it goes", ge=1, json_schema_extra={KIND: "line"})]
+    line_number: Annotated[int, Field(description="Line before which it goes", ge=1, json_schema_extra=_LINE)]
     content: Annotated[str, Field(description="The new lines")]
     version: Version = None
 
 
 class DeleteLines(ToolArguments):
-    """Arguments of code_edit delete_lines."""
-
     action: Literal["delete_lines"]
     path: ExistingFile
     start_line: Line
-    end_line: Annotated[int, Field(description="Last line", ge=1, json_schema_extra={KIND: "line"})]
+    end_line: EndLine
     version: Version = None
 
 
 CodeEditArguments = GetLines | EditLines | InsertAtLine | DeleteLines
 
 
-def code_edit_tool(bench: Bench) -> Tool:
-    """The tool for lines."""
-
+def code_edit_tool(ctx: WorkspaceContext) -> Tool:
     def code_edit(args: CodeEditArguments, context: CallContext) -> Result[Any]:
         """Read and change lines of a file by number."""
-        return _done(bench, args, context.principal.subject)
+        return _dispatch(ctx, args, context.principal.subject)
 
-    return tool(
+    return workbench_tool(
         code_edit,
-        room="workbench",
         category="code",
-        requirement="required",
         use_when="you know which lines to read or change",
         avoid_when="you can quote the old text: file replace needs no line numbers",
         limits="Read the lines first; a file that changed since is left alone",
         read_only=False,
-        # Whatever it changes, undo brings back.
-        destructive=False,
-        open_world=False,
-        result_limit=None,
+        destructive=False,  # `undo` restores every change
         meta={"trysquare/read_only_actions": ("get_lines",)},
         examples=(
             Example(
@@ -101,49 +87,32 @@ def code_edit_tool(bench: Bench) -> Tool:
     )  # fmt: skip
 
 
-def _done(bench: Bench, args: CodeEditArguments, caller: str) -> Result[Any]:
+def _dispatch(ctx: WorkspaceContext, args: CodeEditArguments, caller: str) -> Result[Any]:
     if isinstance(args, GetLines):
-        return _shown(read_text(bench, args.path, caller), args)
-    wish = Wish(path=args.path, caller=caller, version=args.version, needs_sight=True)
+        return _lines(edits.read_text(ctx, args.path, caller), args)
+    request = edits.EditRequest(path=args.path, caller=caller, version=args.version, must_have_read=True)
     match args:
-        case EditLines():
-            changed = change_text(
-                bench,
-                wish,
-                lambda text: replace_lines(text, args.start_line, args.end_line, args.new_content, args.path),
-            )
-            first, count, what = args.start_line, _count(args.new_content), "Changed"
-        case InsertAtLine():
-            changed = change_text(
-                bench, wish, lambda text: insert_lines(text, args.line_number, args.content, args.path)
-            )
-            first, count, what = args.line_number, _count(args.content), "Inserted"
-        case DeleteLines():
-            changed = change_text(
-                bench, wish, lambda text: delete_lines(text, args.start_line, args.end_line, args.path)
-            )
-            first, count, what = args.start_line, 0, "Deleted"
+        case EditLines(path=path, start_line=first, end_line=last, new_content=content):
+            edit, what = partial(edits.replace_lines, first=first, last=last, given=content, path=path), "Changed"
+            count = _count(content)
+        case InsertAtLine(path=path, line_number=first, content=content):
+            edit, what = partial(edits.insert_lines, number=first, given=content, path=path), "Inserted"
+            count = _count(content)
+        case DeleteLines(path=path, start_line=first, end_line=last):
+            edit, what = partial(edits.delete_lines, first=first, last=last, path=path), "Deleted"
+            count = 0
+    changed = edits.change_text(ctx, request, edit)
     shown = around(changed.text, first, first + max(count - 1, 0))
-    return answered(f"{what}; {changed.path} now:\n{shown}", modified_files=[changed.path], data=_about(changed))
+    return answered(f"{what}; {changed.path} now:\n{shown}", modified_files=[changed.path], data=changed.about())
 
 
-def _shown(read: Changed, args: GetLines) -> Result[Any]:
+def _lines(read: edits.FileVersion, args: GetLines) -> Result[Any]:
     total = len(read.text.lines())
     if args.start_line > max(total, 1) or (args.end_line is not None and args.end_line < args.start_line):
-        raise InvalidArguments(f"`{read.path}` has {total} lines; from {args.start_line} there is nothing to show.")
+        raise InvalidArguments(f"Nothing to show from line {args.start_line}: `{read.path}` has {total} lines.")
     excerpt = numbered(read.text, args.start_line, args.end_line)
-    wanted = min(args.end_line or total, total)
-    following: JsonObject | None = None
-    if excerpt.last < wanted:
-        following = {
-            "tool": "code_edit",
-            "arguments": {"action": "get_lines", "path": read.path, "start_line": excerpt.last + 1},
-        }
-    return answered(excerpt.output, data=_about(read), next=following)
-
-
-def _about(file: Changed) -> JsonObject:
-    return {"path": file.path, "version": file.version, "lines": len(file.text.lines())}
+    following = excerpt.next_call(read.path, min(args.end_line or total, total))
+    return answered(excerpt.output, data=read.about(), next=following)
 
 
 def _count(content: str) -> int:

@@ -1,4 +1,4 @@
-"""navigate: what lies where, and what a file holds."""
+"""The `navigate` tool: directories, outlines and imports."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.metadata import Example
-from trysquare.core.result import Result
-from trysquare.core.tool import Tool, tool
-from trysquare.workbench.answers import answered
-from trysquare.workbench.bench import Bench
-from trysquare.workbench.kinds import Directory, ExistingFile
-from trysquare.workbench.outline.outline import outline_of
-from trysquare.workbench.outline.symbols import Outline
+from trysquare.core.result import Result, answered
+from trysquare.core.tool import Tool
+from trysquare.workbench.context import Directory, ExistingFile, WorkspaceContext, workbench_tool
+from trysquare.workbench.outline import Outline, outline_of
 from trysquare.workbench.text import decoded
-from trysquare.workbench.tree import SKIPPED, Found, shown, walk
-from trysquare.workbench.workspace import PROTECTED
+from trysquare.workbench.workspace import PROTECTED, SKIPPED, Entry, display_path, walk
 
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 
 ShowHidden = Annotated[bool, Field(description="Names that begin with a dot too")]
 Extension = Annotated[str | None, Field(description="Only files that end so, such as .py", max_length=20)]
 
 
 class ListDirectory(ToolArguments):
-    """Arguments of navigate list_directory."""
-
     action: Literal["list_directory"]
     directory: Directory = "."
     show_hidden: ShowHidden = False
@@ -36,22 +30,16 @@ class ListDirectory(ToolArguments):
 
 
 class GetFileOutline(ToolArguments):
-    """Arguments of navigate get_file_outline."""
-
     action: Literal["get_file_outline"]
     path: ExistingFile
 
 
 class FindImports(ToolArguments):
-    """Arguments of navigate find_imports."""
-
     action: Literal["find_imports"]
     path: ExistingFile
 
 
 class GetTree(ToolArguments):
-    """Arguments of navigate get_tree."""
-
     action: Literal["get_tree"]
     directory: Directory = "."
     show_hidden: ShowHidden = False
@@ -62,34 +50,30 @@ class GetTree(ToolArguments):
 NavigateArguments = ListDirectory | GetFileOutline | FindImports | GetTree
 
 
-def navigate_tool(bench: Bench) -> Tool:
-    """The tool that shows what is there."""
-
+def navigate_tool(ctx: WorkspaceContext) -> Tool:
     def navigate(args: NavigateArguments) -> Result[Any]:
         """Show folders, and what files define and import."""
         match args:
             case ListDirectory():
-                return _entries(bench, args, depth=1)
+                return _entries(ctx, args, depth=1)
             case GetTree():
-                return _entries(bench, args, depth=args.max_depth)
+                return _entries(ctx, args, depth=args.max_depth)
             case GetFileOutline():
-                return _symbols(_outline(bench, args.path))
+                symbols = _outline(ctx, args.path).symbols
+                lines = [f"{'  ' * one.depth}{one.line}-{one.end_line}: {one.kind} {one.name}" for one in symbols]
+                return answered("\n".join(lines[:MAX_SHOWN]) or "It defines nothing.", data={"count": len(lines)})
             case FindImports():
-                lines = [f"{each.line}: {each.text}" for each in _outline(bench, args.path).imports]
+                lines = [f"{each.line}: {each.text}" for each in _outline(ctx, args.path).imports]
                 return answered("\n".join(lines) or "It imports nothing.", data={"count": len(lines)})
 
-    return tool(
+    return workbench_tool(
         navigate,
-        room="workbench",
         category="code",
-        requirement="required",
-        use_when="you do not know yet what the workspace or a file holds",
+        use_when="you do not know yet what the workspace or a file contains",
         avoid_when="you look for a name or a text: search finds it",
         limits="Outlines of Python, Go, JavaScript and TypeScript, where their grammars are installed",
         read_only=True,
         idempotent=True,
-        open_world=False,
-        result_limit=None,
         examples=(
             Example(arguments={"action": "get_tree", "max_depth": 2}, explanation="Two levels of the workspace."),
             Example(arguments={"action": "get_file_outline", "path": "src/app.py"}, explanation="What it defines."),
@@ -97,47 +81,37 @@ def navigate_tool(bench: Bench) -> Tool:
     )
 
 
-def _entries(bench: Bench, args: ListDirectory | GetTree, *, depth: int) -> Result[Any]:
-    below = bench.workspace.path(args.directory)
-    # What was asked for by its own name is shown, whatever it is called.
+def _entries(ctx: WorkspaceContext, args: ListDirectory | GetTree, *, depth: int) -> Result[Any]:
+    below = ctx.workspace.path(args.directory)
+    # A directory that was named explicitly is listed whatever its name.
     skipped = PROTECTED if depth == 1 else SKIPPED
     lines: list[str] = []
-    for found in walk(bench.workspace, below, max_depth=depth, skipped=skipped):
+    for found in walk(ctx.workspace, below, max_depth=depth, skipped=skipped):
         if not _is_wanted(found, args, below):
             continue
-        if len(lines) == MOST_SHOWN:
-            warning = f"Only the first {MOST_SHOWN} are shown. Name a folder inside."
-            return answered("\n".join(lines), data={"count": MOST_SHOWN}, warnings=(warning,))
+        if len(lines) == MAX_SHOWN:
+            warning = f"Only the first {MAX_SHOWN} are shown. Name a subdirectory."
+            return answered("\n".join(lines), data={"count": MAX_SHOWN}, warnings=(warning,))
         lines.append(_line(found, below))
-    return answered("\n".join(lines) or "The folder is empty.", data={"count": len(lines)})
+    return answered("\n".join(lines) or "The directory is empty.", data={"count": len(lines)})
 
 
-def _is_wanted(found: Found, args: ListDirectory | GetTree, below: str) -> bool:
+def _is_wanted(found: Entry, args: ListDirectory | GetTree, below: str) -> bool:
     inside = found.path if below == "." else found.path[len(below) + 1 :]
     if not args.show_hidden and any(piece.startswith(".") for piece in inside.split("/")):
         return False
     return found.is_folder or args.extension is None or found.name.endswith(args.extension)
 
 
-def _line(found: Found, below: str) -> str:
+def _line(found: Entry, below: str) -> str:
     inside = found.path if below == "." else found.path[len(below) + 1 :]
     indent = "  " * inside.count("/")
-    if found.is_folder:
-        return f"{indent}{shown(found.name)}/"
-    return (
-        f"{indent}{shown(found.name)} ({found.size:,} bytes)"
-        if found.is_file
-        else f"{indent}{shown(found.name)} (link)"
-    )
+    kind = "/" if found.is_folder else f" ({found.size:,} bytes)" if found.is_file else " (link)"
+    return f"{indent}{display_path(found.name)}{kind}"
 
 
-def _outline(bench: Bench, given: str) -> Outline:
-    path = bench.workspace.path(given)
+def _outline(ctx: WorkspaceContext, given: str) -> Outline:
+    path = ctx.workspace.path(given)
     if path == ".":
         raise InvalidArguments("Name a file.")
-    return outline_of(path, decoded(bench.workspace.read(path), path).content)
-
-
-def _symbols(outline: Outline) -> Result[Any]:
-    lines = [f"{'  ' * each.depth}{each.line}-{each.end_line}: {each.kind} {each.name}" for each in outline.symbols]
-    return answered("\n".join(lines[:MOST_SHOWN]) or "It defines nothing.", data={"count": len(lines)})
+    return outline_of(path, decoded(ctx.workspace.read(path), path).content)

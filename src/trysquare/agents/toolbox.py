@@ -1,0 +1,260 @@
+"""Tools of one run and how the model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from trysquare.agents.capabilities import Bundle, BundleMatch, Capabilities, Probe, match_bundle, probe_all
+from trysquare.agents.journal import REQUEST_KEY
+from trysquare.agents.parsing import KnownNames
+from trysquare.agents.policy import Policy, allowed_offer
+from trysquare.agents.prompt import TOOL_TOKENS, PromptParts, system_prompt
+from trysquare.catalog.descriptions import compact_description
+from trysquare.catalog.search import ToolIndex
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import Change, Toolset
+from trysquare.grammar import CallGrammar, Facts, narrowed_tools
+from trysquare.models import Constraint, ToolSpec
+from trysquare.workbench.git import workspace_branches, workspace_files
+
+
+def call_constraint(offers: Sequence[ToolSpec], parallel: bool) -> Constraint | None:
+    """Build the grammar of the calls, loosely: tools check their arguments themselves."""
+    return CallGrammar(offers, parallel=parallel, loosely=True)
+
+
+MAX_FILES = 10_000
+_MAX_COUNTED = 20 * 1024 * 1024
+"""Bytes read to count lines; of a larger workspace the longest file is unknown."""
+
+
+class WorkspaceNarrowing:
+    """Narrows offers to what the workspace contains, cached until `forget`."""
+
+    def __init__(self, root: Path, hidden: Sequence[str] = ()) -> None:
+        self._root, self._hidden = root, hidden
+        self._facts: Facts | None = None
+
+    def __call__(self, offer: ToolSpec) -> ToolSpec | None:
+        """The offer with only existing names in its arguments; None if nothing is left."""
+        if self._facts is None:
+            self._facts = workspace_facts(self._root, self._hidden)
+        schema = narrowed_tools({offer.name: offer.schema}, self._facts).get(offer.name)
+        return None if schema is None else replace(offer, schema=schema)
+
+    def forget(self) -> None:
+        self._facts = None
+
+
+def workspace_facts(root: Path, hidden: Sequence[str] = ()) -> Facts:
+    """Files, branches and line counts of a workspace; omitted where there are too many."""
+    files, branches = workspace_files(root, most=MAX_FILES + 1, hidden=hidden), workspace_branches(root) or None
+    if len(files) > MAX_FILES:
+        return Facts(branches=branches)
+    return Facts(files=files, branches=branches, most_lines=_most_lines(root, files))
+
+
+def _most_lines(root: Path, files: list[str]) -> int | None:
+    left, most = _MAX_COUNTED, 1
+    for path in files:
+        try:
+            left -= (root / path).stat().st_size
+            if left < 0:
+                return None
+            most = max(most, (root / path).read_bytes().count(b"\n") + 1)
+        except OSError:
+            continue
+    return most
+
+
+def offer_of(tool: Tool) -> ToolSpec:
+    return ToolSpec(
+        name=tool.name,
+        description=compact_description(tool),
+        schema=_without_key(tool.arguments.exact),
+        flat=_without_key(tool.arguments.wire),
+    )
+
+
+def _without_key(schema: JsonObject) -> JsonObject:
+    if isinstance(options := schema.get("oneOf"), list):
+        return {**schema, "oneOf": [_without_key(option) for option in as_list(options)]}
+    properties = as_object(schema.get("properties"))
+    if REQUEST_KEY not in properties:
+        return schema
+    remaining = {name: part for name, part in properties.items() if name != REQUEST_KEY}
+    required = [name for name in as_list(schema.get("required")) if name != REQUEST_KEY]
+    rest = {key: part for key, part in schema.items() if key not in ("properties", "required")}
+    return {**rest, "properties": remaining, **({"required": required} if required else {})}
+
+
+MAX_SHOWN = 12
+"""Optional tools in a view; of more, search chooses those that match the task."""
+
+MakeConstraint: TypeAlias = Callable[[Sequence[ToolSpec], bool], Constraint | None]
+"""Builds the constraint of answers for these offers, with or without parallel calls."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What a model sees of the tools in one request."""
+
+    offers: tuple[ToolSpec, ...]
+    names: KnownNames
+    constraint: Constraint | None
+    system: str
+    system_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolboxSettings:
+    instructions: str
+    task: str
+    bundle: Bundle
+    policy: Policy
+    finish: tuple[str, ...] = ()
+    """Completion criteria as sentences."""
+    probes: Mapping[str, Probe] = field(default_factory=dict[str, Probe])
+    narrow: WorkspaceNarrowing | None = None
+    constraint: MakeConstraint | None = None
+    parallel: bool = False
+    prompt_tokens: int = TOOL_TOKENS
+    most_shown: int = MAX_SHOWN
+
+
+class Toolbox:
+    """Tools that the bundle names and the policy allows, and the built-in ones."""
+
+    def __init__(self, toolset: Toolset, settings: ToolboxSettings, count: Callable[[str], int]) -> None:
+        self._toolset, self._settings, self._count = toolset, settings, count
+        self._match = BundleMatch(required=(), optional=(), missing_required={}, missing_optional={})
+        self._usable: dict[str, Tool] = {}
+        self._shown: dict[str, None] = {}
+        self._offers: dict[str, tuple[Tool, ToolSpec | None]] = {}
+        self._index = ToolIndex()
+        self._views: dict[tuple[frozenset[str], tuple[str, ...]], View] = {}
+        self._stale = True
+        self._unsubscribe = toolset.subscribe(self._on_change)
+
+    def close(self) -> None:
+        self._unsubscribe()
+
+    def _on_change(self, change: Change) -> None:
+        if change == "tools":
+            self._stale = True
+
+    async def refresh(self) -> None:
+        """Read the toolset again if it has changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        self._views.clear()
+        # The built-in `find_tools` searches the tools of this run.
+        tools = [tool for tool in self._toolset.tools() if tool.metadata.toolset != "catalog"]
+        capabilities = await probe_all(tools, self._settings.probes)
+        self._fit(tools, capabilities)
+        if self._match.missing_required:
+            missing = "; ".join(f"{name}: {why}" for name, why in self._match.missing_required.items())
+            raise ConfigurationError(f"required tools are missing: {missing}.")
+
+    def _fit(self, tools: Iterable[Tool], capabilities: Capabilities) -> None:
+        self._match = match_bundle(self._settings.bundle, tools, capabilities)
+        self._usable = {tool.name: tool for tool in self._match.tools if self._offer(tool) is not None}
+        self._index.update(self._optional())
+        if len(self._optional()) <= self._settings.most_shown:
+            self._shown = dict.fromkeys(tool.name for tool in self._optional())
+            return
+        self._shown = {name: None for name in self._shown if name in self._usable}
+        self.search(self._settings.task, limit=self._settings.most_shown - len(self._shown))
+
+    def _optional(self) -> list[Tool]:
+        return [tool for tool in self._match.optional if tool.name in self._usable]
+
+    def search(self, query: str, *, limit: int = 5) -> list[Tool]:
+        """Show and return the optional tools that match a query."""
+        return self._show(match.tool for match in self._index.search(query, limit=limit))
+
+    def show_further(self, query: str, *, limit: int = 5) -> list[Tool]:
+        """The same for tools that were not shown before."""
+        hidden = self._index.search(query, limit=limit, allowed=lambda tool: tool.name not in self._shown)
+        return self._show(match.tool for match in hidden)
+
+    def _show(self, tools: Iterable[Tool]) -> list[Tool]:
+        found = list(tools)
+        fresh = [tool.name for tool in found if tool.name not in self._shown]
+        if fresh:
+            self._shown.update(dict.fromkeys(fresh))
+            self._views.clear()
+        return found
+
+    def find(self, name: str) -> Tool | None:
+        """A tool that this run may call, shown or not."""
+        return self._usable.get(name)
+
+    def has_hidden(self) -> bool:
+        return len(self._optional()) > len(self._shown)
+
+    def refresh_facts(self) -> None:
+        """WorkspaceNarrowing the offers again after a change of the workspace."""
+        if self._settings.narrow is not None:
+            self._settings.narrow.forget()
+            self._views.clear()
+
+    def missing(self) -> Mapping[str, str]:
+        """What is missing of the bundle, with the reason."""
+        # A tool that the policy denies is not missing.
+        may_offer = self._settings.policy.may_offer
+        optional = {name: why for name, why in self._match.missing_optional.items() if may_offer(name)}
+        return {**self._match.missing_required, **optional}
+
+    def view(self, own: Sequence[Tool], closed: frozenset[str] = frozenset()) -> View:
+        """The model's view; its text does not depend on `closed`, so that the prompt cache stays valid."""
+        key = (closed, tuple(tool.name for tool in own))
+        if key not in self._views:
+            self._views[key] = self._build_view(own, closed)
+        return self._views[key]
+
+    def _build_view(self, own: Sequence[Tool], closed: frozenset[str]) -> View:
+        required = [tool for tool in self._match.required if tool.name in self._usable]
+        optional = [tool for tool in self._optional() if tool.name in self._shown]
+        open_tools = (*required, *optional, *(tool for tool in own if tool.name not in closed))
+        offers = tuple(offer for tool in open_tools if (offer := self._narrowed(tool)) is not None)
+        usable = (*required, *optional, *own)
+        parts = PromptParts(
+            instructions=self._settings.instructions,
+            required=(*required, *own),
+            optional=tuple(optional),
+            hidden=len(self._optional()) - len(optional),
+            missing=self.missing(),
+            finish=self._settings.finish,
+            schemas={tool.name: offer.schema for tool in usable if (offer := self._offer(tool)) is not None},
+        )
+        system = system_prompt(parts, tokens=self._settings.prompt_tokens, count=self._count)
+        make = self._settings.constraint
+        return View(
+            offers=offers,
+            names=KnownNames.of_offers(offers),
+            constraint=None if make is None else make(offers, self._settings.parallel),
+            system=system,
+            system_tokens=self._count(system),
+        )
+
+    def _offer(self, tool: Tool) -> ToolSpec | None:
+        """The cached offer of a tool; None if the policy denies it. Built-in tools are not subject to it."""
+        known = self._offers.get(tool.name)
+        if known is not None and known[0] is tool:
+            return known[1]
+        offer: ToolSpec | None = offer_of(tool)
+        if tool.metadata.toolset != "agent":
+            offer = allowed_offer(offer, self._settings.policy)
+        self._offers[tool.name] = (tool, offer)
+        return offer
+
+    def _narrowed(self, tool: Tool) -> ToolSpec | None:
+        offer, narrow = self._offer(tool), self._settings.narrow
+        return offer if offer is None or narrow is None else narrow(offer)

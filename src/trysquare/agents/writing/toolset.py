@@ -1,0 +1,74 @@
+"""Toolset of a writing run: the tools that its prompt needs, and no others.
+
+First there is only `analyse`; the analysis opens the rest: no research without a question, no post for a network that
+was not named, no publication without the prompt's own words. What is open depends on the calls made and on nothing
+else, so that a resumed job has the same tools at the same steps.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trysquare.agents.tool_calls import CallRecord
+from trysquare.agents.writing import tools
+from trysquare.agents.writing.draft import LONG_KINDS, NETWORKS, PIECE_KINDS, Analysis, Draft
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import Change, DynamicToolset, Toolset, Unsubscribe
+from trysquare.models import Model
+
+WRITING = "writing"
+RESEARCH = frozenset({"rss_feed", "static_links", "calendar"})
+PUBLISH = "blog_notion"
+
+
+class WritingToolset(DynamicToolset):
+    """Another toolset with the writing tools that the prompt needs."""
+
+    def __init__(self, inner: Toolset, *, root: Path, name: str, model: Model, task: str) -> None:
+        super().__init__()
+        self._inner = inner
+        self._session = tools.WritingSession(draft=Draft(root=root, name=name), model=model, task=task)
+        self._analysis: Analysis | None = None
+        self._unsubscribe: Unsubscribe = inner.subscribe(self._on_change)
+        self._open()
+
+    def close(self) -> None:
+        self._unsubscribe()
+
+    def note(self, record: CallRecord) -> None:
+        if record.success and record.call.name == tools.ANALYSE:
+            # The call succeeded, so its arguments are valid.
+            self._analysis = tools.analyse_tool(self._session).arguments.parse(tools.ANALYSE, record.call.arguments)
+            self._open()
+
+    def _on_change(self, change: Change) -> None:
+        if change == "tools":
+            self._open()
+
+    def _open(self) -> None:
+        self.replace(tools=[*self._builtin(self._analysis), *self._others(self._analysis)])
+
+    def _builtin(self, analysis: Analysis | None) -> list[Tool]:
+        session, own = self._session, [tools.analyse_tool(self._session)]
+        if analysis is None:
+            return own
+        if analysis.research:
+            own.append(tools.research_notes_tool(session))
+        if analysis.wants(LONG_KINDS):
+            own += [tools.outline_tool(session), tools.section_tool(session)]
+        if analysis.wants(PIECE_KINDS):
+            own.append(tools.piece_tool(session))
+        if analysis.wants(NETWORKS):
+            own.append(tools.social_post_tool(session))
+        return [*own, tools.complete_draft_tool(session)]
+
+    def _others(self, analysis: Analysis | None) -> list[Tool]:
+        opened = frozenset[str]() if analysis is None else analysis.tools()
+        publishes = analysis is not None and analysis.publishes
+        others: list[Tool] = []
+        for tool in self._inner.tools():
+            if tool.name == PUBLISH:
+                others += [tools.draft_publisher(tool, self._session)] if publishes else []
+            elif tool.name not in RESEARCH or tool.name in opened:
+                others.append(tool)
+        return others

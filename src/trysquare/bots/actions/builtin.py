@@ -1,0 +1,337 @@
+"""The eight built-in actions and their registry. Any other action returns its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from trysquare.bots.actions.base import (
+    FIRST,
+    GIVEN,
+    OWN,
+    Action,
+    ActionInput,
+    ActionOutput,
+    base_parts,
+    missing_files,
+    rules_parts,
+    saved_parts,
+    without_empty,
+)
+from trysquare.bots.artifacts import (
+    clarification_path,
+    load_saved,
+    planning_path,
+    read_texts,
+    save_answers,
+    save_decisions,
+)
+from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, DecisionCriterion, RenderConfig
+from trysquare.bots.graph.file import is_other_document, load_graph
+from trysquare.bots.graph.graph import Graph
+from trysquare.bots.instructions import Part
+from trysquare.bots.parameters import Scope, Selected, select
+from trysquare.bots.rendering.sync import render_to, synchronize_from
+from trysquare.bots.scanners.base import Violation
+from trysquare.bots.scanners.runner import GRAPH_RULE, Artifacts, ScanCache, ScanReport, scan
+from trysquare.core.errors import InvalidArguments, NotFound, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.files.root import DirectoryRoot
+
+LOCATION = "location"
+"""The note of a run that holds the confirmed project directory."""
+_MAX_VIOLATIONS = 50
+Save: TypeAlias = Callable[[Path, BotDefinition, str, JsonObject], None]
+_SCANS = ScanCache()
+"""Shared by the process: findings depend on nothing but the rule and the contents."""
+
+
+def initialize_project(call: ActionInput) -> ActionOutput:
+    """Return the project directory. The caller, which has the run, decides whether it must be confirmed."""
+    return ActionOutput(parts=tuple(base_parts(call)), data={"project_location": str(call.project)})
+
+
+def gather_context(call: ActionInput) -> ActionOutput:
+    """Return the key questions and the evidence to look for; save the answers of the call."""
+    given = call.parameters.given
+    new = without_empty(
+        answers=read_texts("answers", given.get("answers")), evidence=read_texts("evidence", given.get("evidence"))
+    )
+    call, data = _save(call, save_answers, new)
+    rails = call.behavior.guardrails
+    if known := call.saved.answers.get(call.behavior.name, {}).get("answers", {}):
+        data["open_questions"] = [each for each in rails.key_questions if each not in known]
+    content = without_empty(
+        key_questions=list(rails.key_questions),
+        evidence=list(rails.evidence),
+        instructions=list(rails.context_instructions),
+    )
+    return _guardrails(call, content, data, "required_context")
+
+
+def decide_planning_criteria(call: ActionInput) -> ActionOutput:
+    """Return the assumptions and decision criteria; save the decisions and assumptions of the call."""
+    given = call.parameters.given
+    new = without_empty(
+        decisions=read_texts("decisions", given.get("decisions")), assumptions=_assumptions(given.get("assumptions"))
+    )
+    call, data = _save(call, save_decisions, new)
+    rails = call.behavior.guardrails
+    if known := call.saved.decisions.get(call.behavior.name, {}).get("decisions", {}):
+        data["open_decisions"] = [each.name for each in rails.decision_criteria if each.name not in known]
+    content = without_empty(
+        typical_assumptions=list(rails.assumptions),
+        decision_criteria=[_criterion(each) for each in rails.decision_criteria],
+        recommended_human_activity=list(rails.human_activity),
+    )
+    return _guardrails(call, content, data, "planning")
+
+
+def _save(call: ActionInput, save: Save, new: JsonObject) -> tuple[ActionInput, JsonObject]:
+    if not new:
+        return call, {}
+    save(call.project, call.definition, call.behavior.name, new)
+    saved = load_saved(call.project, call.definition)
+    return replace(call, saved=saved), {"saved": {name: len(part) for name, part in new.items()}}
+
+
+def _guardrails(call: ActionInput, content: JsonObject, data: JsonObject, folder: str) -> ActionOutput:
+    part = Part(name="guardrails", content=content, priority=OWN)
+    return ActionOutput(
+        parts=(*base_parts(call), part, *saved_parts(call)),
+        data=data,
+        missing=missing_files(call, folder, parent="guardrails"),
+    )
+
+
+def _criterion(criterion: DecisionCriterion) -> JsonObject:
+    options = [
+        without_empty(name=each.name, description=each.description, outcome=each.outcome) for each in criterion.options
+    ]
+    more = without_empty(description=criterion.description, options=options, outcome=criterion.outcome)
+    return {"name": criterion.name, "question": criterion.question, **more}
+
+
+def _assumptions(raw: Any) -> list[str]:
+    if raw is None:
+        return []
+    texts = [raw] if isinstance(raw, str) else raw
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in cast(list[Any], texts)):
+        raise InvalidArguments("`assumptions` must be a list of strings.")
+    return cast(list[str], texts)
+
+
+def build_knowledge(call: ActionInput) -> ActionOutput:
+    """Return the templates of the behavior's documents and the rules that apply to them."""
+    content = call.behavior.content
+    how = Part(name="knowledge_instructions", content=list(content.knowledge_instructions), priority=FIRST)
+    documents = [
+        Part(
+            name=f"knowledge:{each.name}",
+            content={
+                "output": each.output,
+                "template": each.template_text,
+                **without_empty(description=each.description),
+            },
+            priority=GIVEN,
+        )
+        for each in content.knowledge
+    ]
+    return ActionOutput(
+        parts=(*base_parts(call), how, *documents, *saved_parts(call), *rules_parts(call)),
+        data={"documents": [each.output for each in content.knowledge]},
+        missing=missing_files(call, "knowledge_graph", parent="content"),
+    )
+
+
+def render_output(call: ActionInput) -> ActionOutput:
+    """Render every file of the behavior; report each that cannot be rendered, with the reason."""
+    content = call.behavior.content
+    results = [] if call.only_reads else _render_all(call)
+    how = Part(name="render_instructions", content=list(content.render_instructions), priority=FIRST)
+    renders = [{"name": each.name, "output": each.output, "description": each.description} for each in content.renders]
+    failed = _problems(results)
+    no_graph = bool(results) and all(result.get("not_a_graph") for result in results)
+    return ActionOutput(
+        parts=(*base_parts(call), how, Part(name="renders", content=renders, priority=GIVEN)),
+        data={"files": results},
+        warnings=failed,
+        missing=missing_files(call, "/render", parent="content"),
+        message=f"{len(results) - len(failed)} of {len(results)} files were rendered." if results else None,
+        failure=f"Nothing was rendered: {failed[0]}. Only story graphs can be rendered yet." if no_graph else None,
+    )
+
+
+def _problems(results: list[JsonObject]) -> tuple[str, ...]:
+    return tuple(str(result["problem"]) for result in results if "problem" in result)
+
+
+def _render_all(call: ActionInput) -> list[JsonObject]:
+    overwrite = call.parameters.given.get("overwrite") is True
+    with DirectoryRoot(call.project) as folder:
+        return [_render(folder, each, overwrite=overwrite) for each in call.behavior.content.renders]
+
+
+def _render(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool) -> JsonObject:
+    try:
+        done = render_to(folder, config, overwrite=overwrite)
+    except ToolError as error:
+        result: JsonObject = {"path": config.output, "problem": f"{config.output}: {error.message}"}
+        return {**result, "not_a_graph": True} if is_other_document(folder, config.input) else result
+    return {"path": done.path, "changed": done.changed, "digest": done.digest[:12]}
+
+
+def synchronize_output(call: ActionInput) -> ActionOutput:
+    """Merge edits of the rendered files back into the documents; report each that cannot be merged."""
+    content = call.behavior.content
+    results = [] if call.only_reads else _synchronize_all(call)
+    how = Part(name="synchronize_instructions", content=list(content.synchronize_instructions), priority=FIRST)
+    configs = [
+        {"name": each.name, "input": each.input, "output": each.output, "carries": list(each.carries)}
+        for each in content.synchronizations
+    ]
+    return ActionOutput(
+        parts=(*base_parts(call), how, Part(name="synchronizations", content=configs, priority=GIVEN)),
+        data={"files": results},
+        warnings=_problems(results),
+        missing=missing_files(call, "synchronize", parent="content"),
+    )
+
+
+def _synchronize_all(call: ActionInput) -> list[JsonObject]:
+    content = call.behavior.content
+    renders = {each.name: each for each in content.renders}
+    confirmed = call.parameters.given.get("confirm_deletion") is True
+    with DirectoryRoot(call.project) as folder:
+        return [_synchronize(folder, renders[each.render], confirmed=confirmed) for each in content.synchronizations]
+
+
+def _synchronize(folder: DirectoryRoot, config: RenderConfig, *, confirmed: bool) -> JsonObject:
+    try:
+        done = synchronize_from(folder, config, confirm_deletion=confirmed)
+    except ToolError as error:
+        return {"path": config.output, "problem": f"{config.output}: {error.message}"}
+    return {"path": config.output, "changes": list(done.changes), "conflicts": list(done.conflicts)}
+
+
+def validate_rules(call: ActionInput) -> ActionOutput:
+    """Run the scanners; return their findings with the rules and examples."""
+    report = scan_rules(call.definition, call.behavior.name, call.project, call.scope)
+    violations = [each.to_json() for each in report.violations[:_MAX_VIOLATIONS]]
+    found = Part(name="violations", content=violations, priority=FIRST)
+    count = len(report.violations)
+    return ActionOutput(
+        parts=(*base_parts(call), found, *rules_parts(call, priority=GIVEN)),
+        data={"clean": report.clean, "violations": count, "scanned": len(report.scanned)},
+        warnings=(*_unknown_nodes(call), *(str(problem) for problem in report.problems)),
+        missing=missing_files(call, "/rules"),
+        message=f"{count} violations were found." if count else None,
+        failure=None if report.scanned else _not_validated(call),
+    )
+
+
+def _not_validated(call: ActionInput) -> str | None:
+    """Why nothing was scanned, where a document is not a story graph."""
+    paths = dict.fromkeys(each.output for each in call.behavior.content.knowledge)
+    with DirectoryRoot(call.project) as folder:
+        other = next((path for path in paths if is_other_document(folder, path)), None)
+    if other is None:
+        return None
+    return f"Nothing was validated: {other} is not a story graph. Only story graphs can be validated yet."
+
+
+def scan_rules(definition: BotDefinition, behavior: str, project: Path, scope: Scope | None = None) -> ScanReport:
+    """Scan the project, or the part of it within a scope, for violations of a behavior's rules."""
+    wanted = scope or Scope()
+    rules = [rule for rule in definition.rules_of(behavior) if wanted.holds(rule)]
+    graphs = tuple(dict.fromkeys(each.output for each in definition.behavior(behavior).content.knowledge))
+    with DirectoryRoot(project) as folder:
+        chosen = [select(wanted, graph) for graph in _graphs(folder, graphs)] if wanted.names_nodes else []
+        files = (*wanted.files, *(file for each in chosen for file in each.files)) if wanted else None
+        report = scan(rules, Artifacts(folder=folder, graphs=graphs, files=files), cache=_SCANS)
+    return replace(report, violations=tuple(each for each in report.violations if _in_scope(each, chosen)))
+
+
+def _graphs(folder: DirectoryRoot, paths: tuple[str, ...]) -> list[Graph]:
+    found: list[Graph] = []
+    for path in paths:
+        try:
+            found.append(load_graph(folder, path).graph)
+        except (NotFound, InvalidArguments):
+            continue  # the scan reports a graph that cannot be read
+    return found
+
+
+def _in_scope(violation: Violation, chosen: list[Selected]) -> bool:
+    everywhere = not chosen or not violation.where or violation.rule == GRAPH_RULE
+    return everywhere or any(each.holds(violation.where) for each in chosen)
+
+
+def _unknown_nodes(call: ActionInput) -> tuple[str, ...]:
+    """Names of the scope that no document has: most often a typo, which would make everything look clean."""
+    if not call.scope.names_nodes:
+        return ()
+    graphs = tuple(each.output for each in call.behavior.content.knowledge)
+    with DirectoryRoot(call.project) as folder:
+        missing = [select(call.scope, graph).unknown for graph in _graphs(folder, graphs)]
+    everywhere = [name for name in (missing[0] if missing else ()) if all(name in each for each in missing)]
+    return tuple(f"The story graph has no {name}." for name in everywhere)
+
+
+def correct_bot(call: ActionInput) -> ActionOutput:
+    """Return where the bot's texts are and its rules, so that a repeated correction improves the bot itself."""
+    places = {
+        "bot": str(call.definition.root),
+        "behavior": call.behavior.folder,
+        "rules": sorted({rule.file for rule in call.definition.rules_of(call.behavior.name)}),
+    }
+    return ActionOutput(
+        parts=(
+            *base_parts(call),
+            Part(name="corrections", content=call.parameters.given.get("corrections"), priority=OWN),
+            Part(name="places", content=places, priority=GIVEN),
+            *rules_parts(call, examples=False),
+        )
+    )
+
+
+def custom_action(call: ActionInput) -> ActionOutput:
+    """Return the instructions of an action that the bot defines itself, with the saved answers and a rule summary."""
+    return ActionOutput(parts=(*base_parts(call), *saved_parts(call), *rules_parts(call, examples=False)))
+
+
+BUILTIN: dict[str, Action] = {
+    "initialize_project": initialize_project,
+    "gather_context": gather_context,
+    "decide_planning_criteria": decide_planning_criteria,
+    "build_knowledge": build_knowledge,
+    "render_output": render_output,
+    "synchronize_output": synchronize_output,
+    "validate_rules": validate_rules,
+    "correct_bot": correct_bot,
+}
+
+
+def run_action(call: ActionInput) -> ActionOutput:
+    """Run the action of this call."""
+    return BUILTIN.get(call.action.name, custom_action)(call)
+
+
+def produced_files(definition: BotDefinition, behavior: BehaviorDefinition, action: str) -> tuple[str, ...]:
+    """The files that an action makes, relative to the project, for review before the action is closed."""
+    content = behavior.content
+    match action:
+        case "initialize_project":
+            return ()
+        case "gather_context":
+            return (clarification_path(definition),)
+        case "decide_planning_criteria":
+            return (planning_path(definition),)
+        case "render_output":
+            return tuple(each.output for each in content.renders)
+        case "synchronize_output":
+            return tuple(dict.fromkeys(each.output for each in content.synchronizations))
+        case _:
+            return tuple(each.output for each in content.knowledge)

@@ -1,0 +1,307 @@
+"""Files of a bot folder, and the names of its parts and tools."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from trysquare.core.errors import ConfigurationError, NotFound, ToolError
+from trysquare.files.root import DirectoryRoot
+
+MAX_TOOL_NAME = 64
+
+RESERVED = frozenset({"tool", "close", "close_current_action", "restart", "restart_server", "find", "do"})
+"""Suffixes of tool names, which no behavior or action may have as its name."""
+
+_PREFIX = re.compile(r"(\d+)_(?=.)", re.ASCII)
+_NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Label:
+    """A name on disk, split into its number and the name itself."""
+
+    raw: str
+    name: str
+    number: int | None = None
+
+    @property
+    def order(self) -> tuple[bool, int, str]:
+        """By number, then by name; without a number last."""
+        return (self.number is None, self.number or 0, self.name)
+
+
+def read_label(raw: str) -> Label:
+    """Split `2_render` into 2 and `render`; `2fa_login` has no number."""
+    found = _PREFIX.match(raw)
+    if found is None:
+        return Label(raw=raw, name=raw)
+    return Label(raw=raw, name=raw[found.end() :], number=int(found[1]))
+
+
+def clean_name(raw: str) -> str:
+    return read_label(raw).name
+
+
+def is_name(name: str) -> bool:
+    """Whether this is a valid name of a bot, behavior or action: lower-case letters, digits, single underscores."""
+    return _NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolName:
+    """A tool of a definition."""
+
+    name: str
+    behavior: str | None = None
+    action: str | None = None
+
+
+def bot_tool_name(bot: str) -> str:
+    return f"{bot}_tool"
+
+
+def close_tool_name(bot: str) -> str:
+    return f"{bot}_close_current_action"
+
+
+def restart_tool_name(bot: str) -> str:
+    return f"{bot}_restart_server"
+
+
+def behavior_tool_name(bot: str, behavior: str) -> str:
+    return f"{bot}_{behavior}_tool"
+
+
+def action_tool_name(bot: str, behavior: str, action: str) -> str:
+    return f"{bot}_{behavior}_{action}"
+
+
+def find_tool_name(bot: str) -> str:
+    return f"{bot}_find"
+
+
+def do_tool_name(bot: str) -> str:
+    return f"{bot}_do"
+
+
+def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> Iterator[ToolName]:
+    """The tools of profile `full`."""
+    actions = tuple(actions)
+    for name in (bot_tool_name(bot), close_tool_name(bot), restart_tool_name(bot)):
+        yield ToolName(name=name)
+    for behavior in behaviors:
+        yield ToolName(name=behavior_tool_name(bot, behavior), behavior=behavior)
+        for action in actions:
+            yield ToolName(name=action_tool_name(bot, behavior, action), behavior=behavior, action=action)
+
+
+def gateway_tool_names(bot: str) -> tuple[ToolName, ToolName]:
+    """The tools that only profile `gateway` lists."""
+    return ToolName(name=find_tool_name(bot)), ToolName(name=do_tool_name(bot))
+
+
+MAX_FILES = 5_000
+MAX_FILE = 1_000_000
+TREES = ("behaviors", "base_actions", "rules", "config")
+TOP_FILES = ("bot_config.json", "instructions.json", "trigger_words.json")
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Named:
+    """A folder or file of the bot, with its label."""
+
+    path: str
+    label: Label
+
+    @property
+    def name(self) -> str:
+        return self.label.name
+
+
+@dataclass(kw_only=True, slots=True)
+class BotFolder:
+    """The files of a bot, with warnings collected on the way."""
+
+    root: Path
+    files: dict[str, bytes]
+    folders: set[str]
+    missing: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def error(self, path: str, message: str, *, hint: str) -> ConfigurationError:
+        return ConfigurationError(message, where=self.location(path), hint=hint)
+
+    def location(self, path: str) -> str:
+        return f"{self.root}/{path}"
+
+    def digests(self) -> dict[str, str]:
+        return {path: hashlib.sha256(data).hexdigest() for path, data in self.files.items()}
+
+    def text(self, path: str) -> str:
+        try:
+            return self.files[path].decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = f"This is not UTF-8 text (byte {error.start})."
+            raise self.error(path, message, hint="Save the file as UTF-8.") from None
+
+    def subfolders(self, path: str) -> dict[str, Named]:
+        """The folders directly below one, by name, in order."""
+        return self._by_name(path, self.folders, ending="")
+
+    def json_files(self, path: str) -> dict[str, Named]:
+        """The JSON files directly in a folder, by name, in order."""
+        return self._by_name(path, self.files, ending=".json")
+
+    def _by_name(self, path: str, among: Iterable[str], *, ending: str) -> dict[str, Named]:
+        prefix = f"{path}/"
+        raw = (each[len(prefix) :] for each in among if each.startswith(prefix) and each.endswith(ending))
+        labels = [read_label(each.removesuffix(ending)) for each in raw if "/" not in each]
+        found: dict[str, Named] = {}
+        for label in sorted(labels, key=lambda label: label.order):
+            if (other := found.get(label.name)) is not None:
+                message = (
+                    f"`{other.label.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
+                )
+                raise self.error(path, message, hint="Rename or remove one of them.")
+            found[label.name] = Named(path=f"{prefix}{label.raw}{ending}", label=label)
+        return found
+
+    def read(self, path: str, model: type[Model]) -> Model:
+        """Parse a JSON file; errors name the file, the line and the key."""
+        text = self.text(path)
+        document = parse_json(text, where=self.location(path))
+        try:
+            value = model.model_validate(document)
+        except ValidationError as error:
+            raise _invalid_value(error, model, text, self.location(path)) from None
+        self.warnings.extend(f"{path}: unknown key `{key}`." for key in value.model_extra or ())
+        return value
+
+    def read_optional(self, path: str, model: type[Model]) -> Model:
+        """Parse an optional file; its defaults where it is missing."""
+        if path in self.files:
+            return self.read(path, model)
+        self.missing.append(path)
+        return model()
+
+    def note_unknown(self, found: Iterable[Named], known: Iterable[str], *, what: str) -> None:
+        """Warn of unknown parts, most often a typo."""
+        known = tuple(known)
+        for each in found:
+            if each.name not in known:
+                self.warnings.append(f"{each.path}: unknown {what}. {nearest(each.name, known)}")
+
+
+def read_bot_folder(root: Path) -> BotFolder:
+    """Read every file of a definition, without leaving its folder."""
+    if not root.is_dir():
+        raise ConfigurationError(
+            "Not a directory.",
+            where=str(root),
+            hint="Use the path of a bot's folder, or create one with `trysquare bot new`.",
+        )
+    with DirectoryRoot(root) as directory:
+        try:
+            files = dict(_read_all(directory))
+            folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+            for tree in ("behaviors", "base_actions"):
+                # An empty folder has no file in `files`.
+                with contextlib.suppress(NotFound):
+                    folders.update(f"{tree}/{name}" for name in directory.folders(tree))
+        except ToolError as error:
+            raise ConfigurationError(error.message, where=str(root), hint=error.instruction) from None
+    return BotFolder(root=root, files=files, folders=folders)
+
+
+def _read_all(directory: DirectoryRoot) -> Iterator[tuple[str, bytes]]:
+    for count, path in enumerate(_paths(directory)):
+        if count >= MAX_FILES:
+            raise ToolError(f"This is not a bot's folder: it has more than {MAX_FILES:,} files.")
+        yield path, directory.read_bytes(path, limit=MAX_FILE)
+
+
+def _paths(directory: DirectoryRoot) -> Iterator[str]:
+    for path in TOP_FILES:
+        with contextlib.suppress(NotFound):
+            yield directory.stat(path).path
+    for tree in TREES:
+        with contextlib.suppress(NotFound):
+            yield from (entry.path for entry in directory.walk(tree))
+
+
+def parse_json(text: str, *, where: str) -> Any:
+    """Parse strict JSON, without duplicate keys and NaN."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(
+            f"This is not JSON: {error.msg} (column {error.colno}).",
+            where=f"{where}:{error.lineno}",
+            hint="Check this line and the one before it.",
+        ) from None
+    except _DuplicateKeyError as error:
+        raise ConfigurationError(
+            f"Duplicate key `{error.key}` in one object.",
+            where=f"{where}{_line_of(text, error.key, last=True)}",
+            hint="Keep one of them.",
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"This is not JSON: {error}.", where=where) from None
+
+
+class _DuplicateKeyError(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
+    return made
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
+def _invalid_value(error: ValidationError, model: type[BaseModel], text: str, where: str) -> ConfigurationError:
+    first = error.errors(include_url=False)[0]
+    keys = [piece for piece in first["loc"] if isinstance(piece, str)]
+    path = ".".join(str(piece) for piece in first["loc"])
+    where += _line_of(text, keys[-1]) if keys else ""
+    if first["type"] == "extra_forbidden":
+        hint = nearest(keys[-1], model.model_fields) if len(first["loc"]) == 1 else "Remove it."
+        return ConfigurationError(f"Unknown key `{path}`.", where=where, hint=hint)
+    message = first["msg"].removeprefix("Value error, ")
+    return ConfigurationError(f"`{path}`: {message}." if path else f"{message}.", where=where)
+
+
+def _line_of(text: str, key: str, *, last: bool = False) -> str:
+    """The line of a key, where it is unambiguous."""
+    quoted = json.dumps(key, ensure_ascii=False)
+    if not last and text.count(quoted) != 1:
+        return ""
+    at = text.rfind(quoted) if last else text.find(quoted)
+    return f":{text.count(chr(10), 0, at) + 1}" if at >= 0 else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint: the closest known name, or all of them."""
+    known = tuple(known)
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."

@@ -1,0 +1,228 @@
+"""Tools of a bot, and `open_bot`, which opens its folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from trysquare.bots.definition.check import require_sound_rules
+from trysquare.bots.definition.folder import (
+    action_tool_name,
+    behavior_tool_name,
+    bot_tool_name,
+    close_tool_name,
+    do_tool_name,
+    find_tool_name,
+    restart_tool_name,
+)
+from trysquare.bots.definition.model import Changes
+from trysquare.bots.parameters import BOT_LEVEL, CLOSE, DO, FIND, RESTART, BotArguments, Parameters, action_arguments
+from trysquare.bots.projects import BotConfig, LiveBot, OpenStore
+from trysquare.bots.tools.admin import Finder, do, restart
+from trysquare.bots.tools.close import close_action
+from trysquare.bots.tools.delivery import DeliveryLog
+from trysquare.bots.tools.forward import Target, describe, forward
+from trysquare.bots.tools.responses import BotCall
+from trysquare.core.approvals import Approvals
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject
+from trysquare.core.metadata import FAMILY, RESTART_RIGHT, ToolMetadata
+from trysquare.core.result import Result
+from trysquare.core.threads import run_in_thread
+from trysquare.core.tool import Tool
+from trysquare.core.toolset import DynamicToolset
+from trysquare.files.watch import changes_below
+
+logger = logging.getLogger("trysquare.bots")
+
+TOOLSET = "bots"
+_ALL = frozenset({"full", "levels", "gateway"})
+_LEVELS = frozenset({"full", "levels"})
+_FULL = frozenset({"full"})
+_GATEWAY = frozenset({"gateway"})
+
+Run = Callable[[Parameters, CallContext], Awaitable[Result[Any]]]
+
+
+class BotToolset(DynamicToolset):
+    """The tools of one bot, rebuilt when its folder changes."""
+
+    def __init__(self, bot: LiveBot, *, leave: Callable[[], None]) -> None:
+        """`leave` ends the process, for a hard restart."""
+        super().__init__()
+        self.bot = bot
+        self._leave = leave
+        self._deliveries = DeliveryLog()
+        self._finder = Finder(lambda: self._findable())
+        self._tools = {tool.name: tool for tool in self._build()}
+
+    def reload(self, principal: str = "watch") -> Changes:
+        """Reload the definition, and notify the listeners if the tools changed."""
+        changes = self.bot.reload(principal)
+        if changes:
+            self.replace(tools=self._build())
+        return changes
+
+    def _findable(self) -> list[Tool]:
+        return [tool for tool in self.tools() if tool.metadata.profiles != _GATEWAY]
+
+    def _build(self) -> list[Tool]:
+        definition, bot = self.bot.definition, self.bot.name
+        about = f"Continue {bot} at its current action."
+        tools = [
+            self._forward(bot_tool_name(bot), about, definition.trigger_patterns, _ALL, Target(), BOT_LEVEL),
+            self._close_tool(),
+            self._restart_tool(),
+        ]
+        for behavior in definition.behaviors:
+            name, about = behavior_tool_name(bot, behavior.name), f"Continue {behavior.name} at its current action."
+            target = Target(behavior=behavior.name)
+            tools.append(self._forward(name, about, behavior.trigger_patterns, _LEVELS, target, BOT_LEVEL))
+            tools += [self._action_tool(behavior.name, action.name) for action in definition.actions]
+        return [*tools, self._find_tool(), self._do_tool()]
+
+    def _action_tool(self, behavior: str, action: str) -> Tool:
+        name = action_tool_name(self.bot.name, behavior, action)
+        about = f"{action.replace('_', ' ').capitalize()} for {behavior}."
+        triggers = self.bot.definition.triggers_of(behavior, action)
+        target = Target(behavior=behavior, action=action)
+        return self._forward(name, about, triggers, _FULL, target, action_arguments(action))
+
+    def _forward(
+        self,
+        name: str,
+        purpose: str,
+        triggers: tuple[str, ...],
+        profiles: frozenset[str],
+        target: Target,
+        arguments: BotArguments,
+    ) -> Tool:
+        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
+            return await forward(self._call(name, parameters, context), target, self._deliveries, context)
+
+        return _tool(self.bot.name, name, purpose, triggers, profiles, run, arguments)
+
+    def _close_tool(self) -> Tool:
+        name = close_tool_name(self.bot.name)
+
+        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
+            return await close_action(self._call(name, parameters, context), context)
+
+        purpose = "Close the current action when the user says so."
+        return _tool(self.bot.name, name, purpose, ("done", "close this step"), _ALL, run, CLOSE)
+
+    def _restart_tool(self) -> Tool:
+        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
+            principal = context.principal.subject
+            result = await run_in_thread(lambda: restart(self.bot, parameters, reload=lambda: self.reload(principal)))
+            task = asyncio.current_task()
+            if parameters.hard and task is not None:
+                # The task that runs this call also sends its response: when it is done, the response is sent.
+                task.add_done_callback(lambda _: self._leave())
+            return result
+
+        purpose = "Reload the bot's definition when its folder has changed."
+        name = restart_tool_name(self.bot.name)
+        return _tool(self.bot.name, name, purpose, (), _LEVELS, run, RESTART, right=RESTART_RIGHT)
+
+    def _find_tool(self) -> Tool:
+        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
+            return self._finder.find(self.bot, parameters)
+
+        purpose = "Find a tool by parameters.query when none fits."
+        return _tool(self.bot.name, find_tool_name(self.bot.name), purpose, (), _GATEWAY, run, FIND)
+
+    def _do_tool(self) -> Tool:
+        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
+            return await do(self._findable(), parameters, context)
+
+        purpose = "Call parameters.tool when it is not listed."
+        return _tool(self.bot.name, do_tool_name(self.bot.name), purpose, (), _GATEWAY, run, DO)
+
+    def _call(self, tool: str, parameters: Parameters, context: CallContext) -> BotCall:
+        principal, client = context.principal.subject, context.client or ""
+        return BotCall.of(self.bot, tool=tool, parameters=_with_project(parameters), principal=principal, client=client)
+
+
+def _with_project(parameters: Parameters) -> Parameters:
+    """`confirm` may be the path of the project directory."""
+    if not isinstance(parameters.confirm, str) or parameters.confirm.lower() in ("yes", "true"):
+        return parameters
+    given = {**parameters.given, "project": parameters.confirm}
+    return replace(parameters, project=parameters.confirm, given=given)
+
+
+def _tool(
+    family: str,
+    name: str,
+    purpose: str,
+    triggers: tuple[str, ...],
+    profiles: frozenset[str],
+    run: Run,
+    arguments: BotArguments,
+    *,
+    right: str | None = None,
+) -> Tool:
+    async def call(given: JsonObject, context: CallContext) -> Result[Any]:
+        return await run(arguments.parse(name, given), context)
+
+    return Tool(
+        name=name,
+        description=describe(purpose, triggers),
+        arguments=arguments,
+        call=call,
+        metadata=ToolMetadata(
+            toolset=TOOLSET,
+            category="workflow",
+            profiles=profiles,
+            usage=arguments.usage(),
+            trigger_words=triggers,
+            read_only=False,
+            destructive=False,
+            result_limit=None,
+            right=right,
+            meta={FAMILY: family},
+        ),
+    )
+
+
+def end_process() -> None:
+    """End this process with SIGTERM, so that a server finishes pending responses."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@asynccontextmanager
+async def open_bot(
+    config: BotConfig, *, open_store: OpenStore, approvals: Approvals | None, leave: Callable[[], None] = end_process
+) -> AsyncGenerator[BotToolset]:
+    """Lifespan of one bot's tools. An invalid folder fails here."""
+    bot = await run_in_thread(lambda: LiveBot(config, open_store=open_store, approvals=approvals))
+    await run_in_thread(lambda: require_sound_rules(bot.definition))
+    toolset = BotToolset(bot, leave=leave)
+    watching = asyncio.create_task(_follow(toolset)) if config.watch else None
+    try:
+        yield toolset
+    finally:
+        if watching is not None:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+
+
+async def _follow(toolset: BotToolset) -> None:
+    async for _ in changes_below(toolset.bot.config.folder):
+        try:
+            changes = await run_in_thread(toolset.reload)
+        except ConfigurationError as error:
+            logger.warning("bot reload failed; keeping the previous definition: bot=%s %s", toolset.bot.name, error)
+            continue
+        if changes:
+            logger.info("bot reloaded: bot=%s changed=%s", toolset.bot.name, ", ".join(changes.parts))

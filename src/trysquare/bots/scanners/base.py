@@ -1,0 +1,204 @@
+"""Rules, scanners and their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from trysquare.bots.graph.file import GraphFile, nearest_line
+from trysquare.bots.graph.graph import Node, walk
+from trysquare.core.json import JsonObject
+from trysquare.files.globs import file_matches
+
+Severity: TypeAlias = Literal["error", "warning"]
+NodeKind: TypeAlias = Literal[
+    "graph", "epic", "sub_epic", "story", "increment", "criterion", "scenario", "step", "file"
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """What a scanner reads: each node of a kind, or one field of it."""
+
+    kind: NodeKind
+    field: str | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.field is None else f"{self.kind}.{self.field}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegexScanner:
+    """A pattern that a text must not match, or must match."""
+
+    pattern: str
+    target: Target
+    message: str
+    match: Literal["forbid", "require"] = "forbid"
+    ignore_case: bool = False
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemaScanner:
+    """A JSON Schema that a node must satisfy."""
+
+    schema: Mapping[str, Any]
+    target: Target
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonScanner:
+    """A Python callable, named `package.module:attribute`."""
+
+    callable: str
+    target: Target
+    message: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandScanner:
+    """A program that runs over files; `{files}` in its arguments is replaced by them."""
+
+    argv: tuple[str, ...]
+    target: Target
+    message: str
+    files: tuple[str, ...] = ()
+
+
+Scanner: TypeAlias = RegexScanner | SchemaScanner | PythonScanner | CommandScanner
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Examples:
+    """One side of a rule: what to do or not to do."""
+
+    description: str = ""
+    examples: tuple[Any, ...] = ()
+    """Each is what the scanner's target selects: a string for a field or a file, an object for a node."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """One rule, with examples and an optional scanner."""
+
+    name: str
+    file: str
+    description: str
+    do: Examples = field(default_factory=Examples)
+    dont: Examples = field(default_factory=Examples)
+    scanner: Scanner | None = None
+    severity: Severity = "error"
+    priority: int = 0
+
+
+MAX_TEXT = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """One value for a scanner, with its location."""
+
+    value: Any
+    file: str
+    line: int = 1
+    where: str = ""
+    """Names from the top of the graph; empty for a file."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """A match of a scanner in one of its values."""
+
+    index: int
+    message: str | None = None
+    """None for the rule's own message."""
+    line: int = 1
+    text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation:
+    """A location in an artifact that breaks a rule."""
+
+    rule: str
+    severity: Severity
+    file: str
+    line: int
+    message: str
+    text: str
+    where: str = ""
+    example: Any = None
+
+    def to_json(self) -> JsonObject:
+        fields: JsonObject = {"rule": self.rule, "severity": self.severity, "file": self.file, "line": self.line}
+        fields |= {"message": self.message, "text": self.text}
+        return fields | {name: value for name in ("where", "example") if (value := getattr(self, name))}
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message} [{self.rule}]"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """A rule that could not run, or fails its own examples."""
+
+    rule: str
+    file: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
+
+
+class ScannerFailed(Exception):
+    """A scanner could not run to its end."""
+
+
+def violation(rule: Rule, selected: Selected, hit: Hit, message: str) -> Violation:
+    return Violation(
+        rule=rule.name,
+        severity=rule.severity,
+        file=selected.file,
+        line=selected.line + hit.line - 1,
+        message=hit.message or message,
+        text=shortened(hit.text if hit.text is not None else selected.value),
+        where=selected.where,
+        example=rule.do.examples[0] if rule.do.examples else None,
+    )
+
+
+def shortened(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value.get("name", value) if isinstance(value, dict) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+
+
+def select(target: Target, file: GraphFile) -> list[Selected]:
+    """Every node of the target's kind, or the values of its field."""
+    return [each for node in walk(file.graph) if node.kind == target.kind for each in _of_node(target, file, node)]
+
+
+def _of_node(target: Target, file: GraphFile, node: Node) -> Iterator[Selected]:
+    where = " > ".join(node.address)
+    if target.field is None:
+        yield Selected(value=node.value, file=file.path, line=nearest_line(file, node.pointer), where=where)
+        return
+    value: Any = None if node.kind == "step" else node.value.get(target.field)
+    pointer = (*node.pointer, target.field)
+    if value is None:
+        return
+    if not isinstance(value, list):
+        yield Selected(value=value, file=file.path, line=nearest_line(file, pointer), where=where)
+        return
+    for index, item in enumerate(cast("list[Any]", value)):
+        yield Selected(value=item, file=file.path, line=nearest_line(file, (*pointer, index)), where=where)
+
+
+def matches(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether a path matches one of the globs, or there are none."""
+    return not globs or any(file_matches(path, each) for each in globs)

@@ -1,0 +1,179 @@
+"""Regex rules that cannot hang, and checks of JSON Schema rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from importlib import import_module
+from typing import Any, NamedTuple, cast
+
+from trysquare.bots.scanners.base import Hit, RegexScanner, ScannerFailed, Selected
+from trysquare.bots.scanners.external import ask_matcher
+from trysquare.bots.scanners.regex_worker import Span, find_spans
+from trysquare.core.json import JsonObject, ref_of, resolve_pointer
+
+MAX_INPUT = 1_000_000
+CHEAP = 5_000_000
+"""Worst-case steps of a match in this process."""
+
+
+def scan_expression(scanner: RegexScanner, selected: Sequence[Selected], *, seconds: float) -> list[Hit]:
+    """Texts that break the rule; a forbidden pattern is reported at each match."""
+    texts = [_text(each.value) for each in selected]
+    found = _find(scanner, texts, seconds)
+    if scanner.match == "require":
+        fulfilled = {index for index, _, _ in found}
+        return [Hit(index=index) for index in range(len(texts)) if index not in fulfilled]
+    return [_hit(texts[index], index, start, end) for index, start, end in found]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if len(value) > MAX_INPUT:
+        raise ScannerFailed(f"a text has {len(value):,} characters; the limit is {MAX_INPUT:,}")
+    return value
+
+
+def _hit(text: str, index: int, start: int, end: int) -> Hit:
+    line = text.count("\n", 0, start) + 1
+    whole = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0] if "\n" in text else text
+    return Hit(index=index, line=line, text=whole.strip() or text[start:end])
+
+
+def _find(scanner: RegexScanner, texts: list[str], seconds: float) -> list[Span]:
+    flags = re.IGNORECASE if scanner.ignore_case else 0
+    first_only = scanner.match == "require"
+    longest = max(map(len, texts), default=0)
+    # A costly pattern runs in a process that can be ended: `re` holds the interpreter lock while it matches.
+    if worst_steps(scanner.pattern, longest) * max(1, len(texts)) <= CHEAP:
+        return find_spans(scanner.pattern, int(flags), texts, first_only)
+    task = {"pattern": scanner.pattern, "flags": int(flags), "texts": texts, "first_only": first_only}
+    return [(index, start, end) for index, start, end in ask_matcher(task, seconds=seconds)]
+
+
+def worst_steps(pattern: str, length: int) -> float:
+    """Upper bound of the steps of a search: a power of the length, or infinite."""
+    cost = _cost(pattern)
+    return float("inf") if cost is None else cost.factor * float(length + 1) ** (cost.power + 1)
+
+
+class _Cost(NamedTuple):
+    power: int = 0
+    """Number of consecutive unbounded repetitions."""
+    factor: int = 1
+    """Number of alternatives."""
+
+    def then(self, other: _Cost) -> _Cost:
+        return _Cost(self.power + other.power, self.factor * other.factor)
+
+
+class _Nested(Exception):
+    """A repetition that can match in more than one way."""
+
+
+@lru_cache(maxsize=256)
+def _cost(pattern: str) -> _Cost | None:
+    """Cost of a pattern; None with nested repetitions."""
+    try:
+        # The parser of `re` has no public name; its output is stable, and unknown parts of it count as costly.
+        return _of_all(import_module("re._parser").parse(pattern).data, inside=False)
+    except _Nested:
+        return None
+
+
+_REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+_FIXED = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "CATEGORY", "RANGE")
+_FEW = 4
+
+
+def _of_all(items: Iterable[Any], *, inside: bool) -> _Cost:
+    return reduce(_Cost.then, (_of_one(str(kind), argument, inside) for kind, argument in items), _Cost())
+
+
+def _of_one(kind: str, argument: Any, inside: bool) -> _Cost:
+    if kind in _FIXED:
+        return _Cost()
+    if kind in _REPEATS:
+        return _of_repeat(*argument, inside=inside)
+    if kind == "BRANCH" and not inside:
+        branches = [_of_all(branch, inside=False) for branch in argument[1]]
+        return _Cost(max(each.power for each in branches), sum(each.factor for each in branches))
+    if kind == "SUBPATTERN":
+        return _of_all(argument[-1], inside=inside)
+    if kind in ("ASSERT", "ASSERT_NOT"):
+        return _of_all(argument[1], inside=inside)
+    # Back references, conditions and unknown parts have no bound.
+    raise _Nested
+
+
+def _of_repeat(low: int, high: int, body: Iterable[Any], *, inside: bool) -> _Cost:
+    if low == high:
+        return _of_all(body, inside=True)
+    if inside:
+        raise _Nested
+    if high <= _FEW:
+        once = _of_all(body, inside=False)
+        return _Cost(once.power * high, (once.factor + 1) ** high)
+    return _Cost(1).then(_of_all(body, inside=True))
+
+
+def schema_problem(schema: JsonObject) -> str | None:
+    """Why a JSON Schema cannot be used, or None."""
+    # Imported late: most bots are loaded by commands that need no schema.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        path = "/".join(str(piece) for piece in error.absolute_path)
+        return f"this is not a JSON Schema, at `{path or '/'}`: {error.message[:200]}"
+    except RecursionError:
+        return "this schema is nested too deeply"
+    return next(_unusable(schema, schema), None)
+
+
+def _unusable(schema: Any, whole: JsonObject) -> Iterator[str]:
+    if isinstance(schema, list):
+        for each in cast("list[Any]", schema):
+            yield from _unusable(each, whole)
+    if not isinstance(schema, Mapping):
+        return
+    keys = cast("Mapping[str, Any]", schema)
+    yield from _wrong_reference(keys, whole)
+    for name, each in keys.items():
+        # These contain values, not schemas.
+        if name not in ("const", "enum", "default", "examples"):
+            yield from _unusable(each, whole)
+
+
+def _wrong_reference(keys: Mapping[str, Any], whole: JsonObject) -> Iterator[str]:
+    reference = ref_of(keys)
+    if reference is None:
+        return
+    if not reference.startswith("#"):
+        yield f"the reference `{reference[:80]}` is external; only `#/…` is supported"
+    elif resolve_pointer(reference, whole) is None and reference[1:] not in _anchors(whole):
+        yield f"the reference `{reference[:80]}` is not found in the schema"
+
+
+def _anchors(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        keys = cast("Mapping[str, Any]", schema)
+        if isinstance(anchor := keys.get("$anchor"), str):
+            yield anchor
+        for each in keys.values():
+            yield from _anchors(each)
+    elif isinstance(schema, list):
+        for each in cast("list[Any]", schema):
+            yield from _anchors(each)
+
+
+def expression_problem(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"this is not a regular expression: {error}"
+    return None

@@ -1,0 +1,363 @@
+"""Classification and import of edits of the state file, and the gates that an edit may not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from trysquare.bots.workflow.machine import (
+    Entry,
+    NeedsProof,
+    Plan,
+    Position,
+    RunState,
+    begin,
+    current_in,
+    following,
+    point_to,
+)
+from trysquare.bots.workflow.state_file import Imported, UnreadableState, is_export, parse_state
+from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
+from trysquare.bots.workflow.transaction import RunTransaction, Stamp, head_record, read_entry
+from trysquare.store.audit import utc_now
+from trysquare.store.location import FOLDER
+from trysquare.store.workflows import StoredBot, StoredRun, WorkflowRows
+
+FileStatus: TypeAlias = Literal["current", "stale", "deleted", "edited", "unreadable"]
+"""The file shows the stored state, or an earlier one; is gone; was edited; or cannot be read now."""
+
+EDITOR = "file"
+"""Principal of a change by an edit or deletion of the file: anyone with access to it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Notices:
+    """What a response reports in addition to its result."""
+
+    warnings: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
+    inconsistent: tuple[str, ...] = ()
+
+    def __add__(self, other: Notices) -> Notices:
+        return Notices(
+            warnings=self.warnings + other.warnings,
+            recovered=self.recovered + other.recovered,
+            inconsistent=self.inconsistent + other.inconsistent,
+        )
+
+
+NOTHING = Notices()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncDecision:
+    """What was done with the present contents of the state file."""
+
+    notices: Notices = NOTHING
+    garbage: str | None = None
+    """The digest of unreadable contents, which are quarantined after the commit."""
+    refused: bytes | None = None
+    """Contents that were not imported, or not completely; a copy is stored."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditGates:
+    """What an edit of the state file may not pass."""
+
+    needs_proof: NeedsProof
+    strict: bool = False
+    """Whether this process is strict, and every run with it."""
+    weakened: Callable[[str, bool], bool] = lambda _run, _strict: False
+    """Whether the definition demands less than the one that a run was started with: then no edit is imported."""
+
+    def of(self, state: RunState) -> NeedsProof:
+        """The actions of a run that only a human can close."""
+        return (lambda _: True) if self.strict or state.strict else self.needs_proof
+
+
+def passed_gate(
+    plan: Plan, now: RunState, edited: RunState, added: Iterable[Entry], needs_proof: NeedsProof
+) -> Position | None:
+    """The first action that an edit would pass without its proof, or None.
+
+    Anyone with file tools can write the file. Where proof is needed, an edit may go back and reopen actions, but it
+    closes nothing, and its pointers pass no action that waits for proof. `added` are the edit's new lines of history:
+    a file does not close an action a second time either.
+    """
+    order = [*plan.order()]
+    closed = (each for each in order if edited.is_completed(each) and not now.is_completed(each))
+    claimed = (entry.position for entry in added if entry.kind == "completed")
+    passed = {*claimed, *closed, *_skipped(plan, order, now, edited)}
+    return next((each for each in order if each in passed and plan.policy(each) != "skip" and needs_proof(each)), None)
+
+
+def _skipped(plan: Plan, order: Sequence[Position], now: RunState, edited: RunState) -> Iterator[Position]:
+    """Open actions behind a pointer that the edit moved: that of the run, or of a behavior."""
+    start, stop = (len(order) if state.finished else order.index(state.current) for state in (now, edited))
+    behind = [*order[start:stop]]
+    for behavior in plan.behaviors:
+        start, stop = (order.index(current_in(plan, state, behavior)) for state in (now, edited))
+        behind += order[start:stop]
+    return (each for each in behind if not now.is_completed(each))
+
+
+def without_delivery(now: RunState, edited: RunState, needs_proof: NeedsProof) -> RunState:
+    """The edited state; where proof is needed, only a tool marks instructions as delivered."""
+    if not edited.delivered or not needs_proof(edited.current):
+        return edited
+    return replace(edited, delivered=now.delivered and now.current == edited.current)
+
+
+def classify_edit(rows: WorkflowRows, bot: StoredBot | None, version: StateFileVersion) -> FileStatus:
+    """Compare the file with the stored state.
+
+    The file was edited where its contents are neither exported nor imported since the last export; an older copy of an
+    export counts as an edit too.
+    """
+    if version.problem is not None:
+        return "unreadable"
+    if bot is None:
+        return "current" if version.digest is None else "edited"
+    if version.digest is None:
+        return "deleted" if bot.known is not None else ("stale" if bot.revision else "current")
+    revision = rows.export_revision(version.digest)
+    if revision is None:
+        return "edited"
+    # The deletion of a file that is not recorded as exported would go unnoticed.
+    return "current" if revision == bot.revision == bot.known else "stale"
+
+
+def apply_edit(transaction: RunTransaction, sync: StateFileSync, *, two_way: bool, gates: EditGates) -> SyncDecision:
+    """Import an edit or deletion of the state file, inside the transaction of the call that found it."""
+    bot = transaction.rows.bot()
+    if bot is None:
+        return _apply_first(transaction, sync, gates, lost=two_way)
+    if not two_way:
+        return SyncDecision()
+    version = sync.read(bot.window)
+    match classify_edit(transaction.rows, bot, version):
+        case "unreadable":
+            warning = f"{bot.window} cannot be read ({version.problem}); the stored state was used."
+            return SyncDecision(notices=Notices(warnings=(warning,)))
+        case "deleted":
+            return _reset(transaction, bot)
+        case "edited":
+            # The digest that is stored and the contents that are imported must come from one read.
+            return _apply_contents(transaction, bot.window, sync.read(bot.window, contents=True), gates)
+        case _:
+            return SyncDecision()
+
+
+def _apply_first(transaction: RunTransaction, sync: StateFileSync, gates: EditGates, *, lost: bool) -> SyncDecision:
+    """Import a state file, or a legacy one, that came with the project, at the bot's first call there.
+
+    With `lost`, an exported file means that its database is gone: that is reported.
+    """
+    decision = _import_first(transaction, sync, gates)
+    copies = sync.damaged_databases() if lost else ()
+    bot = transaction.rows.bot()
+    data = None if bot is None else sync.read(bot.window, contents=True).data
+    if not lost or not (copies or (data is not None and is_export(text_of(data)))):
+        return decision
+    transaction.rows.audit(kind="workflow.recovered", principal=EDITOR, body={"copies": list(copies)})
+    found = f"was damaged and renamed to {copies[-1]}" if copies else "has no runs of this bot"
+    path = NAME if bot is None else bot.window
+    result = f"The state was imported from {path}" if data else "The runs start again at the first action"
+    message = (
+        f"The database {FOLDER}/state.db {found}. {result}. Earlier approvals, audit records, versions and request "
+        "keys are no longer available; tell the user."
+    )
+    return replace(decision, notices=decision.notices + Notices(recovered=(message,)))
+
+
+def _import_first(transaction: RunTransaction, sync: StateFileSync, gates: EditGates) -> SyncDecision:
+    path = sync.choose(transaction.rows.windows())
+    transaction.rows.add_bot(path)
+    version = sync.read(path, contents=True)
+    if version.digest is not None:
+        return _apply_contents(transaction, path, version, gates)
+    legacy = sync.read_legacy()
+    if legacy is None:
+        return SyncDecision()
+    source, text = legacy
+    try:
+        imported = parse_state(transaction.plan, text)
+    except UnreadableState as error:
+        warning = f"The state file {source} in the bot's own directory was not imported: {error}."
+        return SyncDecision(notices=Notices(warnings=(warning,)))
+    refused = _import(transaction, imported, gates, kind="migrated")
+    warning = f"The state was imported once from {source}; from now on it is in {path} of the project."
+    return SyncDecision(notices=Notices(warnings=(warning, *refused), inconsistent=imported.inconsistent))
+
+
+def _reset(transaction: RunTransaction, bot: StoredBot) -> SyncDecision:
+    stamp = Stamp(kind="reset_by_delete", principal=EDITOR, at=utc_now())
+    for row in transaction.rows.runs():
+        # A reset does not make a strict run less strict.
+        fresh = replace(begin(transaction.plan), version=row.version + 1, strict=transaction.read(row).strict)
+        transaction.begin_generation(row.name, fresh, (), stamp)
+    transaction.rows.forget_window()
+    warning = f"{bot.window} was deleted, so the workflow starts again at its first action."
+    return SyncDecision(notices=Notices(warnings=(warning,)))
+
+
+def _apply_contents(
+    transaction: RunTransaction, path: str, version: StateFileVersion, gates: EditGates
+) -> SyncDecision:
+    if version.data is None:
+        return SyncDecision()  # deleted between two reads; the next call handles that
+    rows = transaction.rows
+    try:
+        imported = parse_state(transaction.plan, text_of(version.data))
+    except UnreadableState as error:
+        # Recorded before the file is renamed, so that a crash in between does not look like a deletion.
+        rows.forget_window()
+        rows.audit(kind="workflow.unreadable", principal=EDITOR, body={"reason": str(error)[:200]})
+        recovered = f"{path} could not be read: {error}. It was renamed to {NAME}.corrupt-*; the stored state was used."
+        return SyncDecision(notices=Notices(recovered=(recovered,)), garbage=version.digest)
+    known = rows.runs()
+    refused = _import(transaction, imported, gates, kind="external_edit" if known else "imported")
+    bot = rows.bot()
+    if version.digest is not None and bot is not None:
+        # In the same transaction, or a crash before the export would import the edit a second time.
+        rows.add_export(version.digest, bot.revision)
+        record_exported(rows, bot.revision, run_versions(rows))
+        # One more change, so that the file is rewritten in the exported format.
+        rows.count_change()
+    done = (f"{path} was edited, and the edit was imported.",) if known and not refused else ()
+    notices = Notices(warnings=(*done, *refused), inconsistent=imported.inconsistent)
+    return SyncDecision(notices=notices, refused=version.data if refused else None)
+
+
+def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *, kind: str) -> list[str]:
+    """Import each run of the file; returns a message for each that was refused."""
+    stamp = Stamp(kind=kind, principal=EDITOR, at=utc_now())
+    refused: list[str] = []
+    for name, state in imported.runs.items():
+        edit = _edit_of(transaction, name, state, imported.histories[name])
+        needs_proof = gates.of(edit.state)
+        passed = passed_gate(transaction.plan, edit.now, edit.state, edit.added(), needs_proof)
+        weaker = edit.is_move() and gates.weakened(name, edit.state.strict)
+        if passed is None and not weaker:
+            _apply(transaction, name, edit, without_delivery(edit.now, edit.state, needs_proof), stamp)
+            continue
+        gate = (edit.now.current if passed is None else passed).path(transaction.plan.bot)
+        body = {"run": name, "passes": gate, "weaker_definition": weaker}
+        transaction.rows.audit(kind="workflow.edit_refused", principal=EDITOR, body=body)
+        refused.append(
+            f"The edit of run `{name}` in the state file was refused: it would pass {gate}, which only a human can "
+            f"close. A copy was saved as {NAME}.refused-*; the stored state was used."
+        )
+        if edit.stored is None and edit.state.strict:
+            # A refused file can still make a new run strict.
+            fresh = replace(edit.now, version=edit.state.version, strict=True)
+            transaction.begin_generation(name, fresh, (), stamp)
+    return refused
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Edit:
+    """A run before and after an edit of the file."""
+
+    now: RunState
+    state: RunState
+    history: Sequence[Entry]
+    stored: Sequence[Entry] | None = None
+    """The stored history; None for a new run."""
+
+    def added(self) -> Iterator[Entry]:
+        stored = frozenset(self.stored or ())
+        return (entry for entry in self.history if entry not in stored)
+
+    def is_move(self) -> bool:
+        """Whether the edit changes the state of a stored run."""
+        return self.stored is not None and replace(self.state, version=self.now.version) != self.now
+
+
+def _edit_of(transaction: RunTransaction, name: str, state: RunState, history: tuple[Entry, ...]) -> _Edit:
+    row = transaction.rows.run(name)
+    if row is not None:
+        return _edit_of_stored(transaction, row, state, history)
+    claimed = tuple(_as_claimed(entry) for entry in history)
+    new = _with_history(state, claimed, _newest(state, claimed))
+    return _Edit(now=begin(transaction.plan), state=new, history=claimed)
+
+
+def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> None:
+    stored = [] if edit.stored is None else [*edit.stored]
+    added = edit.history[len(stored) :]
+    if edit.stored is None or [*edit.history[: len(stored)]] != stored:
+        transaction.begin_generation(name, after, edit.history, stamp)
+    elif added or replace(after, version=edit.now.version) != edit.now:
+        transaction.save(name, after, added, stamp)
+
+
+def _edit_of_stored(transaction: RunTransaction, row: StoredRun, state: RunState, history: tuple[Entry, ...]) -> _Edit:
+    entries = transaction.rows.entries(row.name, row.generation)
+    stored = [read_entry(each.body) for each in entries]
+    # Stored lines come back with their evidence, which the file does not show.
+    known = {line: line for line in stored}
+    lines = [known[entry] if entry in known else _as_claimed(entry) for entry in history]
+    # A change after the last export was in no file: an edit cannot have meant to undo it.
+    exported = _exported_versions(transaction.rows).get(row.name, 0)
+    unexported = [
+        line for line, each in zip(stored, entries, strict=True) if each.version > exported and line not in lines
+    ]
+    now = transaction.read(row)
+    version = max(now.version, _newest(state, [*lines, *unexported])) + 1
+    moved = (
+        now if _is_unmoved(transaction, row, state, exported) else _skip_completed(transaction.plan, state, unexported)
+    )
+    # An edit may make a run strict, and cannot take it back.
+    moved = replace(moved, strict=now.strict or state.strict)
+    lines += unexported
+    return _Edit(now=now, state=_with_history(moved, lines, version), history=lines, stored=stored)
+
+
+def _is_unmoved(transaction: RunTransaction, row: StoredRun, state: RunState, exported: int) -> bool:
+    """Whether the pointers of the file are those of its export, so that the stored state may have moved on since."""
+    event = transaction.rows.event_at(row.name, exported)
+    return event is not None and exported < row.version and event.state == head_record(state)
+
+
+def _skip_completed(plan: Plan, state: RunState, unexported: Sequence[Entry]) -> RunState:
+    """Move an edited pointer on from an action that was completed meanwhile."""
+    state = _with_history(state, [*state.latest.values(), *unexported], state.version)
+    if not any(line.position == state.current for line in unexported) or not state.is_completed(state.current):
+        return state
+    after = following(plan, state, state.current)
+    if after is None:
+        return replace(state, finished=True)
+    return replace(point_to(state, after), finished=state.finished, delivered=False)
+
+
+def record_exported(rows: WorkflowRows, revision: int, versions: Mapping[str, int]) -> None:
+    """Record which revision the file shows, and which version of each run."""
+    rows.know_export(revision)
+    rows.put_note(OWN, "shown", dict(versions))
+
+
+def run_versions(rows: WorkflowRows) -> dict[str, int]:
+    return {row.name: row.version for row in rows.runs()}
+
+
+def _exported_versions(rows: WorkflowRows) -> dict[str, int]:
+    return rows.notes(OWN).get("shown", {})
+
+
+OWN = ""
+"""Key of the notes that belong to no run; not a valid run name."""
+
+
+def _with_history(state: RunState, history: Sequence[Entry], version: int) -> RunState:
+    return replace(state, version=version, latest={entry.position: entry for entry in history})
+
+
+def _newest(state: RunState, history: Sequence[Entry]) -> int:
+    return max((state.version, *(entry.version for entry in history)))
+
+
+def _as_claimed(entry: Entry) -> Entry:
+    """A line that came from a file, which proves nothing."""
+    return replace(entry, approval="claimed") if entry.approval == "proven" else entry

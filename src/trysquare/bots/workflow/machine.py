@@ -1,0 +1,314 @@
+"""Pure workflow state machine: plan, run state, transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+INITIALIZE = "initialize_project"
+"""The action that confirms the project directory of a run."""
+
+Policy: TypeAlias = Literal["manual", "auto", "skip", "combine_next"]
+"""When an action is complete: closed by a call, closed by itself, left out, or closed together with the next one."""
+
+JumpPolicy: TypeAlias = Literal["allow", "confirm", "deny"]
+Jump: TypeAlias = Literal["in_order", "ahead", "reopened"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Position:
+    """An action of a behavior."""
+
+    behavior: str
+    action: str
+
+    def __str__(self) -> str:
+        return f"{self.behavior}.{self.action}"
+
+    def path(self, bot: str) -> str:
+        """The position as state files write it: `bot.behavior.action`."""
+        return f"{bot}.{self}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """Behaviors and workflow actions in order, and the gates between them."""
+
+    bot: str
+    behaviors: tuple[str, ...]
+    actions: tuple[str, ...]
+    """The workflow actions, in order; every behavior has all of them."""
+    independent: frozenset[str] = frozenset()
+    """Actions outside the order: they never move the pointer and are never completed."""
+    policies: Mapping[Position, Policy] = field(default_factory=dict[Position, Policy])
+    jumps: Mapping[Jump, JumpPolicy] = field(default_factory=dict[Jump, JumpPolicy])
+
+    @property
+    def first(self) -> Position:
+        return self.begin(self.behaviors[0])
+
+    def begin(self, behavior: str) -> Position:
+        """The first action of a behavior that is not skipped."""
+        wanted = (each for each in self.actions if self.policy(Position(behavior=behavior, action=each)) != "skip")
+        return Position(behavior=behavior, action=next(wanted, self.actions[0]))
+
+    def policy(self, position: Position) -> Policy:
+        return self.policies.get(position, "manual")
+
+    def jump_policy(self, jump: Jump) -> JumpPolicy:
+        return "allow" if jump == "in_order" else self.jumps.get(jump, "allow")
+
+    def contains(self, position: Position) -> bool:
+        return position.behavior in self.behaviors and position.action in self.actions
+
+    def order(self) -> Iterator[Position]:
+        """Every workflow action of every behavior, in order."""
+        return (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
+
+    def comes_before(self, first: Position, second: Position) -> bool:
+        return self._index(first) < self._index(second)
+
+    def _index(self, position: Position) -> tuple[int, int]:
+        return self.behaviors.index(position.behavior), self.actions.index(position.action)
+
+    def after(self, position: Position) -> Position | None:
+        """The next action of the same behavior that is not skipped, or None at its end."""
+        rest = self.actions[self.actions.index(position.action) + 1 :]
+        following = (Position(behavior=position.behavior, action=action) for action in rest)
+        return next((each for each in following if self.policy(each) != "skip"), None)
+
+    def behaviors_after(self, behavior: str) -> tuple[str, ...]:
+        return self.behaviors[self.behaviors.index(behavior) + 1 :]
+
+
+NeedsProof: TypeAlias = Callable[[Position], bool]
+"""Whether only a human can close an action."""
+
+Approval: TypeAlias = Literal["claimed", "proven", "auto", "combined", "skipped"]
+"""How a completion came about: claimed by a call, proven by a human, automatic, with the next action, or skipped."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One line of a run's history: a completion, or the mark that an action was reopened."""
+
+    position: Position
+    at: str
+    version: int
+    kind: Literal["completed", "reopened"] = "completed"
+    approval: Approval = "claimed"
+    delivered: bool = True
+    """Whether the action's instructions were delivered before it was closed."""
+    reason: str | None = None
+    by: str | None = None
+    # The evidence of a proof is in the store only, so that a line read from the state file is compared without it.
+    how: str | None = field(default=None, compare=False)
+    """How a human approved it; None without approval or without a record of it."""
+    files: Mapping[str, str] | None = field(default=None, compare=False)
+    """Digests of the approved files, by the paths of the bot's definition."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a human approved this completion."""
+        return self.kind == "completed" and (self.approval == "proven" or self.how is not None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunState:
+    """Current state of one run.
+
+    Each behavior has a pointer of its own, so that switching behaviors loses nothing. `version` grows with every change
+    and orders everything; clocks order nothing. Only the latest entry of each action is part of the state, so that its
+    size does not grow with the history.
+    """
+
+    version: int
+    current: Position
+    pointers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The current action of each started behavior."""
+    latest: Mapping[Position, Entry] = field(default_factory=dict[Position, Entry])
+    delivered: bool = False
+    """Whether the current action's instructions were delivered since it became current."""
+    finished: bool = False
+    rejections: int = 0
+    """How often the current action was rejected since it became current."""
+    strict: bool = False
+    """Whether every close needs proof; permanent, whatever the settings of the process that continues the run."""
+
+    def is_completed(self, position: Position) -> bool:
+        last = self.latest.get(position)
+        return last is not None and last.kind == "completed"
+
+    def last_completed(self, behavior: str) -> Position | None:
+        """The last completed action of a behavior that was not reopened."""
+        done = (each for each in self.latest.values() if each.position.behavior == behavior)
+        last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
+        return None if last is None else last.position
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """An action was made current."""
+
+    state: RunState
+    jump: Jump
+    added: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Closed:
+    """An action was completed, and the pointer has moved."""
+
+    state: RunState
+    completed: Position
+    next: Position | None
+    completed_behavior: str | None = None
+    next_behavior: str | None = None
+    added: tuple[Entry, ...] = ()
+
+
+def is_open(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
+    """Whether an action is still to be done; one that needs proof is open until a human proved it."""
+    if not state.is_completed(position):
+        return True
+    return is_gate(state, position, needs_proof) and not state.latest[position].is_proven
+
+
+def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
+    """Whether what follows an action waits for its proof; `needs_proof` comes from the bot's definition.
+
+    In a strict run that is every action but initialize_project, which only confirms a directory: a human closes it too,
+    and sees the directory in every later question.
+    """
+    return needs_proof(position) or (state.strict and position.action != INITIALIZE)
+
+
+def open_actions(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
+    """The actions left to do, in order."""
+    return (each for each in plan.order() if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
+
+
+def open_gates(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
+    """The gates that wait for a human's proof, in order."""
+    return (each for each in open_actions(plan, state, needs_proof) if is_gate(state, each, needs_proof))
+
+
+def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: NeedsProof) -> Position | None:
+    """The first open gate before an action: nothing behind it is opened or closed."""
+    gate = next(open_gates(plan, state, needs_proof), None)
+    return gate if gate is not None and plan.comes_before(gate, position) else None
+
+
+def begin(plan: Plan) -> RunState:
+    """The state of a new run."""
+    return RunState(version=0, current=plan.first, pointers={plan.first.behavior: plan.first.action})
+
+
+def current_in(plan: Plan, state: RunState, behavior: str | None = None) -> Position:
+    """The current action of the whole run, or of one behavior."""
+    if behavior is None or behavior == state.current.behavior:
+        return state.current
+    if (pointer := state.pointers.get(behavior)) in plan.actions:
+        return Position(behavior=behavior, action=str(pointer))
+    return derived(plan, state, behavior)
+
+
+def derived(plan: Plan, state: RunState, behavior: str) -> Position:
+    """The current action of a behavior by its completions alone."""
+    last = state.last_completed(behavior)
+    return plan.begin(behavior) if last is None else plan.after(last) or last
+
+
+def jump_of(state: RunState, position: Position) -> Jump:
+    """Classify opening an action: the current one, one ahead, or a completed one."""
+    if position == state.current and not state.finished:
+        return "in_order"
+    if state.is_completed(position):
+        return "reopened"
+    return "in_order" if state.pointers.get(position.behavior) == position.action else "ahead"
+
+
+def open_action(plan: Plan, state: RunState, position: Position, *, at: str, by: str | None = None) -> Opened:
+    """Make an action current and mark its instructions as delivered. Completes nothing."""
+    jump = jump_of(state, position)
+    if position == state.current and state.delivered and jump == "in_order":
+        return Opened(state=state, jump=jump)
+    version = state.version + 1
+    reopened = (Entry(position=position, at=at, version=version, kind="reopened", by=by),) if jump == "reopened" else ()
+    opened = replace(
+        point_to(state, position),
+        version=version,
+        latest={**state.latest, **{entry.position: entry for entry in reopened}},
+        delivered=True,
+        rejections=0 if position != state.current or reopened else state.rejections,
+    )
+    return Opened(state=opened, jump=jump, added=reopened)
+
+
+def select_behavior(plan: Plan, state: RunState, behavior: str) -> RunState:
+    """Make a behavior current at its own pointer, as a behavior tool does even when it only forwards."""
+    position = current_in(plan, state, behavior)
+    if position == state.current:
+        return state
+    return replace(point_to(state, position), version=state.version + 1, delivered=False)
+
+
+def close(
+    plan: Plan,
+    state: RunState,
+    *,
+    at: str,
+    approval: Approval = "claimed",
+    by: str | None = None,
+    reason: str | None = None,
+    how: str | None = None,
+    files: Mapping[str, str] | None = None,
+) -> Closed:
+    """Complete the current action and move to the next action, the next behavior, or the end."""
+    position, version = state.current, state.version + 1
+    entry = Entry(
+        position=position,
+        at=at,
+        version=version,
+        approval=approval,
+        delivered=state.delivered,
+        by=by,
+        reason=reason,
+        how=how,
+        files=files,
+    )
+    latest = {**state.latest, position: entry}
+    done = replace(state, version=version, latest=latest, delivered=False, rejections=0)
+    after = following(plan, done, position)
+    stays = after is not None and after.behavior == position.behavior
+    return Closed(
+        state=replace(done, finished=True) if after is None else point_to(done, after),
+        completed=position,
+        next=after,
+        completed_behavior=None if stays else position.behavior,
+        next_behavior=None if stays or after is None else after.behavior,
+        added=(entry,),
+    )
+
+
+def following(plan: Plan, state: RunState, position: Position) -> Position | None:
+    """Where a run continues after an action: in its behavior, in a later one with work left, or nowhere."""
+    if (after := plan.after(position)) is not None:
+        return after
+    for behavior in plan.behaviors_after(position.behavior):
+        candidate = current_in(plan, state, behavior)
+        if not (state.is_completed(candidate) and plan.after(candidate) is None):
+            return candidate
+    return None
+
+
+def point_to(state: RunState, position: Position) -> RunState:
+    """The state with its pointers moved to a position."""
+    pointers = {**state.pointers, position.behavior: position.action}
+    return replace(state, current=position, pointers=pointers, finished=False)
+
+
+def reject(state: RunState) -> RunState:
+    """Send the current action back to work; it stays current."""
+    return replace(state, version=state.version + 1, rejections=state.rejections + 1)

@@ -1,0 +1,544 @@
+"""Runs of a bot in one project: load, move, history."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from trysquare.bots.workflow.conflicts import NOTHING, OWN, EditGates, Notices, apply_edit, classify_edit
+from trysquare.bots.workflow.exporter import Exporter
+from trysquare.bots.workflow.gate_changes import Strength, weakenings
+from trysquare.bots.workflow.machine import (
+    Closed,
+    Entry,
+    NeedsProof,
+    Opened,
+    Plan,
+    Position,
+    RunState,
+    begin,
+    open_actions,
+)
+from trysquare.bots.workflow.state_file import MAIN, is_run_name
+from trysquare.bots.workflow.sync import StateFileSync
+from trysquare.bots.workflow.transaction import (
+    CachedState,
+    Holds,
+    Proofs,
+    RunTransaction,
+    Stamp,
+    read_entry,
+    read_state,
+    split_path,
+)
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.store import LazyDatabase, project_state
+from trysquare.store.audit import AuditReport, utc_now
+from trysquare.store.idempotency import RecordedAnswer
+from trysquare.store.workflows import SqliteWorkflows, StoredRun, WorkflowRows, WorkflowStore
+
+T = TypeVar("T")
+DEFINITION = "definition"
+"""Key of a run's note on what its definition demanded."""
+_BACKWARD = frozenset({"reject", "loosen"})
+"""Moves that pass no gate, whatever the definition demands."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A request key with its call: a repeated call gets the recorded response."""
+
+    key: str
+    tool: str
+    arguments: JsonObject = field(default_factory=dict[str, Any])
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.arguments, sort_keys=True, default=repr)
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Precondition:
+    """The state that a caller expects; a move on any other state is refused."""
+
+    action: str | None = None
+    version: int | None = None
+
+    def check(self, plan: Plan, state: RunState) -> None:
+        problem = None
+        if self.action is not None and not refers_to(plan, self.action, state.current):
+            problem = f"`{self.action[:120]}` is not the current action"
+        elif self.version is not None and self.version != state.version:
+            problem = f"the state has version {state.version}, not {self.version}"
+        if problem is not None:
+            current = state.current.path(plan.bot)
+            raise ToolError(
+                f"Nothing was changed: {problem}. The current action is `{current}`.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Check the current action, and send the call again if it still applies.",
+                fields={"current_action": current, "version": state.version},
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """A state as it was read."""
+
+    state: RunState
+    notices: Notices = NOTHING
+    raised: bool = False
+    """Whether the run becomes strict with its next move."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transition:
+    """A state after a move; `replayed` where the response was recorded earlier under the same request key."""
+
+    state: RunState
+    answer: JsonObject
+    replayed: bool = False
+    notices: Notices = NOTHING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSummary:
+    """One run of a bot."""
+
+    name: str
+    state: RunState
+    updated: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryLine:
+    """A numbered line of a run's history."""
+
+    seq: int
+    entry: Entry
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventLine:
+    """A change of a run."""
+
+    version: int
+    at: str
+    kind: str
+    principal: str
+    current: Position
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """Result of a move: the next state, the lines of history that it adds, and the response."""
+
+    state: RunState
+    added: tuple[Entry, ...] = ()
+    answer: JsonObject = field(default_factory=dict[str, Any])
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Small values stored with the run."""
+    audit: JsonObject = field(default_factory=dict[str, Any])
+
+    @staticmethod
+    def opened(opened: Opened, answer: JsonObject | None = None) -> Change:
+        return Change(state=opened.state, added=opened.added, answer=answer or {}, audit={"jump": opened.jump})
+
+    @staticmethod
+    def closed(closed: Closed, answer: JsonObject | None = None) -> Change:
+        return Change(state=closed.state, added=closed.added, answer=answer or {})
+
+
+Move: TypeAlias = Callable[[RunState], Change]
+"""A pure function from the present state to a change. It raises `ToolError` to refuse."""
+
+
+class WorkflowRuns:
+    """The runs of one bot in one project.
+
+    A move reads the state inside a transaction, applies a pure change and writes everything that belongs to it at once:
+    the run's row, its history, the response under its request key, and the audit. The state file is read before and
+    written after it; a failed write of the file never fails a call, and the next call repeats it.
+    """
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        store: WorkflowStore,
+        sync: StateFileSync | None,
+        needs_proof: NeedsProof = lambda _: False,
+        strict: bool = False,
+        strength: Strength | None = None,
+    ) -> None:
+        """`needs_proof` selects the actions that only a human can close: an edit of the state file does not pass them.
+
+        `strict` makes every run strict that a call works on, permanently. `strength` is that of the bot's definition:
+        it is audited, and compared with the one that a run was worked on with.
+        """
+        self.plan = plan
+        self.strength = strength
+        self._strict = strict
+        self._needs_proof = needs_proof
+        self._store = store
+        self._sync = sync
+        self._exporter = None if sync is None else Exporter(store, sync, is_complete=self._is_complete)
+        self._cache: dict[str, CachedState] = {}
+        self._audited: str | None = None
+
+    def use_definition(self, plan: Plan, strength: Strength | None = None, *, principal: str | None = None) -> None:
+        """Continue with a reloaded definition; `principal` is who had it reloaded."""
+        self.plan, self.strength = plan, strength
+        if principal is None or strength is None:
+            return
+        with self._store.read(plan.bot) as rows:
+            is_known = rows.bot() is not None
+        if is_known:
+            with self._store.write(plan.bot) as rows:
+                self._audit_definition(rows, principal=principal, again=True)
+
+    def accept_definition(self, run: str, *, digest: str, principal: str, body: JsonObject) -> None:
+        """Continue a run with a weaker definition, as a human agreed to exactly this one."""
+        if self.strength is None or self.strength.digest != digest:
+            return
+        with self._store.write(self.plan.bot) as rows:
+            rows.put_note(run, DEFINITION, self.strength.to_json())
+            accepted = {"run": run, "digest": self.strength.digest, **body}
+            rows.audit(kind="workflow.definition_accepted", principal=principal, body=accepted)
+
+    def loosen(self, run: str, *, principal: str, audit: JsonObject) -> Transition:
+        """Take a run out of strict mode. The caller has made sure that a human agreed."""
+
+        def change(state: RunState) -> Change:
+            return Change(state=replace(state, version=state.version + 1, strict=False), audit=audit)
+
+        return self._move(run, change, "loosen", principal, Precondition(), None, raises=False)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def load(self, run: str = MAIN) -> Loaded:
+        """The state of a run. Nothing is written, unless the state file was edited or is stale."""
+        with self._store.read(self.plan.bot) as rows:
+            state, notices = self._transaction(rows).state(run), NOTHING
+            in_sync = self._is_in_sync(rows)
+        if not in_sync:
+            state, notices = self._write(lambda transaction: transaction.state(run))
+        raised = self._strict and not state.strict
+        return Loaded(state=replace(state, strict=True) if raised else state, notices=notices, raised=raised)
+
+    def move(
+        self,
+        change: Move,
+        *,
+        kind: str,
+        principal: str,
+        run: str = MAIN,
+        expected_action: str | None = None,
+        expected_version: int | None = None,
+        request: Request | None = None,
+    ) -> Transition:
+        """Apply a change to the present state once, completely or not at all."""
+        expected = Precondition(action=expected_action, version=expected_version)
+        return self._move(run, change, kind, principal, expected, request)
+
+    def was_answered(self, request: Request, principal: str) -> bool:
+        """Whether a response to this call is recorded under its request key."""
+        with self._store.read(self.plan.bot) as rows:
+            found = rows.find_answer(request.key, tool=request.tool, principal=principal, digest=request.digest)
+        return found is not None
+
+    def record(self, kind: str, principal: str, body: JsonObject, *, run: str = MAIN) -> None:
+        """Audit an event that changes no state, such as an independent action."""
+        with self._store.write(self.plan.bot) as rows:
+            rows.audit(kind=f"workflow.{kind}", principal=principal, body={"run": run, **body})
+
+    def notes(self, run: str = MAIN) -> JsonObject:
+        """The small values stored with a run."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.notes(run)
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, by name."""
+        with self._store.read(self.plan.bot) as rows:
+            transaction = self._transaction(rows)
+            return [
+                RunSummary(name=row.name, state=transaction.read(row), updated=row.updated, origin=row.origin)
+                for row in rows.runs()
+            ]
+
+    def create_run(self, name: str, *, principal: str) -> Transition:
+        """Start a run at the first action."""
+        stamp = Stamp(kind="create_run", principal=principal, at=utc_now())
+
+        def create(transaction: RunTransaction) -> RunState:
+            if transaction.rows.run(name) is not None:
+                raise ToolError(
+                    f"Run `{name}` already exists.",
+                    code=ErrorCode.STATE_CONFLICT,
+                    instruction="Choose another name, or continue that run.",
+                )
+            state = begin(transaction.plan)
+            transaction.save(name, state, (), stamp)
+            return state
+
+        return self._change_runs(name, create)
+
+    def fork(
+        self,
+        run: str,
+        to: str,
+        *,
+        principal: str,
+        at_version: int | None = None,
+        holds: Holds = lambda _: False,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> Transition:
+        """Start a run from the present state of another run, or from its state at a version.
+
+        `prepare` writes the files of the new run. `holds` checks a proof against them; an invalid one is reopened.
+        """
+        stamp = Stamp(kind="fork", principal=principal, at=utc_now())
+
+        def fork(transaction: RunTransaction) -> RunState:
+            require_distinct(transaction, to)
+            proofs = Proofs(needs_proof=self._needs_proof, holds=holds)
+            return transaction.fork(run, to, at_version, stamp, proofs, prepare)
+
+        return self._change_runs(to, fork)
+
+    def rewind(
+        self, run: str, version: int, *, principal: str, reason: str | None = None, holds: Holds = lambda _: False
+    ) -> Transition:
+        """Return a run to its state at a version. Nothing is deleted or proven by it.
+
+        A proof is restored with its own time, and only where `holds` finds that it matches the present files.
+        """
+        stamp = Stamp(kind="rewind", principal=principal, at=utc_now())
+        proofs = Proofs(needs_proof=self._needs_proof, holds=holds)
+        return self._change_runs(run, lambda transaction: transaction.rewind(run, version, stamp, reason, proofs))
+
+    def history(self, run: str = MAIN, *, after: int = 0, limit: int = 100) -> list[HistoryLine]:
+        """Lines of a run's present history after a number, in order."""
+        with self._store.read(self.plan.bot) as rows:
+            row = rows.run(run)
+            found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
+        return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
+
+    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[EventLine]:
+        """The changes of a run after a version, in order, edits and resets included."""
+        with self._store.read(self.plan.bot) as rows:
+            found = rows.events(run, after=after, limit=limit)
+        return [
+            EventLine(
+                version=each.version,
+                at=each.at,
+                kind=each.kind,
+                principal=each.principal,
+                current=Position(behavior=each.state["current"][0], action=each.state["current"][1]),
+            )
+            for each in found
+        ]
+
+    def state_at(self, run: str, version: int) -> RunState:
+        """The state of a run at a version."""
+        with self._store.read(self.plan.bot) as rows:
+            return self._transaction(rows).state_at(run, version)
+
+    def audited(self, kind: str) -> list[JsonObject]:
+        """The audit records of one kind for all runs of this bot, in order."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.audited(kind)
+
+    def verify(self) -> AuditReport:
+        """Verify the audit chain."""
+        return self._store.verify(self.plan.bot)
+
+    def _move(
+        self,
+        run: str,
+        change: Move,
+        kind: str,
+        principal: str,
+        expected: Precondition,
+        request: Request | None,
+        *,
+        raises: bool = True,
+    ) -> Transition:
+        require_run_name(run)
+        stamp = Stamp(kind=kind, principal=principal, at=utc_now())
+        moved, notices = self._write(
+            lambda transaction: self._apply(transaction, run, change, stamp, expected, request, raises=raises)
+        )
+        return replace(moved, notices=notices)
+
+    def _apply(
+        self,
+        transaction: RunTransaction,
+        run: str,
+        change: Move,
+        stamp: Stamp,
+        expected: Precondition,
+        request: Request | None,
+        *,
+        raises: bool,
+    ) -> Transition:
+        before, rows, claim = transaction.state(run), transaction.rows, None
+        require_distinct(transaction, run)
+        if request is not None:
+            claim = rows.claim(request.key, tool=request.tool, principal=stamp.principal, digest=request.digest)
+        if isinstance(claim, RecordedAnswer):
+            return Transition(state=before, answer=claim.result, replayed=True)
+        expected.check(self.plan, before)
+        start = replace(before, strict=True) if self._strict and raises else before
+        self._remember_definition(rows, run, start, stamp)
+        made = change(start)
+        if made.state == start != before:
+            # The only change is that the run becomes strict.
+            made = replace(made, state=replace(start, version=start.version + 1))
+        check_step(before, made.state, made.added)
+        if made.state != before:
+            transaction.save(run, made.state, made.added, stamp, audit=made.audit)
+        elif made.audit:
+            rows.audit(kind=f"workflow.{stamp.kind}", principal=stamp.principal, body={"run": run, **made.audit})
+        for name, value in made.notes.items():
+            rows.put_note(run, name, value)
+        if claim is not None:
+            rows.finish(claim, made.answer)
+        return Transition(state=made.state, answer=made.answer)
+
+    def _change_runs(self, run: str, change: Callable[[RunTransaction], RunState]) -> Transition:
+        require_run_name(run)
+        state, notices = self._write(change)
+        return Transition(state=state, answer={}, notices=notices)
+
+    def _is_in_sync(self, rows: WorkflowRows) -> bool:
+        if self._sync is None or self._exporter is None:
+            return True
+        bot = rows.bot()
+        if bot is not None and not self._store.two_way:
+            return self._exporter.is_current(bot)
+        path = self._sync.choose(rows.windows()) if bot is None else bot.window
+        status = classify_edit(rows, bot, self._sync.read(path))
+        return status == "current" and (bot is not None or self._sync.read_legacy() is None)
+
+    def _write(self, work: Callable[[RunTransaction], T]) -> tuple[T, Notices]:
+        """Import an edit of the state file, do the work, and export the result; a failed export is only a warning."""
+        plan = self.plan
+        if self._sync is None or self._exporter is None:
+            with self._store.write(plan.bot) as rows:
+                if rows.bot() is None:
+                    rows.add_bot("")
+                self._audit_definition(rows)
+                return work(self._transaction(rows)), NOTHING
+        with self._exporter.lock() as export:
+            with self._store.write(plan.bot) as rows:
+                transaction = self._transaction(rows)
+                decision = apply_edit(transaction, self._sync, two_way=self._store.two_way, gates=self._gates(rows))
+                self._audit_definition(rows)
+                result = work(transaction)
+                pending = export.prepare(plan, rows, decision)
+            warnings = export.write(plan, pending)
+        return result, decision.notices + Notices(warnings=warnings)
+
+    def _is_complete(self, row: StoredRun) -> bool:
+        state = read_state(self.plan, row.version, row.state)
+        return next(open_actions(self.plan, state, self._needs_proof), None) is None
+
+    def weakened(self, notes: JsonObject, *, strict: bool) -> tuple[str, ...]:
+        """What the definition no longer demands of a run with these notes."""
+        known = notes.get(DEFINITION)
+        if known is None or self.strength is None or known["digest"] == self.strength.digest:
+            return ()
+        return weakenings(Strength.from_json(known), self.strength, strict=strict)
+
+    def _remember_definition(self, rows: WorkflowRows, run: str, state: RunState, stamp: Stamp) -> None:
+        """Note with the run what its definition demands; a weaker one needs a human's agreement first."""
+        if self.strength is None:
+            return
+        known = rows.notes(run).get(DEFINITION)
+        if known is not None and known["digest"] == self.strength.digest:
+            return
+        if not self.weakened({DEFINITION: known}, strict=state.strict):
+            rows.put_note(run, DEFINITION, self.strength.to_json())
+        elif stamp.kind not in _BACKWARD:
+            raise ToolError(
+                "The bot's definition was changed meanwhile and demands less of this run. Nothing was changed.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Send the same call again; the user is asked whether the definition may be used.",
+            )
+
+    def _audit_definition(self, rows: WorkflowRows, *, principal: str = "server", again: bool = False) -> None:
+        """Audit the definition in use whenever it changed or was reloaded."""
+        if self.strength is None or (self._audited == self.strength.digest and not again):
+            return
+        before = rows.notes(OWN).get(DEFINITION)
+        if before != self.strength.digest or again:
+            body = {"digest": self.strength.digest, "before": before}
+            rows.audit(kind="workflow.definition", principal=principal, body=body)
+            rows.put_note(OWN, DEFINITION, self.strength.digest)
+        self._audited = self.strength.digest
+
+    def _gates(self, rows: WorkflowRows) -> EditGates:
+        return EditGates(
+            needs_proof=self._needs_proof,
+            strict=self._strict,
+            weakened=lambda run, strict: bool(self.weakened(rows.notes(run), strict=strict)),
+        )
+
+    def _transaction(self, rows: WorkflowRows) -> RunTransaction:
+        return RunTransaction(self.plan, rows, cache=self._cache)
+
+
+def require_run_name(run: str) -> None:
+    """Refuse an invalid run name. It is a part of paths, so it contains nothing that leads elsewhere."""
+    if not is_run_name(run):
+        raise ToolError(
+            f"Invalid run name `{run[:80]}`.",
+            code=ErrorCode.VALIDATION_INVALID_PARAM,
+            instruction="Use 1 to 64 letters, digits, `_`, `-` and `.`, starting with a letter or digit.",
+        )
+
+
+def require_distinct(transaction: RunTransaction, run: str) -> None:
+    """Refuse a new run whose name differs from another's only in case: some file systems would mix up their files."""
+    if run == MAIN or transaction.rows.run(run) is not None:
+        return
+    same = [each.name for each in transaction.rows.runs() if each.name.casefold() == run.casefold()]
+    if same or run.casefold() == MAIN:
+        raise ToolError(
+            f"Run `{same[0] if same else MAIN}` already exists and differs from `{run}` only in case.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Use that run, or choose another name.",
+        )
+
+
+def refers_to(plan: Plan, path: str, position: Position) -> bool:
+    """Whether `action`, `behavior.action` or `bot.behavior.action` is this position."""
+    named = split_path(plan.bot, path)
+    return named is not None and named.action == position.action and named.behavior in ("", position.behavior)
+
+
+def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> None:
+    """Require that a change increments the version, so that no two states share one."""
+    if after != before and after.version <= before.version:
+        raise ValueError("a change of a state must increment its version")
+    if added and after == before:
+        raise ValueError("lines of history need a change of the state")
+
+
+def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:
+    """The store of a project: its own database, or the PostgreSQL database of a URL."""
+    if url is None or url.startswith("sqlite:"):
+        database = LazyDatabase(project_state(project))
+        return SqliteWorkflows(database, on_close=database.close)
+    from trysquare.store.workflows_postgres import PostgresWorkflows
+
+    return PostgresWorkflows(url, project.resolve(), project_id=project_id)

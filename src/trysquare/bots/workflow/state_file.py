@@ -1,0 +1,317 @@
+"""Format of `workflow_state.json`: dump and parse."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, TypeAlias, cast
+
+from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, derived, following, point_to
+from trysquare.core.json import JsonObject, as_list, as_object
+
+SCHEMA = 1
+MAIN = "main"
+_MAX_VERSION = 2**53
+_APPROVALS = frozenset({"claimed", "proven", "auto", "combined", "skipped"})
+
+
+class UnreadableState(Exception):
+    """A text that is not a state of this bot, with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Imported:
+    """The runs of a state file, and the contradictions in it."""
+
+    runs: Mapping[str, RunState]
+    histories: Mapping[str, tuple[Entry, ...]]
+    inconsistent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPart:
+    """One run of the file; `body` is its history, written by `add_lines`."""
+
+    state: RunState
+    at: str
+    body: bytes | bytearray
+    complete: bool = False
+
+
+Pieces: TypeAlias = list[bytes | bytearray]
+"""Consecutive bytes. Histories are long and rarely change, so they are never copied into one string."""
+
+
+def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> Pieces:
+    """The file: the main run at the top level, the others below `runs`. The same parts give the same file."""
+    fields = {**_run_fields(plan, MAIN, parts[MAIN]), "schema": _value(SCHEMA)}
+    others = {name: _object(_run_fields(plan, name, parts[name]), 2) for name in sorted(parts) if name != MAIN}
+    if others:
+        fields["runs"] = _object(others, 1)
+    joined: Pieces = []
+    for are_histories, found in groupby([*_object(fields, 0), b"\n"], lambda piece: isinstance(piece, bytearray)):
+        group = list(found)
+        joined += group if are_histories else [b"".join(group)]
+    return joined
+
+
+def _run_fields(plan: Plan, run: str, part: RunPart) -> dict[str, Pieces]:
+    state = part.state
+    pointers = {name: _value({"current_action": action}) for name, action in state.pointers.items()}
+    fields: dict[str, Pieces] = {
+        "current_behavior": _value(f"{plan.bot}.{state.current.behavior}"),
+        "current_action": _value(state.current.path(plan.bot)),
+        "timestamp": _value(part.at),
+        "completed_actions": [b"[", part.body, _line(_depth(run)), b"]"] if part.body else [b"[]"],
+        "version": _value(state.version),
+        "behaviors": _object(pointers, _depth(run)),
+    }
+    if state.delivered:
+        fields["delivered"] = _value(True)
+    if state.finished:
+        # A workflow that ended with open actions is not complete.
+        fields["workflow_complete" if part.complete else "workflow_ended"] = _value(True)
+    if state.strict:
+        fields["strict"] = _value(True)
+    if state.rejections:
+        fields["rejections"] = _value(state.rejections)
+    return fields
+
+
+def add_lines(run: str, body: bytearray, lines: Iterable[str]) -> None:
+    """Append to the history of a run as the file shows it, one entry per line."""
+    begin_line = _line(_depth(run) + 1)
+    for line in lines:
+        body += (b"," if body else b"") + begin_line + encoded(line)
+
+
+def encoded(text: str) -> bytes:
+    """Text of the file as bytes. A lone surrogate stays a JSON escape."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _value(value: Any) -> Pieces:
+    return [encoded(json.dumps(value, ensure_ascii=False))]
+
+
+def _object(fields: Mapping[str, Pieces], depth: int) -> Pieces:
+    pieces: Pieces = []
+    for name, value in fields.items():
+        pieces += (b"," if pieces else b"{", _line(depth + 1), *_value(name), b": ", *value)
+    return [*pieces, _line(depth), b"}"] if pieces else [b"{}"]
+
+
+def _line(depth: int) -> bytes:
+    return b"\n" + b"  " * depth
+
+
+def _depth(run: str) -> int:
+    return 1 if run == MAIN else 3
+
+
+def entry_line(plan: Plan, entry: Entry) -> str:
+    """One line of `completed_actions`."""
+    document: JsonObject = {
+        "action_state": entry.position.path(plan.bot),
+        "timestamp": entry.at,
+        "version": entry.version,
+    }
+    if entry.kind == "reopened":
+        document["reopened"] = True
+    else:
+        document["approval"] = entry.approval
+    if not entry.delivered:
+        document["delivered"] = False
+    for name, value in (("reason", entry.reason), ("by", entry.by)):
+        if value:
+            document[name] = value
+    return json.dumps(document, ensure_ascii=False)
+
+
+def parse_state(plan: Plan, text: str) -> Imported:
+    """Read a file that a human may have edited, or raise `UnreadableState`."""
+    top = _document(plan, text)
+    notes: list[str] = []
+    parts: JsonObject = {**as_object(top.get("runs")), MAIN: top}
+    runs: dict[str, RunState] = {}
+    histories: dict[str, tuple[Entry, ...]] = {}
+    for name, part in parts.items():
+        if not isinstance(part, dict) or not is_run_name(name):
+            notes.append(f"runs: {name[:80]!r} is not a run and was left out.")
+            continue
+        histories[name] = _read_history(plan, cast(JsonObject, part).get("completed_actions"), notes)
+        runs[name] = _read_run(plan, cast(JsonObject, part), histories[name], name, notes)
+    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes))
+
+
+def is_run_name(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) is not None
+
+
+def is_export(text: str) -> bool:
+    """Whether a text was exported from a database, which held more than it shows."""
+    return {"schema", "version", "behaviors"} <= _parse_object(text).keys()
+
+
+def is_foreign(text: str, bot: str) -> bool:
+    """Whether a text is the state of other bots only."""
+    bots = _bots_in(_parse_object(text))
+    return bool(bots) and bot not in bots
+
+
+def _parse_object(text: str) -> JsonObject:
+    try:
+        return as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _bots_in(document: JsonObject) -> set[str]:
+    """The bots at the start of the paths of a file."""
+    entries = [as_object(each).get("action_state") for each in as_list(document.get("completed_actions"))]
+    paths = [document.get("current_action"), *entries]
+    full = {path.split(".")[0] for path in paths if isinstance(path, str) and path.count(".") == 2}
+    behavior = document.get("current_behavior")
+    return full | ({behavior.split(".")[0]} if isinstance(behavior, str) and behavior.count(".") == 1 else set())
+
+
+def _document(plan: Plan, text: str) -> JsonObject:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableState(f"it is not JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise UnreadableState("it is not a JSON object")
+    top = cast(JsonObject, document)
+    if isinstance(schema := top.get("schema"), int) and schema > SCHEMA:
+        raise UnreadableState(f"its schema is {schema}; this version supports {SCHEMA}")
+    if not top.keys() & {"current_action", "current_behavior", "completed_actions"}:
+        raise UnreadableState("it has none of the fields current_action, current_behavior and completed_actions")
+    if (bots := _bots_in(top)) and plan.bot not in bots:
+        raise UnreadableState(f"it belongs to another bot, {min(bots)[:80]!r}")
+    return top
+
+
+def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run: str, notes: list[str]) -> RunState:
+    latest = {entry.position: entry for entry in history}
+    pointers = _read_pointers(plan, document.get("behaviors"))
+    version = _version(document.get("version"))
+    known = RunState(
+        version=len(history) if version is None else version,
+        current=plan.first,
+        pointers=pointers,
+        latest=latest,
+        delivered=document.get("delivered") is True,
+        rejections=_version(document.get("rejections")) or 0,
+        strict=document.get("strict") is True,
+    )
+    current = _read_current(plan, document, known, notes, run)
+    return replace(point_to(known, current), finished=_is_ended(document))
+
+
+def _read_current(plan: Plan, document: JsonObject, known: RunState, notes: list[str], run: str) -> Position:
+    """The pointer where it is valid and not contradicted by a newer completion; else derived from the completions."""
+    pointer = _position(plan, document.get("current_action"))
+    if pointer is None:
+        if document.get("current_action") not in (None, ""):
+            notes.append(f"{run}: current_action is unknown; it was derived from completed_actions.")
+        return _by_completions(plan, document, known)
+    if not known.is_completed(pointer) or _is_ended(document):
+        return pointer
+    is_newer = _is_completed_later(document, known, pointer)
+    if is_newer is None:
+        notes.append(f"{run}: {pointer.action} is current and completed at an unknown time; it stays current.")
+    if not is_newer:
+        return pointer
+    notes.append(f"{run}: {pointer.action} was completed after the pointer was written; the pointer was moved on.")
+    return following(plan, known, pointer) or pointer
+
+
+def _is_completed_later(document: JsonObject, known: RunState, pointer: Position) -> bool | None:
+    """Whether the current action was completed after the pointer was written: a crash between two writes."""
+    last = known.latest[pointer]
+    if _version(document.get("version")) is not None:
+        return last.version > known.version
+    # Clocks are compared only in a file without versions, which another program or a human wrote.
+    written, completed = _time(document.get("timestamp")), _time(last.at)
+    return None if written is None or completed is None else completed > written
+
+
+def _is_ended(document: JsonObject) -> bool:
+    return document.get("workflow_complete") is True or document.get("workflow_ended") is True
+
+
+def _by_completions(plan: Plan, document: JsonObject, known: RunState) -> Position:
+    named = str(document.get("current_behavior", "")).rpartition(".")[2]
+    if named in plan.behaviors:
+        return derived(plan, known, named)
+    if known.latest:
+        return derived(plan, known, max(known.latest.values(), key=lambda each: each.version).position.behavior)
+    return plan.first
+
+
+def _read_history(plan: Plan, raw: Any, notes: list[str]) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    newest = 0
+    for number, each in enumerate(as_list(raw)):
+        part: JsonObject = as_object(each)
+        position = _position(plan, part.get("action_state"))
+        if position is None:
+            notes.append(f"completed_actions[{number}] is an unknown action and was left out.")
+            continue
+        version = _version(part.get("version"))
+        # A line added by hand has no version: it is newer than those above it.
+        version = newest + 1 if version is None else version
+        newest = max(newest, version)
+        approval = part.get("approval")
+        entries.append(
+            Entry(
+                position=position,
+                at=_text(part.get("timestamp")) or "",
+                version=version,
+                kind="reopened" if part.get("reopened") is True else "completed",
+                approval=cast(Approval, approval) if approval in _APPROVALS else "claimed",
+                delivered=part.get("delivered") is not False,
+                reason=_text(part.get("reason")),
+                by=_text(part.get("by")),
+            )
+        )
+    return tuple(entries)
+
+
+def _read_pointers(plan: Plan, raw: Any) -> dict[str, str]:
+    pointers: dict[str, str] = {}
+    for name, part in as_object(raw).items():
+        action = as_object(part).get("current_action") if isinstance(part, dict) else part
+        if name in plan.behaviors and isinstance(action, str) and action.rpartition(".")[2] in plan.actions:
+            pointers[name] = action.rpartition(".")[2]
+    return pointers
+
+
+def _position(plan: Plan, path: Any) -> Position | None:
+    if not isinstance(path, str) or path.count(".") != 2:
+        return None
+    bot, behavior, action = path.split(".")
+    position = Position(behavior=behavior, action=action)
+    return position if bot == plan.bot and plan.contains(position) else None
+
+
+def _time(raw: Any) -> datetime | None:
+    try:
+        read = datetime.fromisoformat(str(raw))
+    except ValueError:
+        return None
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def _text(raw: Any) -> str | None:
+    # JSON may contain a lone surrogate, UTF-8 may not.
+    return raw.encode("utf-8", "replace").decode("utf-8") if isinstance(raw, str) else None
+
+
+def _version(raw: Any) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < _MAX_VERSION else None

@@ -1,0 +1,73 @@
+"""Content tools and the probes of what they require."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from trysquare.content.calendar import GoogleCalendar, calendar_tool
+from trysquare.content.config import CalendarConfig, ContentConfig, NotionConfig
+from trysquare.content.notion import Notion, blog_notion_tool
+from trysquare.content.rss_feed import rss_feed_tool, static_links_tool
+from trysquare.core.errors import ToolError
+from trysquare.core.tool import Tool
+from trysquare.store.lazy import Transactions
+
+Probe: TypeAlias = Callable[[], Awaitable[str | None]]
+"""Checks a capability: None where it is available, else what is missing."""
+
+_UNUSED_ADDRESSES = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
+"""Documentation addresses: connecting a UDP socket looks up the route and sends nothing."""
+
+
+def content_probes(config: ContentConfig) -> dict[str, Probe]:
+    return {
+        "network": _network,
+        "google_calendar": lambda: _google_calendar(config.calendar),
+        "notion": lambda: _notion(config.notion),
+    }
+
+
+async def _network() -> str | None:
+    return None if any(_has_route(address, family) for address, family in _UNUSED_ADDRESSES) else "there is no network"
+
+
+def _has_route(address: str, family: socket.AddressFamily) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+    except OSError:
+        return False
+    return True
+
+
+async def _google_calendar(config: CalendarConfig) -> str | None:
+    if not config.is_set:
+        return "Google Calendar is not configured (content.google_token)"
+    google = GoogleCalendar(config)
+    try:
+        await google.list(google.calendar(None), query={"maxResults": 1})
+    except ToolError as error:
+        return error.message.rstrip(".")
+    return None
+
+
+async def _notion(config: NotionConfig) -> str | None:
+    if not config.is_set:
+        return "Notion is not configured (content.notion_token, and content.notion_page or content.notion_data_source)"
+    try:
+        await Notion(config).check()
+    except ToolError as error:
+        return error.message.rstrip(".")
+    return None
+
+
+def content_tools(config: ContentConfig, *, state: Transactions) -> tuple[Tool, ...]:
+    """Every content tool; `state` records what was published. Nothing is contacted before a call."""
+    return (
+        rss_feed_tool(config),
+        static_links_tool(config.links),
+        calendar_tool(config.calendar),
+        blog_notion_tool(config.notion, state=state),
+    )

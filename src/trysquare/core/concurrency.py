@@ -1,0 +1,95 @@
+"""Background tasks that nothing awaits, and many timeouts on one timer of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any
+
+logger = logging.getLogger("trysquare.background")
+
+
+class BackgroundTasks:
+    """A set of tasks that nothing awaits, referenced until each ends. A task that fails is logged."""
+
+    def __init__(self, on_error: Callable[[BaseException], None] | None = None) -> None:
+        self._on_error = on_error
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task. After `close` it is cancelled before its first step."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        if self._closed:
+            task.cancel()
+        return task
+
+    async def wait(self, timeout: float | None = None) -> None:
+        """Wait until all tasks have ended, also those started meanwhile, or the timeout has passed."""
+        while self._tasks:
+            _, pending = await asyncio.wait(self._tasks, timeout=timeout)
+            if pending:
+                return
+
+    def cancel(self) -> None:
+        """Cancel all tasks without waiting for their end."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel all tasks, wait for their end, and refuse further ones."""
+        self._closed = True
+        self.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logger.error("background task failed", exc_info=error)
+            if self._on_error is not None:
+                self._on_error(error)
+
+
+class TimeoutScheduler:
+    """Any number of timeouts. Nearly all are cancelled before they are due, and then cost no timer of their own."""
+
+    __slots__ = ("_next", "_scheduled", "_timer")
+
+    def __init__(self) -> None:
+        self._scheduled: dict[Hashable, tuple[float, Callable[[], object]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._next = 0.0
+        """When the timer fires next. Stored here, since uvloop's handle does not always have it."""
+
+    def schedule(self, key: Hashable, seconds: float, callback: Callable[[], object]) -> None:
+        """Call `callback` after so many seconds, unless the key is cancelled or scheduled anew before."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        self._scheduled[key] = (due, callback)
+        if self._timer is None:
+            self._arm(due, loop)
+        elif due < self._next:
+            self._timer.cancel()
+            self._arm(due, loop)
+
+    def cancel(self, key: Hashable) -> None:
+        """Drop the timeout of a key, if there is one."""
+        self._scheduled.pop(key, None)
+
+    def _arm(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._next, self._timer = due, loop.call_at(due, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        keys = [key for key, (due, _) in self._scheduled.items() if due <= now]
+        callbacks = [self._scheduled.pop(key)[1] for key in keys]
+        if self._scheduled:
+            self._arm(min(due for due, _ in self._scheduled.values()), loop)
+        for callback in callbacks:
+            callback()

@@ -1,0 +1,100 @@
+"""Prompt, PromptMessage, prompt()."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import InvalidArguments
+from trysquare.core.result import Content, Result, Text
+from trysquare.core.signature import Signature, function_name, inspect_signature, summary_text
+from trysquare.core.tool import run_function
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptArgument:
+    """One argument of a prompt, always a string."""
+
+    name: str
+    description: str | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptMessage:
+    """One message of a rendered prompt."""
+
+    content: Content
+    role: Literal["user", "assistant"] = "user"
+
+
+Render: TypeAlias = Callable[[dict[str, str], CallContext], Awaitable[Sequence[PromptMessage]]]
+Complete: TypeAlias = Callable[[str, str, dict[str, str]], Awaitable[Sequence[str]]]
+"""Completions for an argument: its name, what was typed, the other arguments."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """A template that the user asks for by name, rendered to messages."""
+
+    name: str
+    description: str
+    arguments: tuple[PromptArgument, ...]
+    render: Render
+    title: str | None = None
+    complete: Complete | None = None
+    examples: tuple[tuple[str, str], ...] = ()
+    """Invocations and what each shows: `("@guide lang/python", "the Python guidelines")`."""
+
+
+def prompt(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    complete: Complete | None = None,
+    examples: tuple[tuple[str, str], ...] = (),
+) -> Prompt:
+    """Make a prompt from a function that takes string arguments and returns text, a message, or messages."""
+    final_name = name or function_name(function)
+    docstring = inspect.getdoc(function) or ""
+    signature = inspect_signature(function)
+    schema = signature.arguments.wire
+
+    async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
+        bound = signature.bind(_parsed(signature, final_name, given), context)
+        return _as_messages(await run_function(function, bound, context))
+
+    return Prompt(
+        name=final_name,
+        title=title,
+        description=summary_text(docstring),
+        arguments=tuple(
+            PromptArgument(name=name, description=part.get("description"), required=name in schema.get("required", ()))
+            for name, part in schema["properties"].items()
+        ),
+        render=render,
+        complete=complete,
+        examples=examples,
+    )
+
+
+def _parsed(signature: Signature, name: str, given: dict[str, str]) -> Any:
+    try:
+        return signature.arguments.parse(name, dict(given))
+    except InvalidArguments as error:
+        # The corrected call would be a tool's; the user of a prompt reads the message.
+        raise InvalidArguments(error.message, code=error.code) from None
+
+
+def _as_messages(returned: Any) -> Sequence[PromptMessage]:
+    if isinstance(returned, Result):
+        return (PromptMessage(content=Text(text=cast(Result[Any], returned).to_text())),)
+    if isinstance(returned, str):
+        return (PromptMessage(content=Text(text=returned)),)
+    if isinstance(returned, PromptMessage):
+        return (returned,)
+    return tuple(message if isinstance(message, PromptMessage) else _as_messages(message)[0] for message in returned)

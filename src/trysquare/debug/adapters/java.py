@@ -1,0 +1,150 @@
+"""Java debug adapter: a bridge in Java from the JDK's debug interface to the Debug Adapter Protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trysquare.core.errors import InvalidArguments
+from trysquare.core.json import JsonObject
+from trysquare.debug.adapters import jdi
+from trysquare.debug.adapters.base import (
+    AdapterPackage,
+    begin_over_pipes,
+    cannot_attach,
+    compile_source,
+    debian,
+    find_program,
+    require_pid_or_port,
+    start_child,
+)
+from trysquare.debug.dap.debugger import DapDebugger
+from trysquare.debug.expressions import ExpressionRules
+from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec, SessionSpec
+
+PACKAGE = AdapterPackage(name="jdi", programs=("javac",), install=debian("default-jdk-headless"))
+EXPRESSIONS = (ExpressionRules(),)
+_SOURCES = sorted(Path(next(iter(jdi.__path__))).glob("*.java"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Program:
+    """Arguments of the Java launcher."""
+
+    main: str
+    class_path: str
+    options: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class JavaAdapter:
+    """Starts Java programs under the bridge; a single source file is compiled first."""
+
+    language = "java"
+
+    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+        directory = tempfile.TemporaryDirectory(prefix="trysquare-")
+        try:
+            program = await _build(spec, Path(directory.name))
+            options = _quoted(["-cp", program.class_path, *program.options])
+            arguments = {"main": program.main, "options": options}
+            return await _begin(arguments, spec, environment, program.sources, directory.cleanup)
+        except BaseException:
+            directory.cleanup()
+            raise
+
+    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+        require_pid_or_port(spec)
+        if spec.pid is not None:
+            option = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:PORT"
+            instruction = f"Start the program with `java {option}`, and give that `port`."
+            raise cannot_attach(self.language, "a process id", instruction)
+        return await _begin({"host": spec.host, "port": spec.port}, spec, environment)
+
+
+async def _begin(
+    wanted: JsonObject,
+    spec: SessionSpec,
+    environment: LaunchEnvironment,
+    sources: Sequence[str] = (),
+    close: Callable[[], None] = lambda: None,
+) -> LaunchedProgram:
+    """Start the bridge, which starts the program or attaches to it."""
+    named = spec.target.python if isinstance(spec, LaunchSpec) else ""
+    java = named or find_program(("java",), hint=PACKAGE.install_command)
+    classes = await bridge_classes()
+    roots = os.pathsep.join([*sources, *spec.source_paths, str(spec.root)])
+    arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
+    child = start_child(java, arguments, spec, environment)
+    debugger = DapDebugger(environment.session.receive, adapter_id="java", expressions=EXPRESSIONS)
+    return await begin_over_pipes(debugger, child, wanted, spec, environment, close=close, exceptions=("uncaught",))
+
+
+async def bridge_classes() -> str:
+    """The directory of the compiled bridge: compiled once per version, into the user's cache."""
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in _SOURCES)).hexdigest()[:16]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = home / "trysquare" / f"jdi-{digest}"
+    if (cache / "Bridge.class").exists():
+        return str(cache)
+    javac = PACKAGE.program()
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.parent) as directory:
+        made = Path(directory) / "classes"
+        command = [javac, "--add-modules", "jdk.jdi", "-d", str(made), *(str(source) for source in _SOURCES)]
+        await compile_source(command, cache.parent)
+        # Renamed atomically, so that another process never sees a part of it.
+        if not cache.exists():
+            made.rename(cache)
+    return str(cache)
+
+
+async def _build(spec: LaunchSpec, directory: Path) -> _Program:
+    words = list(spec.target.words)
+    if Path(words[0]).name == "java":
+        words = words[1:]
+    options, class_path, rest = _options(words)
+    if not rest:
+        raise InvalidArguments("No class to run.", instruction="Give a .java file, a .jar or a main class.")
+    first, *arguments = rest
+    source = (spec.root / first).resolve()
+    if source.suffix != ".java":
+        main, class_path = shlex.join([first, *arguments]), class_path or str(spec.root)
+        return _Program(main=main, class_path=class_path, options=tuple(options))
+    javac = PACKAGE.program()
+    await compile_source([javac, "-g", "-d", str(directory), "-cp", class_path or ".", str(source)], spec.root)
+    joined = os.pathsep.join(part for part in (str(directory), class_path) if part)
+    main = shlex.join([_main_class(source), *arguments])
+    return _Program(main=main, class_path=joined, sources=(str(source.parent),))
+
+
+def _options(words: Sequence[str]) -> tuple[list[str], str, list[str]]:
+    """The options of the JVM, the class path among them, and the words after them."""
+    options: list[str] = []
+    class_path = ""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-cp", "-classpath", "--class-path") and rest:
+            class_path = rest.pop(0)
+        else:
+            options.append(option)
+    return options, class_path, rest
+
+
+def _main_class(file: Path) -> str:
+    """The qualified name of a file's class."""
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.strip().startswith("package "):
+            return f"{line.strip()[8:].split(';')[0].strip()}.{file.stem}"
+    return file.stem
+
+
+def _quoted(words: Sequence[str]) -> str:
+    """Options as the Java launcher reads them: in double quotes where there is a space."""
+    return " ".join(f'"{word}"' if " " in word else word for word in words)

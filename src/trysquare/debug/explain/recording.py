@@ -1,0 +1,175 @@
+"""Record one run of a Python target with the recorder, and read its report."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.debug import recorder
+from trysquare.debug.recorder.report import VANISHED
+from trysquare.debug.responses import signal_name
+from trysquare.debug.sessions.launch import Target
+from trysquare.processes.pipes import PipeReader
+from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
+
+TIMEOUT = 60.0
+_TAIL = 64_000
+"""Bytes of the output to keep: enough for the message of a crash and the stacks of all threads after it."""
+_SHOWN = 2000
+_REPORT_SECONDS = 5.0
+"""Time that a recorder has to write its report after a timeout."""
+_MAX_REPORT = 64_000_000
+_RECORDER = str(Path(next(iter(recorder.__path__))))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """Cost of recording: lines recorded, seconds of the whole run, and of the recorder in it."""
+
+    lines: int = 0
+    seconds: float = 0.0
+    spent: float = 0.0
+    full: bool = False
+    """Whether the limit of lines was reached."""
+
+    def to_json(self) -> JsonObject:
+        own = max(self.seconds - self.spent, 0.001)
+        found: JsonObject = {
+            "lines": self.lines,
+            "seconds": self.seconds,
+            "recorder_seconds": self.spent,
+            "slow_down": round(max(self.seconds, 0.001) / own, 1),
+        }
+        return found | ({"limit_reached": True} if self.full else {})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if not self.full:
+            return ()
+        return (f"The recording reached its limit of {self.lines} lines; later lines were not recorded.",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Outcome of a recorded run."""
+
+    found: JsonObject
+    """The recorder's report; empty if the program was killed before it could write one."""
+    outcome: str
+    """failed, passed, exited, unfinished, or the signal that killed it."""
+    exit_code: int | None
+    output: str
+    cost: Cost = Cost()
+
+    @property
+    def error(self) -> str | None:
+        """The first failure in one line."""
+        failures = cast(list[JsonObject], self.found.get("failures") or [])
+        if not failures:
+            return None
+        message = str(failures[0]["message"]).strip().partition("\n")[0]
+        return f"{failures[0]['type']}: {message}"[:200]
+
+
+async def record_run(
+    target: Target, root: Path, supervisor: ProcessSupervisor, watch: JsonObject, *, timeout: float = TIMEOUT,
+    env: Mapping[str, str] | None = None,
+) -> Run:  # fmt: skip
+    """Run a Python target under the recorder with the options `watch`, and wait for its end."""
+    if target.kind == "program" and not (root / target.words[0]).is_file():
+        raise InvalidArguments(
+            f"File `{target.words[0]}` not found in `{root}`.", instruction="Send a file that exists, or a test."
+        )
+    with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
+        report = Path(folder) / "report.json"
+        options = {"kind": target.kind, "roots": [str(root)], "timeout": timeout, **watch}
+        child = _start(target, root, supervisor, report, json.dumps(options), env or {})
+        tail = _Tail(child)
+        finished = await child.exits_within(timeout + _REPORT_SECONDS)
+        status = child.exit_status()
+        await supervisor.end(child, grace=0.2 if finished else 1.0)
+        if not report.exists() or report.stat().st_size > _MAX_REPORT:
+            return _run_without_report(status, tail.text(), finished=finished, timeout=timeout)
+        found = cast(JsonObject, json.loads(report.read_text(encoding="utf-8")))
+    output = tail.text()
+    if found["outcome"] == VANISHED:
+        if finished and status is not None and status >= 0:
+            return Run(found={}, outcome="exited", exit_code=status, output=output)
+        return _run_without_report(status, output, finished=finished, timeout=timeout)
+    if problem := found.get("problem"):
+        instruction = "Install what is missing, or set `runtime_path`."
+        raise _error(f"The target could not be run: {problem}.", instruction, output)
+    cost = Cost(
+        lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
+        full=bool(found["full"]),
+    )  # fmt: skip
+    return Run(found=found, outcome=str(found["outcome"]), exit_code=found["exit_code"], output=output, cost=cost)
+
+
+def require_python(target: Target) -> None:
+    """Refuse a target that the recorder cannot run."""
+    if not target.is_python:
+        raise ToolError(
+            f"`{target.words[0]}` is not a Python program, and only those can be recorded.",
+            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            instruction="Start it with session_start and step through it; explain works for it too.",
+        )
+
+
+def _start(
+    target: Target, root: Path, supervisor: ProcessSupervisor, report: Path, options: str, env: Mapping[str, str]
+) -> ChildProcess:
+    command = Command(
+        program=target.python,
+        arguments=[_RECORDER, str(report), options, *target.words],
+        environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
+        folder=str(root),
+    )
+    try:
+        return supervisor.start(command)
+    except OSError as error:
+        raise ToolError(
+            f"`{target.python}` failed to start: {error.strerror}.",
+            code=ErrorCode.SESSION_START_FAILED,
+            instruction="Check `workspace_root` and `runtime_path`.",
+        ) from None
+
+
+class _Tail:
+    """The last bytes of a program's output; bounded, since a program may write without end."""
+
+    def __init__(self, child: ChildProcess) -> None:
+        self._bytes = bytearray()
+        for descriptor in (child.stdout, child.stderr):
+            PipeReader(descriptor, self._receive).start()
+
+    def text(self) -> str:
+        return self._bytes.decode(errors="replace")
+
+    def _receive(self, chunk: bytes) -> None:
+        self._bytes += chunk
+        if len(self._bytes) > 2 * _TAIL:
+            del self._bytes[:-_TAIL]
+
+
+def _run_without_report(status: int | None, output: str, *, finished: bool, timeout: float) -> Run:
+    """The run of a program that was killed; an error if it timed out, or if the recorder itself failed."""
+    if not finished:
+        instruction = "Run a smaller part of it. To see where it hangs, pause it in a session, or dump it."
+        message = f"Timeout: the program still ran after {timeout:g} s and was stopped."
+        raise _error(message, instruction, output, code=ErrorCode.EXECUTION_TIMEOUT)
+    if status is not None and status < 0:
+        return Run(found={}, outcome=f"killed by {signal_name(-status)}", exit_code=status, output=output)
+    instruction = "Read `output`; check that this is the right Python and that its packages are installed."
+    raise _error(f"The program could not be recorded; it ended with exit code {status}.", instruction, output)
+
+
+def _error(message: str, instruction: str, output: str, code: ErrorCode = ErrorCode.EXECUTION_FAILED) -> ToolError:
+    return ToolError(message, code=code, instruction=instruction, fields={"output": output[-_SHOWN:]})

@@ -1,0 +1,241 @@
+"""DebugService: sessions and settings of the tools, and results of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MethodType
+from typing import Any, TypeAlias, Unpack, cast
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.metadata import MetadataOptions
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool, tool
+from trysquare.debug.debugger import RequestFailed, Stopped
+from trysquare.debug.explain.traces import Trace
+from trysquare.debug.names import Field, ToolName
+from trysquare.debug.responses import ended_result, fit_tokens, running_result, status_of, stopped_result
+from trysquare.debug.sessions.manager import DebugSessionRegistry
+from trysquare.debug.sessions.session import DebugSession, Outcome, Terminated
+from trysquare.debug.snapshot import BUDGET, Snapshot, StopLog, take_snapshot
+from trysquare.net.rpc import ConnectionLost
+from trysquare.processes.supervisor import ProcessSupervisor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebugConfig:
+    """Settings of the debugger."""
+
+    root: Path
+    """The default workspace."""
+    timeout: float = 60.0
+    """Seconds that a program may run before it has to stop or end."""
+    shows_secrets: bool = False
+    """Whether values with the names of secrets are shown."""
+    prefix: str = "debug"
+    """Prefix of the tools' names, also where results name a tool."""
+
+
+DEFAULTS = {"budget": 800, "timeout": 30.0, "frames": 10, "timing": 0}
+"""Settings per principal: tokens for values, seconds to wait for a stop, frames to show, whether to time calls."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebugService:
+    """State shared by the tools."""
+
+    config: DebugConfig
+    supervisor: ProcessSupervisor
+    sessions: DebugSessionRegistry
+    seen: dict[str, Snapshot] = field(default_factory=dict[str, Snapshot])
+    """The last stop of each session, to show what changed since."""
+    traces: dict[str, Trace] = field(default_factory=dict[str, Trace])
+    """The last recorded call of each principal."""
+    stops: StopLog = field(default_factory=StopLog)
+    watches: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Expressions that are shown at every stop of a session."""
+    overrides: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """Settings that a principal has changed."""
+
+    def settings_of(self, principal: str) -> Mapping[str, float]:
+        """The effective settings of a principal."""
+        return {**DEFAULTS, **self.overrides.get(principal, {})}
+
+    def set(self, principal: str, key: str, value: float) -> None:
+        """Change a setting of a principal until the server ends."""
+        self.overrides.setdefault(principal, {})[key] = value
+
+    def frames(self, session: DebugSession) -> int:
+        """Number of stack frames to show for a session."""
+        return int(self.settings_of(session.principal)["frames"])
+
+    def workspace(self, given: str | None) -> Path:
+        """The workspace directory of a call."""
+        root = (self.config.root / (given or "")).expanduser().resolve()
+        if root.is_dir():
+            return root
+        raise InvalidArguments(f"`{given}` is not a directory.", instruction="Give the path of the project.")
+
+    @asynccontextmanager
+    async def session(
+        self, session_id: str | None, context: CallContext, *, operation: str = ""
+    ) -> AsyncGenerator[DebugSession]:
+        """A session with its lock held; debugger errors become tool errors."""
+        session = self.sessions.find(session_id, principal=context.principal.subject)
+        async with session.lock, _tool_errors(session):
+            began = time.perf_counter()
+            try:
+                yield session
+            finally:
+                if operation:
+                    session.history.add(operation, str(status_of(session)), began=began)
+
+    async def report(
+        self,
+        session: DebugSession,
+        outcome: Outcome,
+        *,
+        budget: int = BUDGET,
+        warnings: tuple[str, ...] = (),
+        paused_in_vain: bool = False,
+    ) -> Result[Any]:
+        """The result for the outcome of a run."""
+        match outcome:
+            case Stopped():
+                return await self._stopped(session, outcome, budget, warnings)
+            case Terminated():
+                return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
+            case None:
+                if (child := session.stopped_child) is None:
+                    return running_result(session, warnings=warnings, paused_in_vain=paused_in_vain)
+                return await self._child_stopped(session, child, budget=budget, warnings=warnings)
+
+    async def _child_stopped(
+        self, session: DebugSession, child: DebugSession, *, budget: int, warnings: tuple[str, ...]
+    ) -> Result[Any]:
+        """The result for a stopped child, while the program itself runs."""
+        async with child.lock:
+            if child.stop is None:  # another call continued it meanwhile
+                return running_result(session, warnings=warnings)
+            note = f"Session `{session.id}` is running. `{child.id}`, {child.title}, stopped: use it as session_id."
+            return await self._stopped(child, child.stop, budget, (note, *warnings))
+
+    async def _stopped(
+        self, session: DebugSession, stop: Stopped, budget: int, warnings: tuple[str, ...]
+    ) -> Result[Any]:
+        earlier = self.seen.get(session.key)
+        snapshot = await take_snapshot(
+            session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.key, ())
+        )
+        if snapshot is not None:
+            await self.stops.add(session, snapshot)
+            self.seen[session.key] = snapshot
+        return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
+
+    async def run(
+        self, session: DebugSession, move: Callable[[int], Awaitable[None]], *, timeout: float, budget: int = BUDGET
+    ) -> Result[Any]:
+        """Continue the program and return the result."""
+        outcome = await session.run(move, timeout=timeout)
+        return await self.report(session, outcome, budget=budget)
+
+
+ToolFactory: TypeAlias = Callable[[DebugService], Tool]
+ToolFunction: TypeAlias = Callable[[DebugService, Any, CallContext], Coroutine[Any, Any, Result[Any]]]
+
+
+def unbound(session: DebugSession) -> tuple[str, ...]:
+    """A warning for each breakpoint that is not bound or whose condition failed."""
+    return tuple(
+        f"The breakpoint at {each.spec.file}:{each.spec.line} is not bound: {each.bound.message or 'no reason given'}."
+        for each in session.breakpoints
+        if not each.bound.verified
+    ) + tuple(
+        f"The condition of the breakpoint at {location} failed, so it did not stop there: {reason}."
+        for location, reason in session.failed_conditions.items()
+    )
+
+
+def ran_past(session: DebugSession) -> tuple[str, ...]:
+    """A warning where a program ended without reaching a breakpoint."""
+    waiting = [each.location for each in session.breakpoints if each.spec.log_message is None]
+    waiting += [f"the function `{name}`" for name in session.rules.functions]
+    if not waiting or session.stop_count:
+        return unbound(session)
+    return (f"It ended without stopping at {', '.join(waiting)}.", *unbound(session))
+
+
+@asynccontextmanager
+async def _tool_errors(session: DebugSession) -> AsyncGenerator[None]:
+    """Convert errors of the debugger to tool errors."""
+    try:
+        yield
+    except RequestFailed as error:
+        code = ErrorCode.INTROSPECTION_EVAL_ERROR if error.command == "evaluate" else ErrorCode.EXECUTION_FAILED
+        raise ToolError(f"The debugger refused `{error.command}`: {error.message[:500]}", code=code) from None
+    except ConnectionLost as error:
+        raise ToolError(
+            f"The debugger of session `{session.id}` is disconnected: {error}",
+            code=ErrorCode.CONNECTION_LOST,
+            instruction="Start the program again with `session restart`.",
+        ) from None
+    except TimeoutError:
+        raise ToolError(
+            "The debugger timed out.",
+            code=ErrorCode.CONNECTION_TIMEOUT,
+            instruction="The program may be in code that cannot be interrupted: send `execute pause`, or stop it.",
+        ) from None
+
+
+def debug_tool(**options: Unpack[MetadataOptions]) -> Callable[[ToolFunction], ToolFactory]:
+    """Decorate a function that takes the service first, and make it a factory of its tool."""
+    options["toolset"] = options["category"] = "debug"
+    options["result_limit"] = None
+
+    def decorate(function: ToolFunction) -> ToolFactory:
+        return lambda service: tool(MethodType(function, service), **options)
+
+    return decorate
+
+
+_OTHER_TOKENS = 1000
+"""Tokens of a result in addition to its values: location, code, breakpoints, output."""
+
+
+def finalize_tool(inner: Tool, service: DebugService) -> Tool:
+    """The prefixed tool, with the caller's settings as defaults and its result within the token limit."""
+    prefix = service.config.prefix
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        began = time.perf_counter()
+        settings = service.settings_of(context.principal.subject)
+        chosen = service.overrides.get(context.principal.subject, {})
+        known = inner.input_schema.get("properties", {})
+        given = {**{name: value for name, value in chosen.items() if name in known}, **arguments}
+        try:
+            result = await inner.call(given, context)
+        except ToolError as error:
+            if error.next is not None and error.next.get("tool") in list(ToolName):
+                error.next = {**error.next, "tool": _prefixed_name(str(error.next["tool"]), prefix)}
+            raise
+        budget = given.get("budget")
+        limit = _OTHER_TOKENS + (budget if isinstance(budget, int) else int(settings["budget"]))
+        fields = dict(result.fields)
+        if isinstance(data := fields.get(Field.DATA), dict):
+            fields[Field.DATA] = fit_tokens(cast(JsonObject, data), limit)
+        if steps := fields.get(Field.NEXT_STEPS):
+            fields[Field.NEXT_STEPS] = [{**step, "tool": _prefixed_name(step["tool"], prefix)} for step in steps]
+        if settings["timing"]:
+            fields[Field.TIMING] = {"milliseconds": round((time.perf_counter() - began) * 1000, 1)}
+        return replace(result, fields=fields)
+
+    return replace(inner, metadata=replace(inner.metadata, prefix=prefix)).wrapped(call)
+
+
+def _prefixed_name(name: str, prefix: str) -> str:
+    return f"{prefix}_{name}" if prefix else name

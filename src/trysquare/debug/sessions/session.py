@@ -1,0 +1,474 @@
+"""DebugSession: one program under a debugger: state, output, history, breakpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.debug.debugger import (
+    DEBUGGER_ERRORS,
+    Bound,
+    BreakpointMoved,
+    BreakpointSpec,
+    ChildStarted,
+    ConditionFailed,
+    Debugger,
+    Disconnected,
+    Event,
+    Exited,
+    Output,
+    OutputStream,
+    RequestFailed,
+    Resumed,
+    Stopped,
+    require_capable,
+)
+from trysquare.debug.sessions.stops import StopConditions
+from trysquare.net.rpc import ConnectionLost
+
+
+class EventKind(StrEnum):
+    """Events that can be subscribed to. The end of the program and its breakpoints always are."""
+
+    BREAKPOINT = "breakpoint"
+    EXCEPTION = "exception"
+    STOPPED = "stopped"
+    TERMINATED = "terminated"
+
+
+ALWAYS = frozenset({EventKind.TERMINATED, EventKind.BREAKPOINT})
+
+
+class Status(StrEnum):
+    """State of a program."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    TERMINATED = "terminated"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terminated:
+    """The end of a program. Both a code and a signal mean that the debugger does not distinguish the two."""
+
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+    """Set where the connection was lost, and the program may still run."""
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            either = "" if self.code is None else f"exit code {self.code} or "
+            return f"{either}killed by signal {self.signal}"
+        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
+
+
+_STOP_EVENTS = {"breakpoint": EventKind.BREAKPOINT, "exception": EventKind.EXCEPTION}
+_HISTORY_LENGTH = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One operation with its outcome and duration."""
+
+    operation: str
+    outcome: str
+    milliseconds: float
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.outcome} ({self.milliseconds:.0f} ms)"
+
+
+class History:
+    """The operations of one session, oldest first, bounded."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque(maxlen=_HISTORY_LENGTH)
+
+    def add(self, operation: str, outcome: str, *, began: float) -> None:
+        """Add an operation; `began` is a time of `time.perf_counter`."""
+        taken = (time.perf_counter() - began) * 1000
+        self._entries.append(Entry(operation=operation, outcome=outcome, milliseconds=taken))
+
+    def last(self, count: int) -> Sequence[Entry]:
+        """The last operations, oldest first."""
+        return list(self._entries)[-count:]
+
+
+LIMIT = 256 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutputPage:
+    """A part of the output. `cursor` is the position after it; `lost` counts the characters dropped before it."""
+
+    text: str
+    cursor: int
+    lost: int = 0
+    more: bool = False
+
+
+class OutputLog:
+    """The last output of a program. Positions count characters from its start, also those dropped since."""
+
+    def __init__(self, *, limit: int = LIMIT) -> None:
+        self._pieces: deque[tuple[OutputStream, str]] = deque()
+        self._size = 0
+        self._end = 0
+        self._limit = limit
+
+    @property
+    def total(self) -> int:
+        """Characters written so far."""
+        return self._end
+
+    def add(self, output: Output) -> None:
+        """Append output, and drop the oldest beyond the limit."""
+        text = output.text[-self._limit :]
+        self._end += len(output.text)
+        self._pieces.append((output.stream, text))
+        self._size += len(text)
+        while self._size > self._limit:
+            stream, oldest = self._pieces.popleft()
+            excess = self._size - self._limit
+            if len(oldest) > excess:
+                self._pieces.appendleft((stream, oldest[excess:]))
+            self._size -= min(len(oldest), excess)
+
+    def page(self, cursor: int = 0, *, size: int = 4000, stream: OutputStream | None = None) -> OutputPage:
+        """The output from a position on, at most `size` characters."""
+        first = self._end - self._size
+        begin = max(cursor, first)
+        end = min(begin + size, self._end)
+        return OutputPage(
+            text=self._between(begin - first, end - first, stream),
+            cursor=max(end, begin),
+            lost=max(0, first - max(cursor, 0)),
+            more=end < self._end,
+        )
+
+    def tail(self, size: int = 2000) -> str:
+        """The last characters."""
+        return self.page(self._end - min(size, self._size), size=size).text
+
+    def _between(self, begin: int, end: int, stream: OutputStream | None) -> str:
+        found: list[str] = []
+        position = 0
+        for piece_stream, text in self._pieces:
+            if position >= end:
+                break
+            if position + len(text) > begin and (stream is None or stream == piece_stream):
+                found.append(text[max(0, begin - position) : end - position])
+            position += len(text)
+        return "".join(found)
+
+
+_EXIT_DELAY = 1.0
+"""Seconds to wait for the exit code after the debugger has disconnected."""
+_MAX_EVENTS = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breakpoint:
+    """A breakpoint of a session: as requested, and as the debugger set it."""
+
+    number: int
+    spec: BreakpointSpec
+    bound: Bound
+
+    @property
+    def location(self) -> str:
+        return f"{self.spec.file}:{self.bound.line or self.spec.line}"
+
+
+Outcome: TypeAlias = Stopped | Terminated | None
+"""How a run came out: stopped, ended, or (None) still running."""
+
+
+class DebugSession:
+    """One program under a debugger, which gets `receive` as its listener and is then set as `debugger`.
+
+    Operations hold `lock`; events are received at any time.
+    """
+
+    def __init__(self, *, session_id: str, language: str, principal: str, title: str) -> None:
+        self.id = session_id
+        self.language = language
+        self.principal = principal
+        self.title = title
+        self.output = OutputLog()
+        self.output_shown = 0
+        """Position up to which its output has been shown."""
+        self.history = History()
+        self.root: Path | None = None
+        self.lock = asyncio.Lock()
+        self.started = time.monotonic()
+        self.waited = 0.0  # seconds of the last wait
+        self.allows_side_effects = False
+        self.on_child: Callable[[ChildStarted], None] = lambda event: None
+        self.on_end: Callable[[], object] = lambda: None
+        self.parent: str | None = None
+        """The id of the session whose program started this one."""
+        self.on_stop: Callable[[], None] = lambda: None
+        self.stopped_child: DebugSession | None = None
+        """A child that stopped while this program was awaited."""
+        self.subscribed: frozenset[EventKind] = ALWAYS
+        self.rules = StopConditions(self)
+        self.failed_conditions: dict[str, str] = {}  # reason by location
+        self._events: deque[str] = deque(maxlen=_MAX_EVENTS)
+        self._debugger: Debugger | None = None
+        self._breakpoints: dict[int, Breakpoint] = {}
+        self._numbers = itertools.count(1)
+        self.status = Status.STARTING
+        self.stop: Stopped | None = None
+        """The present stop, if the program is stopped."""
+        self.stop_count = 0
+        self.ended: Terminated | None = None
+        self._is_ending = False
+        """Whether the debugger is gone and the exit code is awaited."""
+        self._changed = asyncio.Event()
+        self._background = BackgroundTasks()
+        self._moves: set[asyncio.Future[None]] = set()
+
+    @property
+    def key(self) -> str:
+        """Unique key: two principals may have sessions of the same id."""
+        return f"{self.principal}\0{self.id}"
+
+    @property
+    def debugger(self) -> Debugger:
+        if self._debugger is None:
+            raise ToolError(
+                f"Session `{self.id}` has not started yet.",
+                code=ErrorCode.SESSION_NOT_STARTED,
+                instruction="Wait for the result of session_start.",
+            )
+        return self._debugger
+
+    @debugger.setter
+    def debugger(self, debugger: Debugger) -> None:
+        self._debugger = debugger
+
+    @property
+    def breakpoints(self) -> Sequence[Breakpoint]:
+        return tuple(self._breakpoints.values())
+
+    def receive(self, event: Event) -> None:
+        """Handle an event of the debugger. Called on the event loop, in order."""
+        match event:
+            case Output():
+                self.output.add(event)
+            case Stopped():
+                self.stop_count += 1
+                self._add_event(_STOP_EVENTS.get(event.reason, EventKind.STOPPED), event.text or event.reason)
+                self._change(Status.PAUSED, stop=event)
+                self.on_stop()
+            case Resumed():
+                self._change(Status.RUNNING)
+            case Exited(code=None, signal=None):
+                self._end_soon(Terminated())
+            case Exited():
+                self._end(Terminated(code=event.code, signal=event.signal))
+            case Disconnected():
+                self._end_soon(Terminated(reason=event.reason))
+            case BreakpointMoved():
+                self._rebind(event.bound)
+            case ConditionFailed():
+                self.failed_conditions[event.location] = event.reason
+            case ChildStarted():
+                self.on_child(event)
+
+    def on_child_stop(self, child: DebugSession) -> None:
+        """Handle the stop of a child, which ends a wait."""
+        self.stopped_child = child
+        self._changed.set()
+
+    def successor(self) -> DebugSession:
+        """A session to restart the same program: same id, same permissions."""
+        fresh = DebugSession(session_id=self.id, language=self.language, principal=self.principal, title=self.title)
+        fresh.root, fresh.history = self.root, self.history
+        fresh.allows_side_effects, fresh.subscribed = self.allows_side_effects, self.subscribed
+        return fresh
+
+    def take_events(self) -> list[str]:
+        """Return and clear the events since the last call."""
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    def mark_started(self) -> None:
+        """Change the state from starting to running."""
+        if self.status is Status.STARTING:
+            self._change(Status.RUNNING)
+
+    def watch(self, work: Coroutine[None, None, None]) -> None:
+        """Run a background task until the session is closed."""
+        self._background.start(work)
+
+    def cancel_tasks(self) -> None:
+        """Cancel the background tasks and pending moves."""
+        self._background.cancel()
+        for move in self._moves:
+            move.cancel()
+
+    def require_alive(self) -> None:
+        """Raise an error where the program has ended."""
+        if self.ended is not None:
+            raise ToolError(
+                f"Session `{self.id}` has ended.",
+                code=ErrorCode.SESSION_TERMINATED,
+                instruction="Start the program again with session_start, or `session restart`.",
+            )
+
+    def require_stopped(self) -> Stopped:
+        """The present stop, or an error with the actual state."""
+        if self._is_ending and self.ended is None:
+            raise ToolError(
+                f"The debugger of session `{self.id}` is disconnected.",
+                code=ErrorCode.CONNECTION_LOST,
+                instruction="Start the program again with `session restart`.",
+            )
+        if self.stop is not None:
+            return self.stop
+        self.require_alive()
+        raise ToolError(
+            "The program is running, so it cannot be inspected.",
+            code=ErrorCode.STATE_NOT_PAUSED,
+            instruction="Stop it with `execute pause`, or wait for a breakpoint with `execute wait`.",
+        )
+
+    async def run(self, move: Callable[[int], Awaitable[None]], *, timeout: float) -> Outcome:
+        """Continue the program by `move`, which gets the stopped thread, and wait for the outcome."""
+        stop = self.require_stopped()
+        self._change(Status.RUNNING)
+        try:
+            await self._sent(move(stop.thread))
+        except RequestFailed:
+            # Refused: the program is still stopped, unless an event said otherwise meanwhile.
+            if self.status is Status.RUNNING:
+                self._change(Status.PAUSED, stop=stop)
+            raise
+        except ConnectionLost:
+            if not self._is_ending:  # a killed program takes its debugger with it
+                raise
+        return await self.wait(timeout=timeout)
+
+    async def _sent(self, move: Awaitable[None]) -> None:
+        """Wait until a move is answered or changes the state: a debugger may not answer after the latter."""
+        sent = asyncio.ensure_future(move)
+        self._moves.add(sent)
+        sent.add_done_callback(self._on_answer)
+        while not sent.done() and self.status is Status.RUNNING:
+            changed = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait({sent, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            self._changed.clear()
+        if sent.done():
+            sent.result()
+
+    def _on_answer(self, move: asyncio.Future[None]) -> None:
+        self._moves.discard(move)
+        if not move.cancelled():
+            # Retrieved, so that an error which nothing awaits is not logged.
+            move.exception()
+
+    async def go(self, *, timeout: float) -> Outcome:
+        """Start the program, after its breakpoints are set, and wait for the outcome."""
+        await self.debugger.start()
+        self.mark_started()
+        return await self.wait(timeout=timeout)
+
+    async def wait(self, *, timeout: float) -> Outcome:
+        """Wait until the program stops or ends; None on timeout, or when `stopped_child` is set."""
+        self.stopped_child = None
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(timeout):
+                while self.ended is None and (self.stop is None or self._is_ending):
+                    if self.stopped_child is not None:
+                        return None
+                    await self._changed.wait()
+                    self._changed.clear()
+        except TimeoutError:
+            return None
+        finally:
+            self.waited = time.monotonic() - began
+        return self.ended or self.stop
+
+    async def add_breakpoint(self, spec: BreakpointSpec) -> Breakpoint:
+        """Set a breakpoint; one at the same location is replaced."""
+        self.require_alive()
+        require_capable(self.debugger.capabilities, spec, self.language)
+        same = (each.number for each in self.breakpoints if _location(each.spec) == _location(spec))
+        number = next(same, None) or next(self._numbers)
+        self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
+        before = dict(self._breakpoints)
+        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
+        try:
+            await self._send_breakpoints(spec.file)
+        except DEBUGGER_ERRORS:
+            self._breakpoints = before
+            raise
+        return self._breakpoints[number]
+
+    async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
+        """Remove breakpoints and return them."""
+        gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
+        for each in gone:
+            self.failed_conditions.pop(f"{each.spec.file}:{each.spec.line}", None)
+        for file in dict.fromkeys(each.spec.file for each in gone if self.ended is None):
+            await self._send_breakpoints(file)
+        return gone
+
+    async def _send_breakpoints(self, file: str) -> None:
+        of_file = [each for each in self.breakpoints if each.spec.file == file]
+        bound = await self.debugger.set_breakpoints(file, [each.spec for each in of_file])
+        for breakpoint, made in zip(of_file, bound, strict=False):
+            self._breakpoints[breakpoint.number] = replace(breakpoint, bound=made)
+
+    def _change(self, status: Status, *, stop: Stopped | None = None) -> None:
+        if self.ended is not None:
+            return
+        self.status = status
+        self.stop = stop
+        self._changed.set()
+
+    def _end_soon(self, ended: Terminated) -> None:
+        """End the session unless the exit code arrives first."""
+        if self.ended is None:
+            self._is_ending = True
+            asyncio.get_running_loop().call_later(_EXIT_DELAY, self._end, ended)
+
+    def _end(self, ended: Terminated) -> None:
+        known = self.ended
+        if known is None or (known.code is None and known.signal is None and not ended.reason):
+            self.ended = ended
+        if known is None:
+            self._add_event(EventKind.TERMINATED, str(ended))
+            self.on_end()
+        self.status = Status.TERMINATED
+        self.stop = None
+        self._changed.set()
+
+    def _add_event(self, kind: EventKind, text: str) -> None:
+        if kind in self.subscribed:
+            self._events.append(f"{kind}: {text}" if text != kind else str(kind))
+
+    def _rebind(self, bound: Bound) -> None:
+        for breakpoint in self.breakpoints:
+            if bound.id is not None and breakpoint.bound.id == bound.id:
+                self._breakpoints[breakpoint.number] = replace(breakpoint, bound=bound)
+
+
+def _location(spec: BreakpointSpec) -> tuple[str, int, int | None]:
+    return spec.file, spec.line, spec.column

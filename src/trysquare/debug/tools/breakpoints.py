@@ -1,0 +1,177 @@
+"""breakpoint: set, list and remove breakpoints; stop at exceptions, functions and changes of data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments
+from trysquare.core.json import JsonObject
+from trysquare.core.result import Result
+from trysquare.debug.debugger import BreakpointSpec, FunctionBreakpoint
+from trysquare.debug.guard import require_parts
+from trysquare.debug.names import ActionArguments, BreakpointAction, require_argument
+from trysquare.debug.responses import answer
+from trysquare.debug.service import DebugService, debug_tool, unbound
+from trysquare.debug.sessions.launch import Location, read_location
+from trysquare.debug.sessions.session import Breakpoint, DebugSession
+from trysquare.debug.sessions.stops import Entered
+from trysquare.debug.tools.inspection import frame_at
+
+_ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
+
+
+class BreakpointArguments(ActionArguments):
+    also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "clear": "clear_all", "ls": "list"}
+
+    action: BreakpointAction = "set"
+    location: Annotated[str | None, Field(description="file:line or file:line:column")] = None
+    column: Annotated[int | None, Field(ge=1)] = None
+    condition: Annotated[str | None, Field(description="Stop only where this is true")] = None
+    hit_condition: Annotated[str | None, Field(description='Such as "5", ">=3" or "%2"')] = None
+    log_message: Annotated[str | None, Field(description="Log this instead of stopping: i is {i}")] = None
+    name: Annotated[str | None, Field(description="Of the function, or the value to watch")] = None
+    access_type: Annotated[Literal["read", "write", "readWrite"], Field(description="For watch")] = "write"
+    filters: Annotated[list[str] | None, Field(description="For exceptions: raised, uncaught …; [] for none")] = None
+    session_id: str | None = None
+
+
+@debug_tool()
+async def breakpoint(service: DebugService, args: BreakpointArguments, context: CallContext) -> Result[Any]:
+    """Set, remove or list breakpoints."""
+    operation = " ".join(["breakpoint", args.action, *filter(None, [args.location, args.name])])
+    async with service.session(args.session_id, context, operation=operation) as session:
+        summary = await _ACTIONS[args.action](service, session, args)
+        return answer(session, summary, stops_json(session), warnings=unbound(session))
+
+
+async def _list(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    return f"{len(session.breakpoints)} breakpoints"
+
+
+async def _clear_all(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    gone = await session.remove_breakpoints([each.number for each in session.breakpoints])
+    others = await session.rules.clear()
+    return f"Removed {len(gone) + others} breakpoints."
+
+
+async def _remove(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    if args.name and not args.location:
+        await session.rules.remove_function(args.name)
+        return f"Removed the breakpoint at function `{args.name}`."
+    location = _location(service, session, args)
+    numbers = [each.number for each in session.breakpoints if _is_at(each, location)]
+    if not numbers:
+        raise InvalidArguments(f"No breakpoint at {location}.", instruction="List them with action=list.")
+    await session.remove_breakpoints(numbers)
+    return f"Removed the breakpoint at {location}."
+
+
+async def _set(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    location = _location(service, session, args)
+    _require_reading(session, args, location.file)
+    conditions = {"condition": args.condition, "hit_condition": args.hit_condition, "log_message": args.log_message}
+    spec = BreakpointSpec(
+        file=location.file, line=location.line, column=location.column, guarded=not session.allows_side_effects,
+        **conditions,
+    )  # fmt: skip
+    made = await session.add_breakpoint(spec)
+    return f"{'Set' if made.bound.verified else 'Not bound yet:'} a breakpoint at {made.location}."
+
+
+async def _watch(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    name = require_argument(args.name, "name", "Name the value to watch.")
+    _require_reading(session, args)
+    frame = await frame_at(session, 0)
+    await session.rules.watch(name, frame=frame.id, access=args.access_type, condition=args.condition)
+    return f"It stops when `{name}` is {_ACCESSED[args.access_type]}."
+
+
+async def _unwatch(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    name = require_argument(args.name, "name", "Name the value that is watched.")
+    await session.rules.unwatch(name)
+    return f"`{name}` is no longer watched."
+
+
+async def _function(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    name = require_argument(args.name, "name", "Name the function to stop in.")
+    session.require_alive()
+    if session.language == "python" and not name.isidentifier():
+        raise InvalidArguments(
+            f"`{name}` is not a plain function name.",
+            instruction=f"Send `{name.rpartition('.')[2]}`: it stops in every function of that name.",
+        )
+    _require_reading(session, args)
+    guarded = not session.allows_side_effects
+    wanted = FunctionBreakpoint(name=name, condition=args.condition, hit_condition=args.hit_condition, guarded=guarded)
+    bound = await session.rules.stop_at_function(wanted)
+    return f"It stops where `{name}` is entered." if bound.verified else f"Not bound yet: {bound.message or name}."
+
+
+async def _exceptions(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+    if args.filters is None:
+        known = ", ".join(session.debugger.capabilities.exception_filters) or "none"
+        raise InvalidArguments(
+            "`filters` is missing.",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+            instruction=f"Filters of the {session.language} debugger: {known}.",
+        )
+    await session.rules.stop_at_exceptions(args.filters)
+    return f"It stops at exceptions: {', '.join(args.filters) or 'none'}."
+
+
+_ACTIONS = {
+    "set": _set, "remove": _remove, "list": _list, "clear_all": _clear_all, "watch": _watch, "unwatch": _unwatch,
+    "exceptions": _exceptions, "function": _function,
+}  # fmt: skip
+
+
+def _require_reading(session: DebugSession, args: BreakpointArguments, file: str = "") -> None:
+    require_parts(
+        session.language, args.condition, args.hit_condition, args.log_message,
+        allowed=session.allows_side_effects, file=file,
+    )  # fmt: skip
+
+
+def _location(service: DebugService, session: DebugSession, args: BreakpointArguments) -> Location:
+    text = require_argument(args.location, "location", "Write it as file:line, such as src/app.py:42.")
+    return read_location(text, session.root or service.config.root, column=args.column)
+
+
+def _is_at(breakpoint: Breakpoint, location: Location) -> bool:
+    """Whether a breakpoint was requested at a location or is bound there; without a column, anywhere on the line."""
+    spec = breakpoint.spec
+    if spec.file != location.file or location.line not in (spec.line, breakpoint.bound.line):
+        return False
+    return location.column is None or location.column == spec.column
+
+
+def stops_json(session: DebugSession) -> JsonObject:
+    """Breakpoints, watched values and exception filters of a session."""
+    rules = session.rules
+    others: JsonObject = {
+        "functions": [_function_json(name, each) for name, each in rules.functions.items()],
+        "watched": [{"name": name, "access_type": each.wanted.access} for name, each in rules.watched.items()],
+        "exceptions": None if rules.exception_filters is None else list(rules.exception_filters),
+    }
+    return {"breakpoints": [_breakpoint_json(each) for each in session.breakpoints]} | {
+        name: part for name, part in others.items() if part
+    }
+
+
+def _function_json(name: str, entered: Entered) -> JsonObject:
+    found: JsonObject = {"name": name, "bound": entered.bound.verified}
+    return found if entered.bound.verified else {**found, "why": entered.bound.message}
+
+
+def _breakpoint_json(breakpoint: Breakpoint) -> JsonObject:
+    spec = breakpoint.spec
+    fields = {
+        "location": breakpoint.location,
+        "bound": breakpoint.bound.verified,
+        "why": None if breakpoint.bound.verified else breakpoint.bound.message,
+        **{name: getattr(spec, name) for name in ("condition", "column", "hit_condition", "log_message")},
+    }
+    return {name: value for name, value in fields.items() if value is not None}

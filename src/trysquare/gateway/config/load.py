@@ -1,0 +1,176 @@
+"""Configuration files of the gateway, as MCP clients use them: read all servers, add or remove one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from trysquare.core.errors import ConfigurationError
+from trysquare.core.json import JsonObject
+from trysquare.core.text import closest_names
+from trysquare.files.edit import edit_text, read_file, replace_file
+from trysquare.files.jsonc import append_item, find, put_entry, read_tree, remove_entry, remove_item
+from trysquare.gateway.config.entries import read_entry, tool_name
+from trysquare.gateway.config.file import ConfigText, Section, parse_text, read_text
+from trysquare.gateway.config.secrets import Secrets, SystemSecrets
+from trysquare.gateway.config.variables import Variables
+from trysquare.gateway.models import ConfigLocation, InvalidServer, ServerConfig, ServerEntry
+
+_EDITOR_FOLDERS = frozenset({".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
+_NEW_SECTION = ("mcpServers",)
+_NOWHERE = ConfigLocation(file="")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatewayConfig:
+    """The servers of one file or several."""
+
+    paths: tuple[Path, ...]
+    servers: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
+    """By name, in the order of the files; invalid ones too."""
+    disabled: tuple[str, ...] = ()
+    """Names of servers that the files disable."""
+
+    def find(self, name: str) -> ServerEntry:
+        """The server of a name. Raises `ConfigurationError` with the closest name."""
+        found = self.servers.get(name)
+        if found is not None:
+            return found
+        where = ", ".join(str(path) for path in self.paths) or None
+        if name in self.disabled:
+            raise ConfigurationError(f"Server `{name}` is disabled.", where=where, hint="Enable it first.")
+        near = closest_names(name, self.servers)
+        known = f"Did you mean `{near[0]}`?" if near else f"Configured servers: {', '.join(self.servers) or 'none'}."
+        hint = known if self.paths else "Name the file with --gateway MCP_JSON."
+        raise ConfigurationError(f"Unknown server `{name}`.", where=where, hint=hint)
+
+    def usable(self) -> dict[str, ServerConfig]:
+        """The servers that can be started or reached."""
+        return {name: entry for name, entry in self.servers.items() if isinstance(entry, ServerConfig)}
+
+    @property
+    def digest(self) -> str:
+        """Digest of every server's configuration."""
+        servers = [asdict(replace(entry, location=_NOWHERE)) for entry in self.servers.values()]
+        return hashlib.sha256(json.dumps(servers, sort_keys=True, default=sorted).encode()).hexdigest()
+
+
+def read_config(*paths: Path, env: Mapping[str, str] = os.environ, secrets: Secrets | None = None) -> GatewayConfig:
+    """Read the files. A wrong entry is an `InvalidServer`; an unreadable file raises `ConfigurationError`."""
+    secrets = SystemSecrets(env) if secrets is None else secrets
+    entries: list[ServerEntry] = []
+    disabled: list[str] = []
+    for path in dict.fromkeys(path.absolute() for path in paths):
+        text = read_text(path)
+        folder, defaults = workspace_of(text.path), text.input_defaults()
+        variables = Variables(env=env, secrets=secrets.read, workspace=folder, input_defaults=defaults)
+        for raw in text.entries():
+            entry = read_entry(raw, variables)
+            if entry is None:
+                disabled.append(raw.label)
+            else:
+                entries.append(entry)
+    return GatewayConfig(paths=tuple(paths), servers=_by_name(entries), disabled=tuple(disabled))
+
+
+def workspace_of(path: Path) -> Path:
+    """The directory of a configuration: its own, or the parent of an editor's directory."""
+    folder = path.absolute().parent
+    return folder.parent if folder.name in _EDITOR_FOLDERS else folder
+
+
+def _by_name(entries: Iterable[ServerEntry]) -> Mapping[str, ServerEntry]:
+    """The servers by name. Those with the same tool name are all invalid, since no order makes one of them right."""
+    by_tool: defaultdict[str, list[ServerEntry]] = defaultdict(list)
+    for entry in entries:
+        # The same entry in two files is one server.
+        if entry not in by_tool[entry.tool_name]:
+            by_tool[entry.tool_name].append(entry)
+    found: dict[str, ServerEntry] = {}
+    for tool, group in by_tool.items():
+        for number, entry in enumerate(group if len(group) == 1 else _collision(group)):
+            free = next(name for name in _numbered(tool, number) if name == tool or name not in by_tool)
+            found.setdefault(entry.name, replace(entry, tool_name=free))
+    return found
+
+
+def _collision(group: list[ServerEntry]) -> list[InvalidServer]:
+    entries = " and ".join(f"`{entry.name}` at {entry.location}" for entry in group)
+    reason = f"More than one server would be the tool `{group[0].tool_name}`: {entries}. Rename all but one."
+    return [
+        InvalidServer(name=entry.name, tool_name=entry.tool_name, reason=reason, location=entry.location)
+        for entry in group
+    ]
+
+
+def _numbered(tool: str, number: int) -> Iterator[str]:
+    if number == 0:
+        yield tool
+    yield from (f"{tool}_{suffix}" for suffix in count(number + 1))
+
+
+def add_server(path: Path, name: str, entry: JsonObject) -> Path | None:
+    """Add a server to a file, created if necessary. Comments and order are preserved. Returns the backup."""
+    before = read_file(path)
+    file = None if edit_text(path, before, read_tree) is None else parse_text(path, before)
+    if file is not None:
+        _require_free(name, file)
+    section = None if file is None else next(file.sections(), None)
+    after = edit_text(path, before, _addition(name, entry, section))
+    _require_valid(path, name, after)
+    return replace_file(path, before, after)
+
+
+def remove_server(path: Path, name: str) -> Path | None:
+    """Remove a server from a file. Returns the backup."""
+    before = read_file(path)
+    file = parse_text(path, before)
+    for section in file.sections():
+        after = edit_text(path, before, _removal(name, section))
+        if after != before:
+            return replace_file(path, before, after)
+    names = [entry.label for entry in file.entries()]
+    near = closest_names(name, names)
+    hint = f"Did you mean `{near[0]}`?" if near else f"Servers of the file: {', '.join(names) or 'none'}."
+    raise ConfigurationError(f"Unknown server `{name}`.", where=str(path), hint=hint)
+
+
+def _require_free(name: str, file: ConfigText) -> None:
+    for entry in file.entries():
+        if tool_name(entry.label) == tool_name(name):
+            raise ConfigurationError(
+                f"Server `{entry.label}` already exists with the same tool name.",
+                where=str(file.location(entry.node)),
+                hint=f"Choose another name, or run `trysquare gateway remove {entry.label}` first.",
+            )
+
+
+def _require_valid(path: Path, name: str, after: str) -> None:
+    """Reject an invalid entry before it is written; one with `${…}` may only lack a variable."""
+    written = next(entry for entry in parse_text(path, after).entries() if entry.label == name)
+    if "${" in after[written.node.start : written.node.end]:
+        return
+    read = read_entry(written, Variables(env={}, secrets=lambda _: None, workspace=path.parent, input_defaults={}))
+    if isinstance(read, InvalidServer):
+        raise ConfigurationError(f"{read.reason} Nothing was written.", where=f"server `{name}`")
+
+
+def _addition(name: str, entry: JsonObject, section: Section | None) -> Callable[[str], str]:
+    if section is not None and section.node.items is not None:
+        return lambda text: append_item(text, section.path, {"name": name, **entry})
+    path = _NEW_SECTION if section is None else section.path
+    return lambda text: put_entry(text, [*path, name], entry)
+
+
+def _removal(name: str, section: Section) -> Callable[[str], str]:
+    if section.node.items is None:
+        return lambda text: remove_entry(text, [*section.path, name])
+    named = [find(item.node, "name") for item in section.node.items]
+    found = [index for index, node in enumerate(named) if node is not None and node.value == name]
+    return lambda text: remove_item(text, section.path, found[-1]) if found else text

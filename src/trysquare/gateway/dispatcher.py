@@ -1,0 +1,125 @@
+"""Dispatcher: one call of a server's tool, from the model's inputs to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
+from trysquare.core.json import JsonObject
+from trysquare.core.result import Result
+from trysquare.core.schema.repair import Repaired, repair_arguments
+from trysquare.core.schema.validator import Call, input_validator
+from trysquare.core.text import closest_names
+from trysquare.gateway.arguments import CallBuilder
+from trysquare.gateway.listing import signature
+from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
+from trysquare.gateway.results.present import present_result
+from trysquare.gateway.results.read import holds_reference, resolve_references
+from trysquare.gateway.results.shape import MalformedResult
+from trysquare.gateway.service import GatewayService
+from trysquare.gateway.upstream import errors as failures
+
+WHOLE = "trysquare/whole"
+"""Set in the `_meta` of a call whose caller takes results of any size."""
+RESULT_BYTES = "trysquare/result_bytes"
+"""Set in the `_meta` of a call whose caller wants larger results spilled to a handle."""
+_MAX_NAMES = 40
+"""Names in an error; `list` gives a longer list."""
+
+
+async def execute(
+    servers: GatewayService,
+    server: ServerConfig,
+    tool: str | None,
+    inputs: JsonObject,
+    context: CallContext,
+    *,
+    builder: CallBuilder,
+    request_key: str | None = None,
+) -> Result[Any]:
+    """Run a tool of a server: find it, validate and repair the inputs, send them once, present the result."""
+    if not tool:
+        raise _missing_name(server, [one.name for one in await servers.definitions(server)], builder)
+
+    # The definition in use is the approved one; a pending change may refuse the call.
+    definition = servers.find_known(server, tool) or await servers.find(server, tool)
+    if (change := servers.registry.pending_change(server.name, tool)) is not None and change.refuses:
+        raise change.refusal()
+    if definition is None:
+        raise unknown_tool(servers, server, tool, inputs, builder)
+
+    resolved = await resolve_references(inputs, servers.results, context) if holds_reference(inputs) else inputs
+    repaired = repaired_inputs(definition, resolved, partial(builder.execute, tool))
+
+    # Ledger, connection, timeout and retries.
+    sent = await servers.sender.send(
+        server, definition, repaired.arguments, request_key=request_key, context=context, arguments=inputs
+    )
+
+    origin = ResultOrigin(server.name, tool, sent.outcome, (*repaired.notes, *sent.answer.notes), sent.replayed)
+    limit = _result_limit(server, context.meta) if context.meta else server.result_bytes
+    try:
+        return await present_result(
+            sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=builder.read
+        )
+    except MalformedResult as error:
+        raise failures.malformed(server.name, tool, str(error)) from None
+
+
+def repaired_inputs(definition: ToolDefinition, inputs: Any, call: Call) -> Repaired:
+    """Validate and repair the inputs of a call against the tool's schema."""
+    try:
+        return repair_arguments(input_validator(definition.input_schema), inputs, call)
+    except InvalidArguments as error:
+        error.instruction = f"{error.instruction} Nothing was sent yet."
+        error.fields = {"signature": signature(definition)}
+        raise
+
+
+def _result_limit(server: ServerConfig, meta: Mapping[str, Any]) -> int:
+    """The size of results that the caller asks for, at most the server's; 0 for no limit."""
+    if meta.get(WHOLE) is True:
+        return 0
+    limit = meta.get(RESULT_BYTES)
+    if type(limit) is not int or limit <= 0:
+        return server.result_bytes
+    return min(limit, server.result_bytes or limit)
+
+
+def _missing_name(server: ServerConfig, names: Sequence[str], builder: CallBuilder) -> InvalidArguments:
+    return InvalidArguments(
+        f"`tool_name` is missing. {_tools(server, names)}",
+        code=ErrorCode.VALIDATION_MISSING_PARAM,
+        instruction="Send `tool_name`. The call in `next` lists the tools with their inputs.",
+        next=builder.list(),
+    )
+
+
+def unknown_tool(
+    servers: GatewayService, server: ServerConfig, tool: str, inputs: JsonObject, builder: CallBuilder
+) -> NotFound:
+    """The error for a tool that the server does not have, with the closest names."""
+    names = [one.name for one in servers.known(server) or ()]
+    close = closest_names(tool.rpartition(SEPARATOR)[2] or tool, names, count=3)
+    elsewhere = [name for name in servers.entries if servers.registry.find(name, tool) is not None]
+    if close:
+        hint = f"Did you mean {' or '.join(f'`{one}`' for one in close)}?"
+    elif elsewhere:
+        hint = f"Servers with this tool: {', '.join(f'`{one}`' for one in elsewhere[:3])}."
+    else:
+        hint = _tools(server, names)
+    return NotFound(
+        f"Unknown tool `{tool[:80]}` of server `{server.name}`. {hint}",
+        instruction="Send the call in `next` if you meant that tool." if close else "List the tools with `next`.",
+        next=builder.execute(close[0], inputs) if close else builder.list(),
+    )
+
+
+def _tools(server: ServerConfig, names: Sequence[str]) -> str:
+    if not names:
+        return f"Server `{server.name}` has no tools."
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"Tools of `{server.name}`: {', '.join(f'`{name[:80]}`' for name in names[:_MAX_NAMES])}{more}."

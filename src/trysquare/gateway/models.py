@@ -1,0 +1,215 @@
+"""Values of the gateway: server configuration, tool definition, upstream result, names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from trysquare.core.json import JsonObject
+
+
+class UpstreamResult(NamedTuple):
+    """The JSON bytes of a `tools/call` result as the server sent them."""
+
+    body: bytes
+    is_error: bool = False
+    notes: tuple[str, ...] = ()
+    """Remarks for the caller on how the result was obtained."""
+
+
+ORIGIN = "trysquare/origin"
+"""Key of our label in the `_meta` of a result."""
+
+
+class ResultOrigin(NamedTuple):
+    """The server and tool that produced a result, and how the gateway changed it."""
+
+    server: str
+    tool: str
+    outcome: str = "done"
+    notes: tuple[str, ...] = ()
+    replayed: bool = False
+
+    def label(self, *, cleaned: int = 0, handle: str | None = None) -> JsonObject:
+        """The label for `_meta`."""
+        label: JsonObject = {"server": self.server, "tool": self.tool, "outcome": self.outcome}
+        if not self.tool:
+            del label["tool"]
+        if self.notes:
+            label["notes"] = list(self.notes)
+        if self.replayed:
+            label["replayed"] = True
+        if cleaned:
+            label["hidden_characters_removed"] = cleaned
+        if handle is not None:
+            label["handle"] = handle
+        return {ORIGIN: label}
+
+
+PREFIX = "mcp_"
+GATEWAY = "mcp"
+"""The one tool over all servers."""
+READ = "gateway_read"
+"""Reads large results where every tool of a server is listed by itself."""
+SEPARATOR = "__"
+_MAX_NAME = 64
+_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def space_of(tool_name: str) -> str:
+    """The prefix of a server's own names: `github` for `mcp_github`."""
+    return tool_name.removeprefix(PREFIX)
+
+
+def upstream_name(space: str, name: str) -> str:
+    """The served name of a server's tool or prompt: `github__create_issue`.
+
+    Invalid characters become `_`; a name that is too long ends with a digest, so that two names stay distinct.
+    """
+    qualified = f"{space}{SEPARATOR}{name}"
+    served = _INVALID_CHARACTER.sub("_", qualified)
+    return served if len(served) <= _MAX_NAME else _with_digest(served, qualified)
+
+
+def distinct_name(name: str, server: str) -> str:
+    """A name for one of several servers that would share it."""
+    return _with_digest(name, f"{server}\n{name}")
+
+
+def _with_digest(name: str, of: str) -> str:
+    digest = hashlib.sha256(of.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: _MAX_NAME - 9]}_{digest}"
+
+
+ServerState: TypeAlias = Literal["asleep", "starting", "running", "resting"]
+Sharing: TypeAlias = Literal["shared", "caller"]
+"""One connection for all callers, or one for each principal, so that no state passes between them."""
+ChangePolicy: TypeAlias = Literal["hold", "refuse", "accept"]
+"""A changed definition: keep the approved one, refuse the tool, or accept what is not dangerous."""
+FirstUse: TypeAlias = Literal["trust", "hold"]
+"""A server or tool that was never seen: used at once, or after a human has approved it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConfigLocation:
+    """A file, and a line where it is known."""
+
+    file: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OAuthClient:
+    """OAuth client settings, where the defaults of OAuth 2.1 discovery are not enough."""
+
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ()
+    callback_port: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerConfig:
+    """One configured server, with every variable filled in."""
+
+    name: str
+    tool_name: str
+    """`mcp_<server>`, as the model sees it."""
+    transport: str
+    """A key of `TRANSPORTS`."""
+    location: ConfigLocation = field(compare=False)
+    """Not compared: a server that only moved within its file is the same server."""
+    shown: str = ""
+    """How it is started or reached, as the file writes it: variables not filled in, secrets masked."""
+    launch_digest: str = ""
+    """Digest of everything that decides what is started or reached, as the file writes it."""
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    pass_env: frozenset[str] = frozenset()
+    """Globs of the variables that the server inherits from the gateway's environment."""
+    cwd: str | None = None
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    oauth: OAuthClient | None = None
+    description: str = ""
+    include_tools: frozenset[str] | None = None
+    exclude_tools: frozenset[str] = frozenset()
+    timeout: float = 60.0
+    """Seconds for one call."""
+    start_timeout: float = 30.0
+    idle: float = 300.0
+    """Seconds without a call until the server is shut down; 0 for never."""
+    sharing: Sharing = "shared"
+    concurrency: int = 64
+    """Maximum number of concurrent calls."""
+    result_bytes: int = 64 * 1024
+    """Larger results are spilled to a handle; 0 relays every result."""
+    max_line: int = 256 * 1024 * 1024
+    """Maximum bytes of one message of the server."""
+    max_tools: int = 2_000
+    """Maximum number of tools; the same for prompts, resources and templates."""
+    max_catalogue_bytes: int = 8 * 1024 * 1024
+    """Maximum bytes of all definitions in one list."""
+    max_definition_bytes: int = 256 * 1024
+    changes: ChangePolicy = "hold"
+    first_use: FirstUse = "trust"
+    redact: frozenset[str] = frozenset()
+    """Arguments left out of audit and call ledger."""
+
+    def offers(self, tool: str) -> bool:
+        """Whether the entry includes a tool of the server."""
+        return tool not in self.exclude_tools and (self.include_tools is None or tool in self.include_tools)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InvalidServer:
+    """A configuration entry that cannot be used, and why."""
+
+    name: str
+    tool_name: str
+    reason: str
+    location: ConfigLocation
+
+
+ServerEntry: TypeAlias = ServerConfig | InvalidServer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolDefinition:
+    """A tool as its server describes it."""
+
+    name: str
+    description: str = ""
+    title: str | None = None
+    input_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonObject | None = None
+    annotations: JsonObject = field(default_factory=dict[str, Any])
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the server declares that a second call does no harm."""
+        return bool(self.annotations.get("readOnlyHint")) or bool(self.annotations.get("idempotentHint"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerStatus:
+    """The state of one server's connections."""
+
+    state: ServerState
+    connections: int
+    under_way: int
+    version: str | None = None
+    """The negotiated protocol version, once it is known."""
+    failures: int = 0
+    reason: str = ""
+    """Of the last failure; empty after a successful start."""
+    retry_seconds: float = 0.0
+    noise: int = 0
+    """Lines received that were not messages."""

@@ -1,0 +1,214 @@
+"""Pool of upstream servers, each started on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any, cast
+
+import anyio
+
+from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.context import CallContext
+from trysquare.core.json import JsonObject, as_object
+from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
+from trysquare.gateway.pool.limits import SUSPEND_SECONDS, SuspendedCalls
+from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport
+from trysquare.gateway.upstream import codec as frames
+from trysquare.gateway.upstream import errors as failures
+from trysquare.gateway.upstream.lists import read_list
+from trysquare.gateway.upstream.request import UpstreamRequest
+from trysquare.gateway.upstream.session import ServerInfo
+from trysquare.gateway.upstream.transport import Transport
+from trysquare.processes.supervisor import ProcessSupervisor, supervise
+
+_CHANGE_SECONDS = 0.05
+"""Equal changes that a server announces within this time are reported once."""
+
+
+def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
+    """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
+    return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
+
+
+class ServerPool:
+    """The servers of a configuration by name."""
+
+    def __init__(
+        self,
+        servers: Mapping[str, ServerConfig],
+        supervisor: ProcessSupervisor,
+        *,
+        on_change: Callable[[str, str], None],
+        admit: Admit | None = None,
+        transports: OpenTransport | None = None,
+        suspend_seconds: float = SUSPEND_SECONDS,
+    ) -> None:
+        self._on_change = on_change
+        self._admit: Admit = admit or (lambda config: None)
+        self._open_transport: OpenTransport = transports or functools.partial(open_transport, supervisor=supervisor)
+        self._suspended = SuspendedCalls(suspend_seconds)
+        self._background = BackgroundTasks()
+        self._changes: set[tuple[str, str]] = set()
+        self._retired: set[ManagedServer] = set()
+        self._left_out: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._servers = {name: self._create(config) for name, config in servers.items()}
+
+    def call(
+        self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
+    ) -> Awaitable[UpstreamResult]:
+        """Call a tool; `on_sent` is called just before the server may see it.
+
+        A failure is a `ToolError` with the field `outcome`.
+        """
+        fields = b'"name":%s,"arguments":%s' % (frames.encode(tool), arguments_json)
+        return self._find(server).call(UpstreamRequest("tools/call", tool, fields), context, on_sent)
+
+    async def request(
+        self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""
+    ) -> bytes:
+        """Send any other request and return its result in JSON. `about` names its prompt or resource."""
+        request = UpstreamRequest(method, about, frames.encode(params)[1:-1])
+        return (await self._find(server).call(request, context or CallContext(), lambda: None)).body
+
+    async def definitions(self, server: str, context: CallContext | None = None) -> list[ToolDefinition]:
+        """The definitions of the server's tools that its entry includes."""
+        config = self._find(server).config
+        entries = await self.listed(server, "tools", context)
+        found = [definition for entry in entries if (definition := _definition(entry)) is not None]
+        return [definition for definition in found if config.offers(definition.name)]
+
+    async def listed(self, server: str, kind: str, context: CallContext | None = None) -> list[JsonObject]:
+        """All pages of a list within its limits: `tools`, `prompts`, `resources` or `resources/templates`."""
+
+        def ask(params: JsonObject) -> Coroutine[Any, Any, bytes]:
+            return self.request(server, f"{kind}/list", params, context)
+
+        found = await read_list(kind, self._find(server).config, ask)
+        self._left_out[server, kind] = found.left_out()
+        return found.entries
+
+    def left_out(self, server: str) -> tuple[str, ...]:
+        """Entries of the server's lists that were over a limit or unreadable when they were last read."""
+        return tuple(note for (name, _), notes in self._left_out.items() if name == server for note in notes)
+
+    async def server_info(self, server: str, context: CallContext | None = None) -> ServerInfo:
+        """The server's name, version and capabilities; starts it if it never was."""
+        managed = self._find(server)
+        return managed.server_info or (await managed.session(context or CallContext())).server_info
+
+    async def subscribe(self, server: str, uri: str, context: CallContext | None = None) -> None:
+        """Report changes of a resource to `on_change`, across restarts; the server is not shut down when idle."""
+        await self._find(server).subscribe(uri, context or CallContext())
+
+    async def unsubscribe(self, server: str, uri: str) -> None:
+        """End a subscription."""
+        await self._find(server).unsubscribe(uri)
+
+    def status(self) -> Mapping[str, ServerStatus]:
+        return {name: server.status() for name, server in self._servers.items()}
+
+    async def replace(self, servers: Mapping[str, ServerConfig]) -> None:
+        """Use another configuration. Servers with an unchanged entry continue, and so do pending calls."""
+        before = self._servers
+        self._servers = {name: self._continue(before.get(name), config) for name, config in servers.items()}
+        for name, server in before.items():
+            if self._servers.get(name) is not server:
+                self._retired.add(server)
+                self._background.start(self._retire(server))
+
+    async def close(self) -> None:
+        """End every server."""
+        self._suspended.clear()
+        servers = [*self._servers.values(), *self._retired]
+        self._servers = {}
+        await asyncio.gather(*(server.close() for server in servers))
+        await self._background.wait()
+
+    def _find(self, server: str) -> ManagedServer:
+        managed = self._servers.get(server)
+        if managed is None:
+            raise failures.unknown_server(server, list(self._servers))
+        return managed
+
+    def _continue(self, server: ManagedServer | None, config: ServerConfig) -> ManagedServer:
+        if server is not None and server.config == config:
+            return server
+        fresh = self._create(config)
+        if server is not None:
+            fresh.take_over_from(server)
+        return fresh
+
+    def _create(self, config: ServerConfig) -> ManagedServer:
+        return ManagedServer(
+            config,
+            open_transport=self._open_transport,
+            admit=self._admit,
+            suspended=self._suspended,
+            on_change=self._collect_change,
+            background=self._background,
+        )
+
+    async def _retire(self, server: ManagedServer) -> None:
+        await server.retire()
+        self._retired.discard(server)
+
+    def _collect_change(self, server: str, kind: str) -> None:
+        """Debounce: a server may announce thousands of changes a second."""
+        if not self._changes:
+            asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
+        self._changes.add((server, kind))
+
+    def _report_changes(self) -> None:
+        changes, self._changes = self._changes, set()
+        for server, kind in sorted(changes):
+            self._on_change(server, kind)
+
+
+@asynccontextmanager
+async def open_pool(
+    servers: Mapping[str, ServerConfig],
+    *,
+    on_change: Callable[[str, str], None],
+    admit: Admit | None = None,
+    transports: OpenTransport | None = None,
+    suspend_seconds: float = SUSPEND_SECONDS,
+) -> AsyncGenerator[ServerPool]:
+    """Lifespan of a pool; no process of its servers outlives it.
+
+    `on_change(server, kind)` gets `tools`, `prompts`, `resources`, the URI of a changed resource, or `connected` after
+    every start. `admit` is called in a thread before a server is started or reached.
+    """
+    async with supervise() as supervisor:
+        pool = ServerPool(
+            servers,
+            supervisor,
+            on_change=on_change,
+            admit=admit,
+            transports=transports,
+            suspend_seconds=suspend_seconds,
+        )
+        try:
+            yield pool
+        finally:
+            with anyio.CancelScope(shield=True):
+                await pool.close()
+
+
+def _definition(entry: JsonObject) -> ToolDefinition | None:
+    """A tool as the server describes it, or None if it has no name."""
+    name, schema, output = entry.get("name"), entry.get("inputSchema"), entry.get("outputSchema")
+    title = entry.get("title")
+    if not isinstance(name, str) or not name:
+        return None
+    return ToolDefinition(
+        name=name,
+        description=str(entry.get("description") or ""),
+        title=title if isinstance(title, str) else None,
+        input_schema=cast(JsonObject, schema) if isinstance(schema, dict) else {"type": "object"},
+        output_schema=cast(JsonObject, output) if isinstance(output, dict) else None,
+        annotations=as_object(entry.get("annotations")),
+    )

@@ -1,0 +1,291 @@
+"""Zero-copy JSON-RPC codec, and the repair of broken messages."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from trysquare.core.json import JsonObject
+from trysquare.gateway.results.shape import CLOSING, MAX_NESTING, OPENING, TOKEN, as_utf8
+
+T = TypeVar("T")
+
+METHOD_NOT_FOUND: Final = -32601
+INTERNAL_ERROR: Final = -32603
+PARSE_ERROR: Final = -32700
+UNSUPPORTED_VERSION: Final = -32022
+
+LARGE: Final = 1024 * 1024
+"""Size of a message from which it is parsed in a thread."""
+_NOTHING: Final = msgspec.Raw(b"")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One message: response, request or notification. Its parts are slices of the received bytes."""
+
+    id: int | float | str | None = None
+    method: str | None = None
+    params: msgspec.Raw = _NOTHING
+    result: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """The error of a response."""
+
+    code: int = INTERNAL_ERROR
+    message: str = ""
+    data: Any = None
+
+
+class ResultHead(msgspec.Struct, frozen=True, rename="camel"):
+    """The members of a result that decide how it is handled."""
+
+    is_error: bool | None = None
+    result_type: str | None = None
+
+
+class Progress(msgspec.Struct, frozen=True, rename="camel"):
+    """Parameters of a progress notification."""
+
+    progress_token: int | str | None = None
+    progress: float = 0.0
+    total: float | None = None
+    message: str | None = None
+
+
+_frame = msgspec.json.Decoder(Frame)
+_batch = msgspec.json.Decoder(list[msgspec.Raw])
+_head = msgspec.json.Decoder(ResultHead)
+_progress = msgspec.json.Decoder(Progress)
+_object = msgspec.json.Decoder(dict[str, Any])
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_error = msgspec.json.Decoder(ErrorBody)
+
+
+def decode_frames(message: bytes | bytearray) -> list[Frame]:
+    """The frames of a message, several for a batch of 2025-03-26. Raises `InvalidFrame`."""
+    if message.startswith(b"["):
+        return [_decode(_frame, part) for part in _decode(_batch, message)]
+    return [_decode(_frame, message)]
+
+
+def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw | bytes | bytearray) -> T:
+    try:
+        return decoder.decode(raw)
+    except _UNREADABLE as error:
+        raise InvalidFrame(str(error)) from None
+
+
+def open_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
+    """The head of a result, and its bytes in one line. Raises `InvalidFrame` unless it is an object."""
+    head = _decode(_head, result)
+    # A newline can only be between JSON tokens, and would split a line of the protocol.
+    return head, as_utf8(bytes(result).replace(b"\n", b" "))
+
+
+def decode_progress(params: msgspec.Raw) -> Progress | None:
+    """The parameters of a progress notification, or None if they are invalid."""
+    try:
+        return _progress.decode(params)
+    except _UNREADABLE:
+        return None
+
+
+def decode_object(raw: msgspec.Raw | bytes) -> JsonObject:
+    """An object; empty bytes are an empty one. Raises `InvalidFrame`."""
+    return _decode(_object, raw) if len(raw) else {}
+
+
+def decode_fields(raw: msgspec.Raw | bytes) -> dict[str, msgspec.Raw]:
+    """The members of an object, with undecoded values. Raises `InvalidFrame`."""
+    return _decode(_fields, raw)
+
+
+def decode_parts(raw: msgspec.Raw) -> list[msgspec.Raw]:
+    """The undecoded items of a list; none for anything else."""
+    try:
+        return _batch.decode(raw)
+    except _UNREADABLE:
+        return []
+
+
+def decode_text(raw: msgspec.Raw) -> str:
+    """A string; empty for anything else."""
+    try:
+        return msgspec.json.decode(raw, type=str) if len(raw) else ""
+    except _UNREADABLE:
+        return ""
+
+
+def decode_error(raw: msgspec.Raw) -> ErrorBody:
+    """The error of a response, with a fallback for one that is invalid."""
+    try:
+        return _error.decode(raw)
+    except _UNREADABLE:
+        return ErrorBody(message="The server responded with an invalid error.")
+
+
+def encode(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def request(request_id: int, method: str, params: bytes) -> bytes:
+    """A request with encoded parameters."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (request_id, method.encode(), params)
+
+
+def notification(method: str, params: JsonObject) -> bytes:
+    return encode({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def answer(request_id: int | float | str, result: JsonObject) -> bytes:
+    """A response to the server."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def refusal(request_id: int | float | str, code: int, message: str) -> bytes:
+    """An error response to the server."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
+
+
+class InvalidFrame(Exception):
+    """Bytes that are not a JSON-RPC message."""
+
+
+MARK: Final = b'"unreadable-%s"' % secrets.token_hex(16).encode()
+"""Replaces what could not be parsed; unguessable."""
+
+_STRING = ord('"')
+_DIGITS = frozenset(b"0123456789")
+_WORDS = frozenset({b"true", b"false", b"null"})
+_COLON = re.compile(rb"\s*:\s*")
+_ID = re.compile(rb'(-?[0-9]{1,18})(?:\.0+)?\s*[,}]|"([^"\\]{0,256})"')
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_MAX_NAME = 64
+
+
+class Trace(NamedTuple):
+    """The id and member names of a message that cannot be parsed."""
+
+    id: int | str | None
+    names: frozenset[str]
+
+    @property
+    def is_answer(self) -> bool:
+        return "method" not in self.names and bool(self.names & {"result", "error"})
+
+
+class Salvaged(NamedTuple):
+    """The frames or traces of a broken message, and its flaw. Frames without a flaw are complete."""
+
+    frames: list[Frame]
+    traces: list[Trace]
+    flaw: str
+
+
+def salvage(message: bytes | bytearray) -> Salvaged:
+    """Repair a message that the strict decoder rejected.
+
+    Lone surrogates become U+FFFD. Invalid tokens such as `NaN` and too deep nesting become a mark, and the message is
+    flawed. One pass without recursion, since the sender may be hostile.
+    """
+    data = as_utf8(bytes(message))
+    repair = _Repair(data)
+    try:
+        return Salvaged(decode_frames(repair.text), [], repair.flaw)
+    except InvalidFrame as error:
+        return Salvaged([], list(_traces(data)), repair.flaw or f"it is not JSON ({error})")
+
+
+class _Repair:
+    """Rewrites a message with valid strings, and with the mark for invalid tokens and too deep nesting."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._pieces: list[bytes] = []
+        self._copied = 0
+        self._depth = 0
+        self.flaw = ""
+        for token in TOKEN.finditer(data):
+            self._process(*token.span())
+
+    @property
+    def text(self) -> bytes:
+        return b"".join((*self._pieces, self._data[self._copied :])) if self._pieces else self._data
+
+    def _process(self, start: int, end: int) -> None:
+        first = self._data[start]
+        if first in OPENING:
+            self._open(start, end)
+        elif first in CLOSING:
+            self._close(start, end)
+        elif self._depth > MAX_NESTING:
+            return
+        elif first == _STRING:
+            if (text := _valid_string(self._data[start:end])) is not None:
+                self._put(start, end, text)
+        elif not _is_plain(word := self._data[start:end]):
+            self._mark(start, end, f"`{word[:20].decode(errors='replace')}` is not JSON")
+
+    def _open(self, start: int, end: int) -> None:
+        before, self._depth = self._depth, self._depth + end - start
+        if before <= MAX_NESTING < self._depth:
+            self._mark(start + MAX_NESTING - before, end, f"it is nested more than {MAX_NESTING} levels deep")
+
+    def _close(self, start: int, end: int) -> None:
+        before, self._depth = self._depth, self._depth - (end - start)
+        if before > MAX_NESTING >= self._depth:
+            self._copied = start + before - MAX_NESTING
+
+    def _mark(self, start: int, end: int, flaw: str) -> None:
+        self.flaw = self.flaw or flaw
+        self._put(start, end, MARK)
+
+    def _put(self, start: int, end: int, instead: bytes) -> None:
+        self._pieces.extend((self._data[self._copied : start], instead))
+        self._copied = end
+
+
+def _is_plain(token: bytes) -> bool:
+    return token in _WORDS or token[0] in _DIGITS or (token[:1] == b"-" and token[1:2].isdigit())
+
+
+def _valid_string(token: bytes) -> bytes | None:
+    """A string without lone surrogates and with escaped control characters; None if it is valid."""
+    fixed = token
+    if b"\\u" in token:
+        fixed = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], fixed)
+    if _CONTROL.search(fixed):
+        fixed = _CONTROL.sub(lambda control: b"\\u%04x" % ord(control[0]), fixed)
+    return None if fixed == token else fixed
+
+
+def _traces(data: bytes) -> Iterator[Trace]:
+    """The trace of a message, or of each item of a batch."""
+    top = 2 if data.lstrip()[:1] == b"[" else 1
+    depth, found, names = 0, None, set[str]()
+    for token in TOKEN.finditer(data):
+        first = data[token.start()]
+        if first in OPENING:
+            depth += token.end() - token.start()
+        elif first in CLOSING:
+            before, depth = depth, depth - (token.end() - token.start())
+            if before >= top > depth and names:
+                yield Trace(found, frozenset(names))
+                found, names = None, set[str]()
+        elif first == _STRING and depth == top and (colon := _COLON.match(data, token.end())):
+            name = token.group()[1:-1][:_MAX_NAME].decode(errors="replace")
+            names.add(name)
+            if name == "id" and (value := _ID.match(data, colon.end())):
+                found = int(value[1]) if value[1] is not None else value[2].decode(errors="replace")
+    if names:
+        yield Trace(found, frozenset(names))

@@ -1,0 +1,376 @@
+"""One call of a server, and the requests that the server sends to the client during it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple, cast, get_args
+
+import msgspec
+
+from trysquare.core.context import (
+    Answer,
+    CallContext,
+    ClientRequest,
+    ElicitRequest,
+    LogLevel,
+    RootsRequest,
+    SamplingRequest,
+    Visit,
+)
+from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.threads import run_in_thread
+from trysquare.core.untrusted import cleaned_text, cleaned_value
+from trysquare.gateway.models import UpstreamResult
+from trysquare.gateway.results.shape import MalformedResult, read_call_result
+from trysquare.gateway.upstream import codec as frames
+from trysquare.gateway.upstream import errors as failures
+from trysquare.gateway.upstream.codec import InvalidFrame, ResultHead, open_result
+from trysquare.gateway.upstream.connection import Disconnected, ErrorResponse, Malformed, PendingRequest, ServerRequest
+from trysquare.gateway.upstream.session import UpstreamSession
+from trysquare.gateway.upstream.transport import DisconnectReason, TransportError
+
+_WEB: Final = ("https://", "http://")
+_SAMPLING_FIELDS: Final = frozenset(
+    {"messages", "modelPreferences", "systemPrompt", "temperature", "maxTokens", "stopSequences", "metadata"}
+)
+"""Members of a sampling request that are relayed; `includeContext` would refer to our own connection."""
+_MAX_LOG = 16_000
+_MAX_LOGGER = 80
+MAX_ROUNDS = 16
+"""Maximum number of input requests of a server in one call."""
+_TIMED_OUT: Final = DisconnectReason(reason="Timeout.")
+_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_PAUSE_SECONDS = 0.1
+
+
+class CannotAsk(Exception):
+    """A request of the server that cannot be relayed; the message is for the server."""
+
+
+def question_from_wire(method: str, params: JsonObject, *, server: str, key: str) -> ClientRequest:
+    """A server's request as a request to our client; the message names the server."""
+    match method:
+        case "elicitation/create":
+            return _elicitation(params, server, key)
+        case "sampling/createMessage":
+            return _sampling(params, key)
+        case "roots/list":
+            return RootsRequest(key=key)
+        case _:
+            raise CannotAsk(f"Method not found: {method}")
+
+
+def answer_to_wire(request: ClientRequest, answer: Answer) -> JsonObject:
+    """The client's answer as a result for the server."""
+    match request:
+        case ElicitRequest() if answer.action == "accept":
+            return {"action": answer.action, "content": dict(answer.content)}
+        case ElicitRequest() | Visit():
+            return {"action": answer.action}
+        case SamplingRequest():
+            if isinstance(whole := answer.content.get("whole"), dict):
+                return cast(JsonObject, whole)
+            return {
+                "role": "assistant",
+                "content": {"type": "text", "text": str(answer.content.get("text", ""))},
+                "model": str(answer.content.get("model") or "unknown"),
+                "stopReason": "endTurn",
+            }
+        case RootsRequest():
+            return {"roots": answer.content.get("roots") or []}
+
+
+def log_from_wire(params: JsonObject, server: str) -> tuple[LogLevel, Any, str] | None:
+    """A log message: level, cleaned and bounded data, logger with the server's name; None for an unknown level."""
+    level, given = params.get("level"), params.get("logger")
+    if level is None or level not in get_args(LogLevel):
+        return None
+    from trysquare.core.result import dump_json
+    from trysquare.core.text import truncate
+
+    data = cleaned_value(params.get("data"))
+    text = data if isinstance(data, str) else dump_json(data)
+    logger = f"{server}/{truncate(cleaned_text(given), _MAX_LOGGER)}" if isinstance(given, str) and given else server
+    return level, data if len(text) <= _MAX_LOG else truncate(text, _MAX_LOG), logger
+
+
+def _elicitation(params: JsonObject, server: str, key: str) -> ElicitRequest | Visit:
+    message = f"{server} asks: {params.get('message', '')}"
+    if params.get("mode", "form") == "url":
+        url, name = params.get("url"), params.get("elicitationId")
+        if not isinstance(url, str) or not url.lower().startswith(_WEB):
+            raise CannotAsk("`url` must be an http or https URL.")
+        return Visit(message=message, url=url, id=name if isinstance(name, str) else "", key=key)
+    schema = params.get("requestedSchema")
+    if params.get("mode", "form") != "form" or not isinstance(schema, dict):
+        raise CannotAsk("`requestedSchema` is missing, or `mode` is not supported.")
+    return ElicitRequest(message=message, schema=cast(JsonObject, schema), key=key)
+
+
+def _sampling(params: JsonObject, key: str) -> SamplingRequest:
+    """Relay the request without what refers to our own connection."""
+    if params.get("tools") or params.get("task"):
+        raise CannotAsk("Sampling with tools or tasks is not supported.")
+    whole = {name: part for name, part in params.items() if name in _SAMPLING_FIELDS and part is not None}
+    _require_messages(whole)
+    system = whole.get("systemPrompt")
+    return SamplingRequest(
+        prompt="\n\n".join(_texts(cast(list[Any], whole["messages"]))),
+        max_tokens=cast(int, whole["maxTokens"]),
+        system=system if isinstance(system, str) else None,
+        whole=whole,
+        key=key,
+    )
+
+
+def _require_messages(whole: JsonObject) -> None:
+    from mcp_types import CreateMessageRequestParams
+    from pydantic import ValidationError
+
+    try:
+        CreateMessageRequestParams.model_validate(whole)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        path = ".".join(str(step)[:40] for step in first["loc"])
+        raise CannotAsk(f"Invalid request: `{path}`: {first['msg']}.") from None
+
+
+def _texts(messages: list[Any]) -> Iterator[str]:
+    """The texts of the messages, for clients that support nothing else."""
+    for message in messages:
+        content: Any = cast(Mapping[str, Any], message).get("content")
+        blocks = cast(list[Any], content if isinstance(content, list) else [content])
+        yield "\n".join(cast(JsonObject, block).get("text", "") for block in blocks if isinstance(block, dict))
+
+
+class UpstreamRequest(NamedTuple):
+    """A request to a server, independent of its session."""
+
+    method: str
+    about: str
+    """The tool, prompt or resource; empty for none."""
+    fields: bytes
+    """The members of the parameters in JSON, without the braces."""
+
+    @property
+    def title(self) -> str:
+        """Its name in an error."""
+        return self.about or self.method
+
+
+class UpstreamCall:
+    """One call. After `InputRequired` it stays pending, and `finish` resumes it."""
+
+    def __init__(self, session: UpstreamSession, request: UpstreamRequest) -> None:
+        self.session = session
+        self.request = request
+        self.context: CallContext | None = None
+        self.notes: list[str] = []
+        self._resumption = b""
+        self._asked = 0
+        self._time_left = session.config.timeout
+        self._pending_request: PendingRequest | None = None
+
+    @property
+    def pending(self) -> PendingRequest:
+        assert self._pending_request is not None
+        return self._pending_request
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the server may send requests during it."""
+        return self.request.method in _MAY_ASK
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is a response; an input request in it can be answered over any session."""
+        return self.pending.outcome is not None
+
+    def begin(self, context: CallContext, on_sent: Callable[[], None]) -> None:
+        """Send it. Raises `TransportError` where nothing was sent."""
+        self.context = context
+        on_sent()
+        self._send(context)
+
+    async def finish(self, context: CallContext) -> UpstreamResult:
+        """Wait for the result, relaying requests, progress and logs meanwhile.
+
+        Raises `InputRequired` for a question that the client answers in a new call, and `TransportError` if the server
+        never saw the call.
+        """
+        self.context = context
+        while True:
+            try:
+                await self._wait(context)
+            except InputRequired:
+                raise
+            except BaseException:
+                self.cancel()
+                raise
+            result = await self._result()
+            if result is not None:
+                return result
+            await self._send_inputs(context)
+
+    def cancel(self) -> None:
+        """Cancel it at the server."""
+        self.session.end(self)
+
+    def ask(self, request: ServerRequest) -> None:
+        """Queue a request of the server for the client."""
+        self.pending.questions.append(request)
+        self.pending.wake()
+
+    def _send(self, context: CallContext) -> None:
+        about = self.request.about or None
+        self._pending_request = self.session.begin(self, self.request.method, self._params(context), about)
+
+    def _params(self, context: CallContext) -> bytes:
+        meta = self.session.client_meta_for(context)
+        if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
+            token = b'"progressToken":%d' % self.session.connection.next_id
+            meta = meta + b"," + token if meta else token
+        parts = [self.request.fields, self._resumption, b'"_meta":{%s}' % meta if meta else b""]
+        return b"{" + b",".join([part for part in parts if part]) + b"}"
+
+    async def _wait(self, context: CallContext) -> None:
+        """Wait for the response within the time limit. Time that the user takes to answer does not count."""
+        pending, timeouts, loop = self.pending, self.session.timeouts, asyncio.get_running_loop()
+        while pending.outcome is None:
+            began, rest = loop.time(), context.remaining()
+            seconds = self._time_left if rest is None else min(rest, self._time_left)
+            timeouts.schedule(pending, seconds, partial(pending.resolve, _TIMED_OUT))
+            try:
+                while not pending.has_event:
+                    await pending.next_event()
+            finally:
+                timeouts.cancel(pending)
+                self._time_left -= loop.time() - began
+            await self._relay_events(pending, context)
+            if pending.questions and pending.outcome is None:
+                await self._relay_request(pending.questions[0], context)
+                pending.questions.popleft()
+        # Events that came with the response.
+        await self._relay_events(pending, context)
+
+    async def _relay_events(self, pending: PendingRequest, context: CallContext) -> None:
+        progress, pending.progress = pending.progress, None
+        if progress is not None:
+            await context.progress(progress.progress, progress.total, progress.message)
+        while pending.logs:
+            log = log_from_wire(pending.logs.popleft(), self.session.config.name)
+            if log is not None:
+                await context.relay_log(*log)
+
+    async def _relay_request(self, request: ServerRequest, context: CallContext) -> None:
+        """Relay a request of a session server to the client, and the answer back."""
+        server = self.session.config.name
+        try:
+            params = frames.decode_object(request.params)
+            question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
+            answers = await self._ask_client(question, context)
+        except (CannotAsk, InvalidFrame, ToolError) as error:
+            self.session.connection.refuse(request, frames.METHOD_NOT_FOUND, str(error))
+        else:
+            if answers is not None:
+                self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
+        self._asked += 1
+
+    async def _ask_client(self, question: ClientRequest, context: CallContext) -> Mapping[str, Answer] | None:
+        """The client's answers; None if the call ends before."""
+        asking = asyncio.ensure_future(context.request(question))
+        ending = asyncio.ensure_future(self.pending.wait())
+        try:
+            await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+            ending.cancel()
+
+    async def _result(self) -> UpstreamResult | None:
+        """The result, or None if it is an input request of a stateless server."""
+        config = self.session.config
+        if self.pending.outcome is _TIMED_OUT:
+            self.session.on_timeout(self)
+            raise failures.timed_out(config.name, self.request.title, config.timeout)
+        self.session.end(self)
+        try:
+            result = self.pending.result()
+            if self.pending.flaw and not self.request.method.endswith("/list"):
+                # Of a list only the invalid entries are left out.
+                raise Malformed(self.pending.flaw)
+            opened = open_call_result if self.request.method == "tools/call" else open_result
+            is_large = len(result) > frames.LARGE
+            head, body = await run_in_thread(partial(opened, result)) if is_large else opened(result)
+        except Disconnected as error:
+            raise self._lost(error.disconnect) from None
+        except ErrorResponse as error:
+            raise failures.refused(config.name, self.request.title, error.error) from None
+        except InvalidFrame as error:
+            raise failures.malformed(config.name, self.request.title, str(error)) from None
+        if head.result_type == "input_required":
+            return None
+        return UpstreamResult(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
+
+    def _lost(self, disconnect: DisconnectReason) -> Exception:
+        if not disconnect.was_sent and not self._asked:
+            return TransportError(disconnect)
+        stderr_tail = self.session.connection.transport.stderr_tail()
+        return failures.connection_lost(self.session.config.name, disconnect, stderr_tail=stderr_tail)
+
+    async def _send_inputs(self, context: CallContext) -> None:
+        """Send the request to a stateless server again, with the inputs that it asked for."""
+        try:
+            asked = frames.decode_object(self.pending.result())
+        except InvalidFrame as error:
+            raise failures.malformed(self.session.config.name, self.request.title, str(error)) from None
+        if self._asked >= MAX_ROUNDS:
+            raise failures.unreadable(
+                self.session.config.name, self.request.title, f"it asked for input {MAX_ROUNDS} times"
+            )
+        responses = await self._responses(asked.get("inputRequests"), context)
+        parts = [b'"inputResponses":' + frames.encode(responses)] if responses else []
+        if asked.get("requestState") is not None:
+            parts.append(b'"requestState":' + frames.encode(asked["requestState"]))
+        self._resumption = b",".join(parts)
+        self._asked += 1
+        try:
+            self._send(context)
+        except TransportError as error:
+            raise failures.not_sent(self.session.config.name, error.disconnect) from None
+
+    async def _responses(self, requests: Any, context: CallContext) -> JsonObject:
+        if not isinstance(requests, dict) or not requests:
+            # The server only asks for a retry.
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return {}
+        questions = self._questions(cast(Mapping[str, Any], requests))
+        answers = await context.request(*questions.values())
+        return {name: answer_to_wire(question, answers[question.key]) for name, question in questions.items()}
+
+    def _questions(self, requests: Mapping[str, Any]) -> dict[str, ClientRequest]:
+        server = self.session.config.name
+        try:
+            return {
+                name: question_from_wire(
+                    str(request.get("method")),
+                    request.get("params") or {},
+                    server=server,
+                    key=f"{server}.{self._asked}.{name}",
+                )
+                for name, request in requests.items()
+            }
+        except (CannotAsk, AttributeError) as error:
+            raise failures.unreadable(server, self.request.title, f"unsupported input request: {error}") from None
+
+
+def open_call_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
+    """As `open_result`, for `tools/call`: `InvalidFrame` also for an invalid result."""
+    try:
+        head, body = read_call_result(result)
+    except MalformedResult as error:
+        raise InvalidFrame(str(error)) from None
+    return ResultHead(is_error=head.isError, result_type=head.resultType), bytes(body).replace(b"\n", b" ")

@@ -1,0 +1,120 @@
+"""Middleware that puts a prefix before tool names; ExtMcpToolDecorator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, Unpack
+
+from trysquare.core.context import CallContext
+from trysquare.core.errors import DeclarationError, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.metadata import UNPREFIXED, MetadataOptions
+from trysquare.core.result import Result
+from trysquare.core.tool import Tool, tool
+from trysquare.middleware.base import Layer, MiddlewareConfig, Rename
+from trysquare.middleware.observability import log_calls
+
+MAX_NAME = 64
+"""Clients refuse longer tool names."""
+
+
+def final_name(name: str, prefix: str) -> str:
+    """The name with its prefix: `guide` and `get` make `guide_get`; an empty prefix changes nothing."""
+    if not prefix:
+        return name
+    joined = f"{prefix}{name}" if prefix.endswith("_") else f"{prefix}_{name}"
+    if len(joined) > MAX_NAME:
+        raise DeclarationError(
+            f"`{joined}` has {len(joined)} characters, and clients refuse tool names of more than {MAX_NAME}. "
+            f"Shorten the prefix `{prefix}` or the name `{name}`, or give that tool a prefix of its own: "
+            f'`prefix=""` means none.'
+        )
+    return joined
+
+
+def _prefixed(tool: Tool, default: str) -> str:
+    own = tool.metadata.prefix
+    return final_name(tool.name, default if own is None else own)
+
+
+def prefix_name(tool: Tool, *, prefix: str, rename: Rename | None = None) -> Tool:
+    """Rename the tool, and the calls that its results propose in `next`.
+
+    `rename` returns the final names of the set's other tools; without it only the tool's own name is rewritten.
+    """
+    name = _prefixed(tool, prefix)
+    if name == tool.name and rename is None:
+        return tool
+    known = rename or {tool.name: name}.get
+    inner = tool.call
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        try:
+            result = await inner(arguments, context)
+        except ToolError as error:
+            error.next = _renamed(error.next, known)
+            raise
+        following = _renamed(result.next, known)
+        return result if following is result.next else replace(result, next=following)
+
+    meta = {UNPREFIXED: tool.name, **tool.metadata.meta}
+    return tool.wrapped(call, name=name, metadata=replace(tool.metadata, meta=meta))
+
+
+def _renamed(following: JsonObject | None, rename: Callable[[str], str | None]) -> JsonObject | None:
+    """The proposed call under its final name; the very same object where nothing changes."""
+    name = None if following is None else following.get("tool")
+    if following is None or not isinstance(name, str) or (final := rename(name) or name) == name:
+        return following
+    return {**following, "tool": final}
+
+
+def _described(tool: Tool, config: MiddlewareConfig) -> Tool:
+    name = _prefixed(tool, config.prefix)
+    return tool if name == tool.name else replace(tool, name=name)
+
+
+MIDDLEWARE = Layer(
+    order=30,
+    wrap=lambda tool, config: prefix_name(tool, prefix=config.prefix, rename=config.rename),
+    describe=_described,
+)
+
+PREFIX_VARIABLE = "MCP_TOOL_PREFIX"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Registrar(Protocol):
+    """What tools are registered with: `Declarations` is one."""
+
+    def add(self, made: Tool, /) -> None:
+        """Add a tool under its final name."""
+        ...
+
+
+class ExtMcpToolDecorator:
+    """Registers functions as tools whose names carry a prefix and whose calls are logged.
+
+    Without `prefix` the environment variable `MCP_TOOL_PREFIX` gives it; otherwise there is none.
+    """
+
+    def __init__(self, registrar: Registrar, *, prefix: str | None = None, env: Mapping[str, str] = os.environ) -> None:
+        self._registrar = registrar
+        self.prefix = env.get(PREFIX_VARIABLE, "") if prefix is None else prefix
+
+    def tool(
+        self, name: str | None = None, description: str | None = None, **options: Unpack[MetadataOptions]
+    ) -> Callable[[F], F]:
+        """Register the decorated function, which is returned unchanged. `prefix="…"` holds for this tool alone."""
+
+        def register(function: F) -> F:
+            made = tool(function, name=name, description=description, **options)
+            final = log_calls(prefix_name(made, prefix=self.prefix))
+            # The name is final: a server must not add a prefix once more.
+            self._registrar.add(replace(final, metadata=replace(final.metadata, prefix="")))
+            return function
+
+        return register

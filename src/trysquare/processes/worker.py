@@ -1,0 +1,113 @@
+"""One-shot worker processes with a deadline and an output limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+
+from trysquare.processes.supervisor import Command, ProcessSupervisor
+
+MAX_OUTPUT = 64 * 1024 * 1024
+_CHUNK = 256 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerResult:
+    """Exit status and output of a process, each output up to the limit."""
+
+    status: int | None
+    output: bytes
+    errors: bytes = b""
+
+
+def run_worker(
+    command: Sequence[str],
+    *,
+    seconds: float,
+    given: bytes = b"",
+    limit: int = MAX_OUTPUT,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Sequence[int] = (),
+) -> WorkerResult:
+    """Run a program to its end; blocks. Raises `OSError`, or `TimeoutError` after killing its group."""
+    # Files instead of pipes: endless output does not fill the memory, and an orphaned child does not block the end.
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        stdin.write(given)
+        stdin.seek(0)
+        process = subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env=None if environment is None else dict(environment),
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{command[0]} took longer than {seconds:g} seconds") from None
+        finally:
+            if process.returncode is None:
+                # It leads its own group and has not been waited for, so the number is still its own.
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        stdout.seek(0)
+        stderr.seek(0)
+        return WorkerResult(status=status, output=stdout.read(limit), errors=stderr.read(limit))
+
+
+async def run_supervised(supervisor: ProcessSupervisor, command: Command, *, given: bytes = b"") -> WorkerResult:
+    """Run a program under the supervisor; it is gone when this returns or is cancelled."""
+    child = supervisor.start(command)
+    output = bytearray()
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_write, child.stdin, given)
+            group.start_soon(read_pipe, child.stderr, len)
+            await read_pipe(child.stdout, output.extend)
+            await child.exited.wait()
+        return WorkerResult(status=child.exit_status(), output=bytes(output[:MAX_OUTPUT]))
+    finally:
+        with anyio.CancelScope(shield=True):
+            await supervisor.end(child, grace=0.0)
+
+
+async def read_pipe(descriptor: int, take: Callable[[bytes], object], *, limit: int = MAX_OUTPUT) -> bool:
+    """Read a pipe to its end; False above the limit."""
+    total = 0
+    while True:
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            await anyio.wait_readable(descriptor)
+            continue
+        if not chunk:
+            return True
+        take(chunk)
+        total += len(chunk)
+        if total > limit:
+            return False
+        # Endless output must not block the loop.
+        await anyio.lowlevel.checkpoint()
+
+
+async def _write(descriptor: int, given: bytes) -> None:
+    rest = memoryview(given)
+    while rest:
+        try:
+            rest = rest[os.write(descriptor, rest) :]
+        except BlockingIOError:
+            await anyio.wait_writable(descriptor)
+        except BrokenPipeError:
+            return

@@ -1,0 +1,315 @@
+"""Request -> CallContext; McpCaller: elicit, sample, progress, log."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import BaseModel, ValidationError
+
+from trysquare.catalog import ProfileChoice
+from trysquare.core.call import guard_crash
+from trysquare.core.context import (
+    Answer,
+    CallContext,
+    Capability,
+    ClientRequest,
+    ElicitRequest,
+    FastCall,
+    LogLevel,
+    Principal,
+    RootsRequest,
+    SamplingRequest,
+    Visit,
+)
+from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, NobodyToAsk, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.core.result import dump_json
+from trysquare.core.text import encodable_value
+from trysquare.server._sdk import connection_of
+from trysquare.server.convert import answer_from_wire, request_to_wire
+from trysquare.server.options import ServeOptions, token_principal
+from trysquare.server.protocol import Request, is_stateless
+
+# In 2026-07-28 a call that needs an answer ends with its questions, and the client calls again: the tool runs from
+# its start. What was asked and answered before travels in `requestState`, which the SDK's boundary seals: bound to
+# the method, the tool, the arguments, the principal and this service. So only an answer to a question that we put in
+# this very call counts.
+#
+# The n-th question under a key gets the n-th answer under it, whatever its words are now: they may tell a time or a
+# count. An answer is not used for a question of another kind or schema, nor twice in one run; where the same words
+# were asked under another number, as happens to questions at the same time, they find their answer by their words. An
+# exact question gets an answer to these very words only.
+
+
+class ElicitationAnswers:
+    """The answers of one call, and the questions that are still open, each in a slot of its own."""
+
+    def __init__(self, state: str | None, responses: Mapping[str, Any] | None) -> None:
+        stored = _read_state(state)
+        self._answered: dict[str, JsonObject] = stored.get("answered", {})
+        self._count: dict[str, int] = {}
+        self._used: set[str] = set()
+        self.open: dict[str, ClientRequest] = {}
+        """What was asked in this run and has no answer."""
+        asked: dict[str, JsonObject] = stored.get("asked", {})
+        for slot, response in (responses or {}).items():
+            # Without the sealed note that we asked, a response proves nothing and is as good as none.
+            if slot in asked and isinstance(response, dict):
+                self._answered[slot] = {**asked[slot], "answer": response}
+
+    def take(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        """The answers to these requests, by their keys. Raises `InputRequired` with all that is open in this run."""
+        found = {request.key: self._find(request) for request in requests}
+        if any(answer is None for answer in found.values()):
+            raise InputRequired(dict(self.open))
+        return {key: answer for key, answer in found.items() if answer is not None}
+
+    def renew(self, used: str, fresh: str) -> None:
+        """Put a fresh ticket in place of a used one."""
+        for entry in self._answered.values():
+            if entry.get("ticket") == used:
+                entry["ticket"] = fresh
+
+    def state(self) -> str:
+        """What the client carries to its next try: the answers so far, and what is asked now."""
+        asked = {slot: _note(request) for slot, request in self.open.items()}
+        return json.dumps({"asked": asked, "answered": self._answered}, separators=(",", ":"))
+
+    def wire(self) -> JsonObject:
+        """The open questions as requests of the protocol."""
+        return {slot: request_to_wire(request) for slot, request in self.open.items()}
+
+    def _find(self, request: ClientRequest) -> Answer | None:
+        number = self._count[request.key] = self._count.get(request.key, 0) + 1
+        slot = self._answered_slot(request, number)
+        if slot is None:
+            self.open[self._free_slot(request.key, number)] = request
+            return None
+        self._used.add(slot)
+        entry = self._answered[slot]
+        answer = answer_from_wire(request, entry["answer"])
+        ticket = entry.get("ticket")
+        return answer if ticket is None else Answer(action=answer.action, content=answer.content, ticket=ticket)
+
+    def _answered_slot(self, request: ClientRequest, number: int) -> str | None:
+        note, own = _note(request), _slot(request.key, number)
+        others = (slot for slot, entry in self._answered.items() if entry["key"] == request.key)
+        for slot in (own, *others):
+            if self._fits(slot, note, exactly=True):
+                return slot
+        is_exact = isinstance(request, ElicitRequest) and request.exact
+        return own if not is_exact and self._fits(own, note, exactly=False) else None
+
+    def _fits(self, slot: str, note: JsonObject, *, exactly: bool) -> bool:
+        entry = self._answered.get(slot)
+        if entry is None or slot in self._used:
+            return False
+        return entry["shape"] == note["shape"] and (not exactly or entry["words"] == note["words"])
+
+    def _free_slot(self, key: str, number: int) -> str:
+        while (slot := _slot(key, number)) in self._answered or slot in self.open:
+            number += 1
+        return slot
+
+
+def _slot(key: str, number: int) -> str:
+    """The name of a question on the wire; no two of a call have the same."""
+    plain = key.replace("#", "##")
+    return plain if number == 1 else f"{plain}#{number}"
+
+
+def _note(request: ClientRequest) -> JsonObject:
+    """What is remembered of a question: its kind and schema, and its words."""
+    wire = request_to_wire(request)
+    shape: JsonObject = {"method": wire["method"]}
+    ticket = None
+    if isinstance(request, ElicitRequest):
+        shape["schema"], ticket = request.schema, request.ticket
+    note: JsonObject = {"key": request.key, "shape": _fingerprint(shape), "words": _fingerprint(wire)}
+    return note if ticket is None else {**note, "ticket": ticket}
+
+
+def _read_state(state: str | None) -> JsonObject:
+    # The boundary has verified the seal, so this is what `state` wrote.
+    return cast(JsonObject, json.loads(state)) if state else {}
+
+
+def _fingerprint(value: JsonObject) -> str:
+    return hashlib.sha256(dump_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+LOG_LEVEL: Final = "trysquare.log_level"
+"""Where a connection of the session protocol (2025-11-25) keeps the level that its client set."""
+_SEVERITY: Final = {
+    level: rank
+    for rank, level in enumerate(
+        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+    )
+}  # fmt: skip
+
+
+class McpCaller:
+    """The client that made a request, and its user."""
+
+    __slots__ = ("_answers", "is_modern", "request_context")
+
+    def __init__(self, request: Request) -> None:
+        self.request_context = request
+        """The SDK's own view of the request, for what Trysquare has no word for."""
+        self.is_modern = is_stateless(request)
+        self._answers: ElicitationAnswers | None = None
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        await self.request_context.session.report_progress(done, total, message)
+
+    async def log(self, level: LogLevel, message: str) -> None:
+        await self.relay_log(level, message, "trysquare")
+
+    async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
+        if not self._wants(level):
+            return
+        params = types.LoggingMessageNotificationParams(
+            level=level, data=encodable_value(data), logger=encodable_value(logger)
+        )
+        await self.request_context.session.send_notification(
+            types.LoggingMessageNotification(params=params), related_request_id=self.request_context.request_id
+        )
+
+    def can_ask(self) -> bool:
+        return self.offers("elicitation")
+
+    def offers(self, capability: Capability) -> bool:
+        session = self.request_context.session
+        if session.client_capabilities is None or not (self.is_modern or session.can_send_request):
+            return False
+        if capability == "elicitation":
+            return _asks_by_form(session.client_capabilities.elicitation)
+        if capability == "elicitation.url":
+            elicitation = session.client_capabilities.elicitation
+            return elicitation is not None and elicitation.url is not None
+        return getattr(session.client_capabilities, capability) is not None
+
+    async def ask(self, question: ElicitRequest) -> Answer:
+        if not self.can_ask():
+            raise NobodyToAsk(question.message)
+        return (await self.request((question,)))[question.key]
+
+    async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        if self.is_modern:
+            return self.answers.take(requests)
+        return {request.key: await self._send(request) for request in requests}
+
+    @property
+    def answers(self) -> ElicitationAnswers:
+        """What has been answered in earlier tries of this call."""
+        if self._answers is None:
+            params = self.request_context.params or {}
+            self._answers = ElicitationAnswers(params.get("requestState"), params.get("inputResponses"))
+        return self._answers
+
+    @property
+    def asks_by(self) -> str:
+        """How a receipt says that a human was asked."""
+        return "input_required" if self.is_modern else "elicitation"
+
+    @property
+    def waits(self) -> bool:
+        """Whether this run of the call has asked for something that it did not get."""
+        return self._answers is not None and bool(self._answers.open)
+
+    def continue_with(self, used: str, fresh: str) -> None:
+        self.answers.renew(used, fresh)
+
+    async def _send(self, request: ClientRequest) -> Answer:
+        typed, result_type = _typed_request(request)
+        metadata = ServerMessageMetadata(related_request_id=self.request_context.request_id)
+        try:
+            result = await self.request_context.session.send_request(typed, result_type, metadata=metadata)
+        except (MCPError, ValidationError) as error:
+            reason = error.message if isinstance(error, MCPError) else "its answer does not fit the protocol"
+            raise ToolError(
+                f"The client did not answer: {reason}",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction="Ask the user in the conversation instead.",
+            ) from None
+        return answer_from_wire(request, result.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    def lowest_log_level(self) -> LogLevel | None:
+        if self.is_modern:
+            lowest: Any = (self.request_context.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        else:
+            lowest = connection_of(self.request_context).state.get(LOG_LEVEL, "debug")
+        return lowest if lowest in _SEVERITY else None
+
+    def _wants(self, level: LogLevel) -> bool:
+        lowest = self.lowest_log_level()
+        return lowest is not None and _SEVERITY[level] >= _SEVERITY[lowest]
+
+
+def _asks_by_form(capability: types.ElicitationCapability | None) -> bool:
+    # An empty capability means forms; a client that lists its modes may have left them out.
+    return capability is not None and (capability.form is not None or capability.url is None)
+
+
+def _typed_request(request: ClientRequest) -> tuple[types.ServerRequest, type[BaseModel]]:
+    wire = request_to_wire(request)
+    match request:
+        case ElicitRequest() | Visit():
+            return types.ElicitRequest.model_validate(wire), types.ElicitResult
+        case SamplingRequest():
+            return types.CreateMessageRequest.model_validate(wire), types.CreateMessageResult
+        case RootsRequest():
+            return types.ListRootsRequest.model_validate(wire), types.ListRootsResult
+
+
+PROFILES_IN_SCOPE = "trysquare.profiles"
+"""The profiles that the query of an HTTP request chose."""
+T = TypeVar("T")
+_NO_META: Mapping[str, Any] = {}
+
+
+def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> CallContext:
+    """The context of one request. `direct` is the way to other tools."""
+    request = caller.request_context
+    client = request.session.client_params
+    timeout = options.call_timeout
+    return CallContext(
+        principal=principal_of(options),
+        caller=caller,
+        handles=options.handles,
+        deadline=None if timeout is None else time.monotonic() + timeout,
+        request_id=None if request.request_id is None else str(request.request_id),
+        client=None if client is None else client.client_info.name,
+        meta=_NO_META if request.meta is None else cast(Mapping[str, Any], request.meta),
+        direct=direct,
+        approvals=options.approvals,
+    )
+
+
+async def bounded(what: str, work: Awaitable[T], context: CallContext, *, arguments: Any = None) -> T:
+    """Await the work of a prompt or resource until the context's deadline; its crash tells an incident id only."""
+    try:
+        async with asyncio.timeout(context.remaining()):
+            return await guard_crash(what, work, arguments=arguments)
+    except TimeoutError:
+        raise DeadlineExceeded(f"{what} took longer than it may and was stopped.") from None
+
+
+def principal_of(options: ServeOptions) -> Principal:
+    """Who makes the request that is being served: the token's subject, or the user who started the server."""
+    return token_principal.get() or options.principal
+
+
+def profiles_of(request: Request, options: ServeOptions) -> ProfileChoice:
+    """The profiles that a list is made with: those of the address, or those of the server."""
+    if request.request is None:
+        return options.profiles
+    return request.request.scope.get(PROFILES_IN_SCOPE) or options.profiles

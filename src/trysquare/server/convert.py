@@ -1,0 +1,253 @@
+"""Our values <-> MCP types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic_core import from_json
+
+from trysquare.core.context import Answer, ClientRequest, ElicitRequest, RootsRequest, SamplingRequest, Visit
+from trysquare.core.errors import ToolError
+from trysquare.core.json import JsonObject, as_object
+from trysquare.core.metadata import ToolMetadata
+from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
+from trysquare.core.resources import Resource, ResourceTemplate
+from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
+from trysquare.core.text import encodable_value, is_encodable
+from trysquare.core.tool import Tool
+from trysquare.server.relay import relayed_to_wire
+
+
+def block_to_wire(content: Content) -> JsonObject:
+    """One piece of an answer as an MCP content block."""
+    match content:
+        case Text():
+            return {"type": "text", "text": content.text}
+        case Image():
+            return {"type": "image", "data": content.data, "mimeType": content.mime_type}
+        case Audio():
+            return {"type": "audio", "data": content.data, "mimeType": content.mime_type}
+        case ResourceLink():
+            return {"type": "resource_link", **_link(content)}
+        case ResourceContents():
+            return {"type": "resource", "resource": contents_to_wire(content)}
+
+
+def contents_to_wire(contents: ResourceContents) -> JsonObject:
+    """What a resource holds, as MCP tells it: text, or base64 bytes."""
+    wire: JsonObject = {"uri": contents.uri}
+    if contents.mime_type is not None:
+        wire["mimeType"] = contents.mime_type
+    if contents.blob is not None:
+        return {**wire, "blob": contents.blob}
+    return {**wire, "text": contents.text or ""}
+
+
+def _link(link: ResourceLink) -> JsonObject:
+    optional = {"mimeType": link.mime_type, "description": link.description}
+    return {"uri": link.uri, "name": link.name, **{key: value for key, value in optional.items() if value is not None}}
+
+
+COMPLETE = "complete"
+"""What every result of protocol 2026-07-28 says of itself; the SDK takes it out again for the era before."""
+_BARE = {"success": True}
+
+
+def result_to_wire(result: Result[Any]) -> JsonObject:
+    """The answer to a call: the envelope once as structured content, and its rendering as text.
+
+    Plain JSON and no model of the SDK: the runner would take a model apart again before it checks and sends it.
+    """
+    if result.relayed is not None:
+        return _relayed(result, result.relayed.body)
+    envelope = result.to_json()
+    text = render_text(envelope)
+    if not is_encodable(text):
+        envelope, text = encodable_value(envelope), encodable_value(text)
+    blocks = [block_to_wire(content) for content in result.content]
+    if not blocks or envelope != _BARE:
+        blocks.insert(0, {"type": "text", "text": text})
+    wire: JsonObject = {"resultType": COMPLETE, "content": blocks, "structuredContent": envelope}
+    if not result.success:
+        wire["isError"] = True
+    if result.meta:
+        wire["_meta"] = encodable_value(dict(result.meta))
+    return wire
+
+
+def _relayed(result: Result[Any], body: bytes) -> JsonObject:
+    """What another server answered, read after all, for those who cannot send it as it is."""
+    try:
+        return from_json(relayed_to_wire(body, result.meta, modern=True))
+    except ToolError as error:
+        return result_to_wire(Result.from_error(error))
+
+
+def prompt_to_wire(prompt: Prompt, describe: Callable[[Prompt], str]) -> JsonObject:
+    """One entry of `prompts/list`."""
+    wire: JsonObject = {"name": prompt.name}
+    if prompt.title is not None:
+        wire["title"] = prompt.title
+    wire["description"] = describe(prompt)
+    if prompt.arguments:
+        wire["arguments"] = [_argument_to_wire(argument) for argument in prompt.arguments]
+    return wire
+
+
+def messages_to_wire(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
+    """The answer to `prompts/get`."""
+    wire = [{"role": message.role, "content": block_to_wire(message.content)} for message in messages]
+    return {"resultType": COMPLETE, "description": prompt.description, "messages": encodable_value(wire)}
+
+
+def _argument_to_wire(argument: PromptArgument) -> JsonObject:
+    wire: JsonObject = {"name": argument.name}
+    if argument.description is not None:
+        wire["description"] = argument.description
+    return {**wire, "required": argument.required}
+
+
+def request_to_wire(request: ClientRequest) -> JsonObject:
+    """A request to the client, as the method and parameters that carry it."""
+    match request:
+        case ElicitRequest():
+            params: JsonObject = {"mode": "form", "message": request.message, "requestedSchema": request.schema}
+            return {"method": "elicitation/create", "params": params}
+        case Visit():
+            visit: JsonObject = {"mode": "url", "message": request.message, "url": request.url}
+            params = {**visit, "elicitationId": request.id} if request.id else visit
+            return {"method": "elicitation/create", "params": params}
+        case SamplingRequest():
+            return {"method": "sampling/createMessage", "params": _sampling_params(request)}
+        case RootsRequest():
+            return {"method": "roots/list", "params": {}}
+
+
+def answer_from_wire(request: ClientRequest, answer: Mapping[str, Any]) -> Answer:
+    """What the client sent back, as our answer. Whatever does not fit counts as not answered."""
+    match request:
+        case ElicitRequest() | Visit():
+            return _elicited(answer)
+        case SamplingRequest():
+            content = {"text": _sampled_text(answer), "model": answer.get("model")}
+            whole = {} if request.whole is None else {"whole": dict(answer)}
+            return Answer(action="accept", content={**content, **whole})
+        case RootsRequest():
+            return Answer(action="accept", content={"roots": answer.get("roots") or []})
+
+
+def _sampling_params(request: SamplingRequest) -> JsonObject:
+    if request.whole is not None:
+        return request.whole
+    message = {"role": "user", "content": {"type": "text", "text": request.prompt}}
+    params: JsonObject = {"messages": [message], "maxTokens": request.max_tokens}
+    return params if request.system is None else {**params, "systemPrompt": request.system}
+
+
+def _elicited(answer: Mapping[str, Any]) -> Answer:
+    action = answer.get("action")
+    if action == "accept":
+        content = answer.get("content")
+        return Answer(action="accept", content=as_object(content))
+    return Answer(action="decline" if action == "decline" else "cancel")
+
+
+def _sampled_text(answer: Mapping[str, Any]) -> str:
+    content = answer.get("content")
+    blocks = cast(list[Any], content if isinstance(content, list) else [content])
+    texts = [cast(JsonObject, block).get("text") for block in blocks if isinstance(block, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+MAX_COMPLETIONS = 100
+"""The protocol allows no more values in one answer."""
+
+
+def resource_to_wire(resource: Resource) -> JsonObject:
+    """One entry of `resources/list`."""
+    wire = {"uri": resource.uri, "name": resource.name, **_describe(resource)}
+    return wire if resource.size is None else {**wire, "size": resource.size}
+
+
+def template_to_wire(template: ResourceTemplate) -> JsonObject:
+    """One entry of `resources/templates/list`."""
+    return {"uriTemplate": template.uri_template, "name": template.name, **_describe(template)}
+
+
+def reading_to_wire(contents: Sequence[ResourceContents]) -> JsonObject:
+    """The answer to `resources/read`."""
+    return {"resultType": COMPLETE, "contents": encodable_value([contents_to_wire(part) for part in contents])}
+
+
+def completions_to_wire(values: Sequence[str]) -> JsonObject:
+    """The answer to `completion/complete`: at most a hundred values, and how many there are."""
+    shown = [encodable_value(value) for value in values[:MAX_COMPLETIONS]]
+    completion = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+    return {"resultType": COMPLETE, "completion": completion}
+
+
+def _describe(item: Resource | ResourceTemplate) -> JsonObject:
+    optional = {"title": item.title, "description": item.description, "mimeType": item.mime_type}
+    return {key: value for key, value in optional.items() if value is not None}
+
+
+def skill_to_wire(resource: Resource) -> JsonObject:
+    """The entry of a skill: where it is, its front matter as written, and every file with its digest."""
+    assert resource.skill is not None
+    return {
+        "uri": resource.uri,
+        "frontmatter": resource.skill.frontmatter,
+        "resources": [
+            {"uri": file.uri, "digest": f"sha256:{file.digest}", "size": file.size} for file in resource.skill.files
+        ],
+    }
+
+
+VERSION_KEY = "trysquare/version"
+DEPRECATED_KEY = "trysquare/deprecated"
+_OWN = "trysquare/"
+
+
+def tool_to_wire(tool: Tool, describe: Callable[[Tool], str]) -> JsonObject:
+    """One entry of `tools/list`. It tells nothing that differs from one connection to another."""
+    wire: JsonObject = {"name": tool.name}
+    if tool.title is not None:
+        wire["title"] = tool.title
+    wire["description"] = describe(tool)
+    wire["inputSchema"] = tool.input_schema
+    if tool.output_schema is not None:
+        wire["outputSchema"] = _envelope_schema(tool.output_schema)
+    if annotations := _annotations(tool.metadata):
+        wire["annotations"] = annotations
+    if meta := _meta(tool.metadata):
+        wire["_meta"] = meta
+    return wire
+
+
+def _annotations(metadata: ToolMetadata) -> JsonObject:
+    hints = {
+        "readOnlyHint": metadata.read_only,
+        "destructiveHint": metadata.destructive,
+        "idempotentHint": metadata.idempotent,
+        "openWorldHint": metadata.open_world,
+    }
+    return {name: hint for name, hint in hints.items() if hint is not None}
+
+
+def _meta(metadata: ToolMetadata) -> JsonObject:
+    meta = {key: value for key, value in metadata.meta.items() if not key.startswith(_OWN)}
+    if metadata.version is not None:
+        meta[VERSION_KEY] = metadata.version
+    if metadata.deprecated is not None:
+        meta[DEPRECATED_KEY] = metadata.deprecated
+    return meta
+
+
+def _envelope_schema(value_schema: JsonObject) -> JsonObject:
+    """A tool says what its value is; the client gets the envelope around it."""
+    return {
+        "type": "object",
+        "properties": {"success": {"type": "boolean"}, "value": value_schema},
+        "required": ["success"],
+    }

@@ -1,0 +1,89 @@
+"""ServeOptions, state keys, current principal."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import trysquare
+from trysquare.catalog import ProfileChoice
+from trysquare.core.approvals import Approvals
+from trysquare.core.cache import Handles, MemoryHandles
+from trysquare.core.context import FastCall, Principal, local_principal
+from trysquare.core.errors import ConfigurationError
+from trysquare.settings import Settings
+
+SHORTEST_KEY = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServeOptions:
+    """How a toolset is served."""
+
+    name: str = "trysquare"
+    version: str = trysquare.__version__
+    title: str | None = None
+    instructions: str | None = None
+    profiles: ProfileChoice = field(default_factory=ProfileChoice)
+    page_size: int = 1000
+    """Entries per page of a list."""
+    list_ttl_ms: int = 60_000
+    """How long a client of protocol 2026-07-28 may cache a list; subscribers are notified of changes."""
+    call_timeout: float | None = None
+    """Seconds that any call may take, where its tool sets no shorter time."""
+    state_keys: tuple[bytes, ...] = ()
+    """Secrets that seal questions, at least 32 bytes each, the same for all workers; the first one seals.
+
+    Without any, a key is made for this process, and an answer must come back to the same process.
+    """
+    state_ttl: float = 600.0
+    """Seconds that the user has to answer a question."""
+    handles: Handles = field(default_factory=MemoryHandles)
+    direct: FastCall | None = None
+    """How prompts and tools call other tools by name; without it, through the served tools with all their wrappers."""
+    approvals: Approvals | None = None
+    """Store of consent, for `trysquare approve`. Without it a tool that needs consent runs only if the client can ask.
+    The toolset of an app has its own."""
+    principal: Principal = field(default_factory=local_principal)
+    """Who calls where no token says it: the user of this operating system."""
+    skills: bool = False
+    """Whether resources that open a skill are offered as skills too (SEP-2640)."""
+    telemetry: bool = False
+    """Whether the SDK's own OpenTelemetry span is made for every message."""
+
+    def __post_init__(self) -> None:
+        for key in self.state_keys:
+            if len(key) < SHORTEST_KEY:
+                raise ValueError(f"a state key needs at least {SHORTEST_KEY} bytes, this one has {len(key)}")
+        if self.page_size < 1:
+            raise ValueError(f"page_size must be at least 1, not {self.page_size}")
+
+
+token_principal: ContextVar[Principal | None] = ContextVar("trysquare_token_principal", default=None)
+"""The principal of the token that came with the request; None where there is no token."""
+
+
+def state_keys(settings: Settings) -> tuple[bytes, ...]:
+    """Keys that sign request states, from the settings and from the file of keys."""
+    keys = [key.get_secret_value() for key in settings.http.state_keys]
+    file = settings.http.state_keys_file
+    if file is not None:
+        keys.extend(_lines(file))
+    for key in keys:
+        if len(key.encode()) < SHORTEST_KEY:
+            raise ConfigurationError(
+                f"a state key needs at least {SHORTEST_KEY} bytes.",
+                where=str(file or "http.state_keys"),
+                hint="`python3 -c 'import secrets; print(secrets.token_hex(32))'` makes one.",
+            )
+    return tuple(key.encode() for key in keys)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise ConfigurationError(f"Cannot read http.state_keys_file: {reason}.", where=str(file)) from None
+    return [line.strip() for line in lines if line.strip()]

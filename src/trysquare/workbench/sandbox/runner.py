@@ -1,0 +1,191 @@
+"""Runs of a child process with bounded output and a process limit."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import deque
+from pathlib import Path
+
+import anyio
+
+from trysquare.core.threads import run_in_thread
+from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
+from trysquare.processes.worker import read_pipe
+from trysquare.workbench.sandbox.job import Ended, Outcome
+from trysquare.workbench.sandbox.landlock_exec import descendants
+
+HEAD = 12 * 1024
+TAIL = 20 * 1024
+
+
+class BoundedOutput:
+    """Retains the head and the tail of an output."""
+
+    def __init__(self, *, head: int = HEAD, tail: int = TAIL) -> None:
+        self._head_size, self._tail_size = head, tail
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self.total = 0
+
+    def add(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        space = self._head_size - len(self._head)
+        if space > 0:
+            self._head += chunk[:space]
+            chunk = chunk[space:]
+        if chunk:
+            self._tail.append(chunk)
+            self._tail_bytes += len(chunk)
+        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._tail_size:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    @property
+    def left_out(self) -> int:
+        return self.total - len(self._head) - min(self._tail_bytes, self._tail_size)
+
+    def text(self) -> str:
+        tail = b"".join(self._tail)[-self._tail_size :]
+        if not self.left_out:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        head = bytes(self._head).decode("utf-8", "replace")
+        return f"{head}\n… {self.left_out:,} bytes left out …\n{tail.decode('utf-8', 'replace')}"
+
+
+_SECONDS = 0.01
+
+
+async def exceeds_process_limit(pid: int, most: int) -> None:
+    """Return once a process has more than `most` descendants."""
+    before = _all_tasks()
+    while True:
+        await anyio.sleep(_SECONDS)
+        # The number of tasks of the whole system is cheap to read; descendants are counted only after it has grown.
+        if _all_tasks() - before > most // 2 and await run_in_thread(lambda: _descendants(pid)) > most:
+            return
+
+
+def _all_tasks() -> int:
+    with open("/proc/loadavg", "rb") as file:
+        return int(file.read().split()[3].partition(b"/")[2])
+
+
+def _descendants(pid: int) -> int:
+    return len(descendants(pid, zombies=True))
+
+
+_MOUNT = Path("/sys/fs/cgroup")
+_TRIES = 50
+
+
+class ProcessGroup:
+    """cgroup that limits the processes of one command."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def entering(self, command: list[str]) -> list[str]:
+        """Command line of a shell that enters the group and then execs the command."""
+        enter = 'echo $$ >"$0" || exit 126; exec "$@"'
+        return ["/bin/sh", "-c", enter, str(self._folder / "cgroup.procs"), *command]
+
+    async def remove(self) -> None:
+        """Remove the group; its last process may take a moment to exit."""
+        for _ in range(_TRIES):
+            try:
+                self._folder.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError:
+                await anyio.sleep(0.02)
+            else:
+                return
+
+
+def process_group(most: int, *, mount: Path = _MOUNT, own: Path = Path("/proc/self/cgroup")) -> ProcessGroup | None:
+    """Create a group; None if the system does not allow it."""
+    for parent in _parents(mount, own):
+        folder = parent / f"trysquare-{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            (folder / "pids.max").write_text(str(most), encoding="ascii")
+        except OSError:
+            folder.rmdir()
+            continue
+        return ProcessGroup(folder)
+    return None
+
+
+def _parents(mount: Path, own: Path) -> list[Path]:
+    """Our own cgroups, in hierarchy v2 and in the pids controller of v1."""
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    found: list[Path] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            found.append(mount / path.lstrip("/"))
+        elif "pids" in controllers.split(","):
+            found.append(mount / "pids" / path.lstrip("/"))
+    return found
+
+
+async def run_to_end(
+    supervisor: ProcessSupervisor,
+    command: Command,
+    *,
+    seconds: float,
+    grace: float = 0.0,
+    most_processes: int | None = None,
+) -> Outcome:
+    """Run a command to its end. On return or cancellation none of its processes is left."""
+    child = supervisor.start(command)
+    output, errors = BoundedOutput(), BoundedOutput()
+    ended: Ended = "exit"
+    try:
+        with anyio.move_on_after(seconds) as clock:
+            ended = await _read_both(child, output, errors, most_processes)
+        if clock.cancelled_caught:
+            ended = "deadline"
+        status = child.exit_status() if ended == "exit" else None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await supervisor.end(child, grace=grace)
+    return Outcome(status=status, ended=ended, output=output.text(), errors=errors.text(), left_out=output.left_out)
+
+
+async def _read_both(
+    child: ChildProcess, output: BoundedOutput, errors: BoundedOutput, most_processes: int | None
+) -> Ended:
+    ended: Ended = "exit"
+    reading = 2
+
+    async def read(descriptor: int, output: BoundedOutput) -> None:
+        nonlocal ended, reading
+        whole = await read_pipe(descriptor, output.add)
+        reading -= 1
+        if not whole:
+            ended = "output"
+        if not whole or reading == 0:
+            group.cancel_scope.cancel()
+
+    async def count(most: int) -> None:
+        nonlocal ended
+        await exceeds_process_limit(child.pid, most)
+        ended = "processes"
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read, child.stdout, output)
+        group.start_soon(read, child.stderr, errors)
+        if most_processes is not None:
+            group.start_soon(count, most_processes)
+    if ended == "exit":
+        await child.exited.wait()
+    return ended

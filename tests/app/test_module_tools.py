@@ -1,0 +1,130 @@
+"""What `MODULE:NAME` may name, and what is said when it names nothing."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from trysquare import ConfigurationError, Toolset
+from trysquare.providers import load_module_tools
+
+HEAD = "from trysquare import Declarations, StaticToolset, ToolArguments, tool\n\n"
+FUNCTION = 'def hello(name: str) -> str:\n    """Say hello."""\n    return name\n\n\n'
+_numbers = itertools.count()
+
+Module = Callable[[str], str]
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Iterator[Module]:
+    """Write a module of a name that no other test uses."""
+    path = list(sys.path)
+
+    def write(text: str) -> str:
+        name = f"named_tools_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(HEAD + text, encoding="utf-8")
+        return name
+
+    yield write
+    sys.path[:] = path
+
+
+def names(toolset: Toolset) -> list[str]:
+    return [tool.name for tool in toolset.tools()]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (FUNCTION + "t = Declarations()\nt.declare(hello)\n", "t"),
+        (FUNCTION + "t = StaticToolset([tool(hello)])\n", "t"),
+        (FUNCTION + "t = tool(hello)\n", "t"),
+        (FUNCTION + "t = [tool(hello)]\n", "t"),
+        (FUNCTION + "t = (hello,)\n", "t"),
+        (FUNCTION, "hello"),
+        (FUNCTION + "class Box:\n    t = tool(hello)\n", "Box.t"),
+        (FUNCTION + "ToolArguments.declare(hello)\n", ""),
+        (FUNCTION + "t = Declarations()\nt.declare(hello)\nsame = t\n", ""),
+    ],
+)
+def test_every_source_of_tools_can_be_named(tmp_path: Path, module: Module, text: str, name: str) -> None:
+    written = module(text)
+    named = f"{written}:{name}" if name else written
+    assert names(load_module_tools(named, project=tmp_path)) == ["hello"]
+
+
+def refusal(tmp_path: Path, named: str) -> str:
+    with pytest.raises(ConfigurationError) as raised:
+        load_module_tools(named, project=tmp_path)
+    return str(raised.value)
+
+
+def test_a_missing_module_names_the_nearest_of_the_project(tmp_path: Path, module: Module) -> None:
+    (tmp_path / "weather_tools.py").touch()
+    said = refusal(tmp_path, "weather_tols:tools")
+    assert said == ("--tools: weather_tols:tools: module `weather_tols` not found. Did you mean `weather_tools`?")
+
+
+def test_a_missing_part_of_a_package_is_told_from_the_package(tmp_path: Path, module: Module) -> None:
+    package = tmp_path / "some_package_of_ours"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "weather.py").touch()
+    said = refusal(tmp_path, "some_package_of_ours.wether:tools")
+    assert "module `some_package_of_ours.wether` not found." in said
+    assert "Did you mean `some_package_of_ours.weather`?" in said
+
+
+def test_a_missing_name_names_the_nearest(tmp_path: Path, module: Module) -> None:
+    written = module("my_tools = Declarations()\n")
+    assert f"{written} has no `my_tool`. Did you mean `my_tools`?" in refusal(tmp_path, f"{written}:my_tool")
+
+
+def test_a_missing_name_that_is_near_nothing_names_what_holds_tools(tmp_path: Path, module: Module) -> None:
+    written = module("declared = Declarations()\n")
+    assert "Did you mean `declared`?" in refusal(tmp_path, f"{written}:zzzz")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("t = 3\n", "`int` is not a source of tools. Name a Declarations, a Toolset"),
+        ("t = Declarations\n", "`type` is not a source of tools."),
+        ("t = ['hello']\n", "the list contains a `str`. List tools only."),
+        (FUNCTION + "t = [tool(hello), hello]\n", "Two tools are called `hello`."),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told(tmp_path: Path, module: Module, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, f"{module(text)}:t")
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "line"),
+    [
+        ("x = 1 / 0\n", "import failed: ZeroDivisionError: division by zero", 3),
+        ("import no_such_module_anywhere\n", "import failed: ModuleNotFoundError: No module named", 3),
+        ("x = (\n", "import failed: SyntaxError: '(' was never closed", 3),
+        ("raise SystemExit('stop')\n", "import failed: SystemExit: stop", 3),
+    ],
+)
+def test_a_module_that_fails_says_where(tmp_path: Path, module: Module, text: str, said: str, line: int) -> None:
+    written = module(text)
+    told = refusal(tmp_path, f"{written}:t")
+    assert said in told
+    assert f"({tmp_path}/{written}.py:{line})" in told
+
+
+def test_a_module_without_tools_says_what_to_name(tmp_path: Path, module: Module) -> None:
+    assert "the module declares no tools." in refusal(tmp_path, module("x = 1\n"))
+
+
+def test_what_a_module_prints_does_not_reach_stdout(
+    tmp_path: Path, module: Module, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_module_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "1\n")

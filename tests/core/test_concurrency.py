@@ -1,0 +1,119 @@
+"""Background tasks are referenced, cancelled and their failures reported; timeouts fire when due, unless cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import uvloop
+
+from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler
+
+PATIENCE = 10
+LATE = 3600
+
+
+async def test_a_timeout_fires_once_it_is_due() -> None:
+    timeouts, rung = TimeoutScheduler(), asyncio.Event()
+    timeouts.schedule("a", 0.001, rung.set)
+    with anyio.fail_after(PATIENCE):
+        await rung.wait()
+
+
+async def test_a_sooner_timeout_does_not_wait_for_one_that_was_set_before() -> None:
+    timeouts, late, soon = TimeoutScheduler(), asyncio.Event(), asyncio.Event()
+    timeouts.schedule("late", LATE, late.set)
+    timeouts.schedule("soon", 0.001, soon.set)
+    with anyio.fail_after(PATIENCE):
+        await soon.wait()
+    assert not late.is_set()
+
+
+async def test_a_later_timeout_fires_although_those_before_it_were_cancelled() -> None:
+    timeouts, first, second = TimeoutScheduler(), asyncio.Event(), asyncio.Event()
+    timeouts.schedule("first", 0.001, first.set)
+    timeouts.schedule("second", 0.01, second.set)
+    timeouts.cancel("first")
+    with anyio.fail_after(PATIENCE):
+        await second.wait()
+    assert not first.is_set()
+
+
+async def test_a_timeout_that_schedules_another_has_it_fire_as_well() -> None:
+    timeouts, rung = TimeoutScheduler(), asyncio.Event()
+    timeouts.schedule("a", 0.001, lambda: timeouts.schedule("b", 0.001, rung.set))
+    with anyio.fail_after(PATIENCE):
+        await rung.wait()
+
+
+async def test_scheduling_a_timeout_anew_moves_it() -> None:
+    timeouts, early, moved = TimeoutScheduler(), asyncio.Event(), asyncio.Event()
+    timeouts.schedule("a", 0.001, early.set)
+    timeouts.schedule("a", 0.01, moved.set)
+    with anyio.fail_after(PATIENCE):
+        await moved.wait()
+    assert not early.is_set()
+
+
+async def test_cancelling_what_was_never_scheduled_does_nothing() -> None:
+    TimeoutScheduler().cancel("a")
+
+
+def test_one_that_is_due_at_once_does_not_keep_others_from_being_set_on_uvloop() -> None:
+    async def ring_both() -> None:
+        timeouts, first, second = TimeoutScheduler(), asyncio.Event(), asyncio.Event()
+        # uvloop has no timer for what is due within half a millisecond.
+        timeouts.schedule("first", 0.0001, first.set)
+        timeouts.schedule("second", 0, second.set)
+        with anyio.fail_after(PATIENCE):
+            await first.wait()
+            await second.wait()
+
+    uvloop.run(ring_both())
+
+
+async def test_background_tasks_are_awaited_also_those_started_meanwhile() -> None:
+    tasks, ended = BackgroundTasks(), list[str]()
+
+    async def inner() -> None:
+        await asyncio.sleep(0)
+        ended.append("inner")
+
+    async def outer() -> None:
+        tasks.start(inner())
+        ended.append("outer")
+
+    tasks.start(outer())
+    await tasks.wait()
+    assert ended == ["outer", "inner"]
+
+
+async def test_a_background_task_that_fails_is_reported() -> None:
+    errors = list[BaseException]()
+    tasks = BackgroundTasks(errors.append)
+
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    tasks.start(fail())
+    await tasks.wait()
+    await asyncio.sleep(0)
+    assert [str(error) for error in errors] == ["broken"]
+
+
+async def test_closing_cancels_background_tasks_and_refuses_further_ones() -> None:
+    tasks, started = BackgroundTasks(), asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    first = tasks.start(work())
+    await started.wait()
+    await tasks.close()
+    started.clear()
+    second = tasks.start(work())
+    await tasks.wait()
+    assert first.cancelled()
+    assert second.cancelled()
+    assert not started.is_set()
