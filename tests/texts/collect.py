@@ -89,6 +89,9 @@ def texts_of(module: str, tree: ast.Module, errors: ErrorClasses) -> Iterator[Te
     for node in ast.walk(tree):
         if isinstance(node, _Function) and node.name in described and (text := ast.get_docstring(node)):
             yield Text(module, "description", text)
+        elif isinstance(node, ast.Assign) and _last_name(node.targets[0]).startswith("_ABOUT"):
+            # The help of an option, too long for its line.
+            yield Text(module, "help", f"help: {_template(node.value)}")
         elif isinstance(node, ast.Call):
             kind = errors.kind(node) or _kind_of_call(node)
             if templates := list(_templates(node, kind, seen)):
@@ -191,7 +194,10 @@ def _kind_of_call(call: ast.Call) -> str | None:
             return "log"
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in PRINTERS:
             return "output"
-        case ast.Attribute(attr="add_argument" | "add_parser" | "add_argument_group") | ast.Name(id="ArgumentParser"):
+        case (
+            ast.Attribute(attr="add_argument" | "add_parser" | "add_argument_group")
+            | ast.Name(id="ArgumentParser" | "option")
+        ):
             return "help"
         case _:
             return None

@@ -62,6 +62,9 @@ def act(log, parser, name):
     """Read by programmers only, so it is not a text."""
     log.warning("event=%s failed", name)
     parser.add_argument("--json", help="print JSON")
+    _ABOUT_NAME = "the name of the file"
+    option("name", help=_ABOUT_NAME)
+    option("--all", help="read all of it")
     text = f"The file `{name}` was left out."
     raise Lost("No file " + name, instruction="Name another." if name else "Name one.")
 
@@ -76,6 +79,8 @@ def read():
         ("Lost FILE_NOT_FOUND", "No file {…}\ninstruction: Name another.\ninstruction: Name one."),
         ("description", "Read a file."),
         ("help", "help: print JSON"),
+        ("help", "help: read all of it"),
+        ("help", "help: the name of the file"),
         ("log", "event=%s failed"),
         ("text", "The file `{…}` was left out."),
         ("text", "use_when: a file is wanted"),

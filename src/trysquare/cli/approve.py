@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_place_options, load
 from trysquare.cli.terminal import as_json, ask_yes_or_no, print_json, print_table, require_terminal, styled
 from trysquare.core.context import local_principal
@@ -22,14 +22,13 @@ from trysquare.store.database import open_database
 
 LONGEST = 4_000
 """Characters of a question."""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the tool's answer; without it, list all")
-    parser.add_argument("--refuse", action="store_true", help="refuse the call instead")
-    parser.add_argument("--receipts", action="store_true", help="show past decisions, latest first")
-    parser.add_argument("--json", action="store_true", help="print pending calls, or the receipts, as JSON")
-    add_place_options(parser)
+_OPTIONS = (
+    option("code", metavar="CODE", nargs="?", help="the code in the tool's answer; without it, list all"),
+    option("--refuse", action="store_true", help="refuse the call instead"),
+    option("--receipts", action="store_true", help="show past decisions, latest first"),
+    option("--json", action="store_true", help="print pending calls, or the receipts, as JSON"),
+    add_place_options,
+)
 
 
 def approve(arguments: argparse.Namespace) -> int:
@@ -135,4 +134,4 @@ def _time(seconds: float) -> str:
     return f"{max(0, round(seconds))} s"
 
 
-COMMAND = Command(approve, _add_options)
+COMMAND = Command(approve, _OPTIONS)

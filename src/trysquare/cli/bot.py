@@ -27,8 +27,8 @@ from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_n
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.cli.approve import decide_code
 from trysquare.cli.bot_diff import compare, print_difference
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_json_option, add_place_options, load, positive
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON, add_place_options, load, positive
 from trysquare.cli.terminal import TerminalCaller, count, print_json, print_report, print_table, styled
 from trysquare.core.context import CallContext, local_principal
 from trysquare.core.errors import ConfigurationError
@@ -66,12 +66,6 @@ def _opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
         yield bots[0]
 
 
-def _new_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="its name: small letters, digits and underscores")
-    parser.add_argument("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory")
-    add_json_option(parser)
-
-
 def _new(arguments: argparse.Namespace) -> int:
     folder = arguments.into / arguments.name
     files = write_new_bot(folder, arguments.name)
@@ -83,11 +77,6 @@ def _new(arguments: argparse.Namespace) -> int:
     print(f"  trysquare bot check {folder}")
     print(f"  trysquare serve --bot {folder}")
     return 0
-
-
-def _check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="PATH", type=Path, help="the bot's directory")
-    add_json_option(parser)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -126,21 +115,6 @@ def _print_check(report: dict[str, Any]) -> None:
         for line in report[name]:
             print(styled(f"  {name.removesuffix('s')}: {line}", style))
     print("OK: no problems." if not report["problems"] else f"{count(len(report['problems']), 'problem')} found.")
-
-
-def _run_options(parser: argparse.ArgumentParser) -> None:
-    add_json_option(parser)
-    parser.add_argument("--run", default="main", metavar="RUN", help="the run (default: main)")
-    parser.add_argument(
-        "--bot", dest="bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS,
-        help="the bot; required unless the configuration names exactly one",
-    )  # fmt: skip
-    add_place_options(parser)
-
-
-def _add_reason(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--reason", metavar="TEXT", help="the reason, for the audit log")
-    _run_options(parser)
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -196,12 +170,6 @@ def _word(state: RunState, left: int) -> str:
     return "delivered" if state.delivered else "not delivered"
 
 
-def _history_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--events", action="store_true", help="show every change instead of the completions")
-    parser.add_argument("--limit", type=positive(int), default=1_000, metavar="N", help="maximum number of lines")
-    _run_options(parser)
-
-
 def _history(arguments: argparse.Namespace) -> int:
     """What was completed and taken up again, or every change."""
     with _opened_bot(arguments) as bot:
@@ -255,22 +223,11 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
     ]
 
 
-def _diff_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the current files")
-    parser.add_argument("after", metavar="AFTER", help="the other side, in the same form")
-    _run_options(parser)
-
-
 def _diff(arguments: argparse.Namespace) -> int:
     with _opened_bot(arguments) as bot:
         report = compare(bot, arguments.before, arguments.after)
     print_report(report, lambda: print_difference(report), json=arguments.json)
     return 0
-
-
-def _rewind_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("version", type=int, metavar="VERSION", help="a version of the run")
-    _add_reason(parser)
 
 
 def _rewind(arguments: argparse.Namespace) -> int:
@@ -299,12 +256,6 @@ def _open_again(then: RunState, now: RunState) -> list[str]:
         for each, entry in then.latest.items()
         if entry.is_proven and not now.is_completed(each)
     ]
-
-
-def _fork_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NEW_RUN", help="the name of the new run")
-    parser.add_argument("--at", type=int, metavar="VERSION", help="the version to start from (default: the latest)")
-    _run_options(parser)
 
 
 def _fork(arguments: argparse.Namespace) -> int:
@@ -374,17 +325,6 @@ _FILES = {
 }
 
 
-def _approve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
-    _run_options(parser)
-
-
-def _reject_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
-    parser.add_argument("--reason", metavar="TEXT", help="the reason; required without a code")
-    _run_options(parser)
-
-
 async def _approve(arguments: argparse.Namespace) -> int:
     """Close the current action with proof, or approve the code of a close that waits."""
     if arguments.code is not None:
@@ -424,17 +364,47 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
     return 0
 
 
+_NEW = (
+    option("name", metavar="NAME", help="its name: small letters, digits and underscores"),
+    option("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory"),
+    JSON,
+)
+_FOLDER = option("folder", metavar="PATH", type=Path, help="the bot's directory")
+_ABOUT_BOT = "the bot; required unless the configuration names exactly one"
+_RUN = (
+    JSON,
+    option("--run", default="main", metavar="RUN", help="the run (default: main)"),
+    option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=_ABOUT_BOT),
+    add_place_options,
+)
+_HISTORY = (
+    option("--events", action="store_true", help="show every change instead of the completions"),
+    option("--limit", type=positive(int), default=1_000, metavar="N", help="maximum number of lines"),
+    *_RUN,
+)
+_SIDES = (
+    option("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the current files"),
+    option("after", metavar="AFTER", help="the other side, in the same form"),
+)
+_REASON = (option("--reason", metavar="TEXT", help="the reason, for the audit log"), *_RUN)
+_REWIND = (option("version", type=int, metavar="VERSION", help="a version of the run"), *_REASON)
+_FORK = (
+    option("name", metavar="NEW_RUN", help="the name of the new run"),
+    option("--at", type=int, metavar="VERSION", help="the version to start from (default: the latest)"),
+)
+_CODE = option("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
+_WHY = option("--reason", metavar="TEXT", help="the reason; required without a code")
 COMMAND = Command(
     subcommands={
-        "new": Command(_new, _new_options, "write a small working bot to start from"),
-        "check": Command(_check, _check_options, "check a bot's directory"),
-        "status": Command(_status, _run_options, "show the state of every run"),
-        "history": Command(_history, _history_options, "show completed actions, by whom and how they were approved"),
-        "diff": Command(_diff, _diff_options, "show changes of actions and files between two runs or versions"),
-        "rewind": Command(_rewind, _rewind_options, "set a run back to an earlier version; nothing is deleted"),
-        "fork": Command(_fork, _fork_options, "start a new run from another run's current or earlier state"),
-        "loosen": Command(_loosen, _add_reason, "take a run out of strict mode, as a human in a terminal"),
-        "approve": Command(_approve, _approve_options, "close the current action with proof, or approve a code"),
-        "reject": Command(_reject, _reject_options, "send the current action back to work, or refuse a code"),
+        "new": Command(_new, _NEW, "write a small working bot to start from"),
+        "check": Command(_check, (_FOLDER, JSON), "check a bot's directory"),
+        "status": Command(_status, _RUN, "show the state of every run"),
+        "history": Command(_history, _HISTORY, "show completed actions, by whom and how they were approved"),
+        "diff": Command(_diff, (*_SIDES, *_RUN), "show changes of actions and files between two runs or versions"),
+        "rewind": Command(_rewind, _REWIND, "set a run back to an earlier version; nothing is deleted"),
+        "fork": Command(_fork, (*_FORK, *_RUN), "start a new run from another run's current or earlier state"),
+        "loosen": Command(_loosen, _REASON, "take a run out of strict mode, as a human in a terminal"),
+        "approve": Command(_approve, (_CODE, *_RUN), "close the current action with proof, or approve a code"),
+        "reject": Command(_reject, (_CODE, _WHY, *_RUN), "send the current action back to work, or refuse a code"),
     }
 )

@@ -9,7 +9,7 @@ import sys
 from typing import Any, cast
 
 from trysquare.app import open_app
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import TerminalCaller, as_json
 from trysquare.core.call import call_tool, direct_calls
@@ -18,15 +18,13 @@ from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
 
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it")
-    parser.add_argument(
-        "arguments", metavar="ARGUMENT", nargs="*",
-        help="the arguments as one JSON object, as key=value pairs, or - to read JSON from stdin",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    add_shared_options(parser)
+_ABOUT_ARGUMENTS = "the arguments as one JSON object, as key=value pairs, or - to read JSON from stdin"
+_OPTIONS = (
+    option("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it"),
+    option("arguments", metavar="ARGUMENT", nargs="*", help=_ABOUT_ARGUMENTS),
+    option("--json", action="store_true", help="print the whole answer as JSON"),
+    add_shared_options,
+)
 
 
 async def call(arguments: argparse.Namespace) -> int:
@@ -109,4 +107,4 @@ def _value(schema: JsonObject, text: str) -> Any:
         return text
 
 
-COMMAND = Command(call, _add_options)
+COMMAND = Command(call, _OPTIONS)

@@ -12,7 +12,7 @@ from trysquare.catalog import ProfileChoice
 from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.catalog.lint.engine import lint
 from trysquare.cli.command import Command
-from trysquare.cli.options import add_report_options, load_and_log
+from trysquare.cli.options import JSON, add_shared_options, load_and_log
 from trysquare.cli.terminal import count, print_report, styled
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import StaticToolset, Toolset
@@ -67,4 +67,4 @@ def _print(toolset: Toolset, findings: Sequence[Finding], *, strict: bool) -> No
     print(f"{count(len(toolset.tools()), 'tool')} checked: {found}.{also}")
 
 
-COMMAND = Command(check, add_report_options)
+COMMAND = Command(check, (JSON, add_shared_options))

@@ -6,12 +6,12 @@ import argparse
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias, TypedDict
+from typing import Any, NoReturn, TypeAlias
 
 from trysquare.core.text import closest_names
 
 Run: TypeAlias = Callable[[argparse.Namespace], "int | Coroutine[Any, Any, int]"]
-Configure: TypeAlias = Callable[[argparse.ArgumentParser], None]
+Option: TypeAlias = Callable[[argparse.ArgumentParser], object]
 
 EXIT_CODES = """exit codes:
   0    done
@@ -22,6 +22,10 @@ EXIT_CODES = """exit codes:
 
 class Parser(argparse.ArgumentParser):
     """A parser that reports wrong usage in one line and suggests the nearest name."""
+
+    def __init__(self, **settings: Any) -> None:
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(epilog=EXIT_CODES, formatter_class=formatter, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -44,8 +48,9 @@ def _suggesting(problem: str, name: str, known: Iterable[str]) -> str:
     return f"{problem}; did you mean `{near[0]}`?" if near else problem
 
 
-def _no_options(parser: argparse.ArgumentParser) -> None:
-    """Add nothing."""
+def option(*flags: str, **settings: Any) -> Option:
+    """An argument or option, declared as `add_argument` takes it."""
+    return lambda parser: parser.add_argument(*flags, **settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +58,22 @@ class Command:
     """A command or sub-command. `run` returns the exit code, and may be a coroutine function."""
 
     run: Run | None = None
-    configure: Configure = _no_options
+    options: tuple[Option, ...] = ()
     help: str = ""
     """One line for the list of sub-commands; for a top-level command it is the first line of its module."""
     subcommands: Mapping[str, Command] = field(default_factory=dict[str, "Command"])
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add the options, or the sub-commands with theirs."""
-        self.configure(parser)
+        for add in self.options:
+            add(parser)
         parser.set_defaults(command=self, parser=parser)
         if self.subcommands:
             choices = parser.add_subparsers(metavar="COMMAND", title="commands")
             for name, command in self.subcommands.items():
-                command.add_to(choices.add_parser(name, **described(command.help)))
+                command.add_to(choices.add_parser(name, help=command.help, description=sentence(command.help)))
 
 
-class Described(TypedDict):
-    """Arguments of `add_parser` that every command has."""
-
-    help: str
-    description: str
-    epilog: str
-    formatter_class: type[argparse.HelpFormatter]
-    allow_abbrev: bool
-
-
-def described(text: str) -> Described:
-    """The one-line help of a command as arguments of `add_parser`."""
-    return Described(
-        help=text,
-        description=text[:1].upper() + text[1:] + ".",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def sentence(text: str) -> str:
+    """The one-line help of a command as its description."""
+    return f"{text[:1].upper()}{text[1:]}."

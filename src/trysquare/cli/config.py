@@ -6,7 +6,7 @@ import argparse
 import json
 
 from trysquare.cli.command import Command
-from trysquare.cli.options import add_report_options, load
+from trysquare.cli.options import JSON, add_shared_options, load
 from trysquare.cli.terminal import print_report, print_table
 from trysquare.settings.load import Effective, Loaded
 
@@ -52,4 +52,4 @@ def _text(one: Effective) -> str:
     return shown if isinstance(shown, str) and shown else json.dumps(shown, ensure_ascii=False)
 
 
-COMMAND = Command(show_settings, add_report_options)
+COMMAND = Command(show_settings, (JSON, add_shared_options))

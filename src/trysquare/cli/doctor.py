@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 
 from trysquare.cli import install
 from trysquare.cli.command import Command
-from trysquare.cli.options import add_report_options, load
+from trysquare.cli.options import JSON, add_shared_options, load
 from trysquare.cli.terminal import print_report, styled
 from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
 from trysquare.core.json import JsonObject, as_object
@@ -296,4 +296,4 @@ def _tools_of(answer: JsonObject | None) -> int | None:
     return len(cast(list[Any], tools)) if isinstance(tools, list) else None
 
 
-COMMAND = Command(doctor, add_report_options)
+COMMAND = Command(doctor, (JSON, add_shared_options))

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_json_option
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_report
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.result import Result
@@ -18,16 +18,14 @@ from trysquare.debug.sessions.launch import read_target
 from trysquare.debug.tools.recording import explain_result
 from trysquare.processes.supervisor import supervise
 
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "target", metavar="TARGET", nargs="+",
-        help="a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`",
-    )  # fmt: skip
-    parser.add_argument("--project", type=Path, default=Path("."), help="the directory to run in (default: this one)")
-    parser.add_argument("--python", metavar="PATH", help="the Python to use (default: that of the directory's .venv)")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="timeout in seconds (default: %(default)g)")
-    add_json_option(parser)
+_ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
+_OPTIONS = (
+    option("target", metavar="TARGET", nargs="+", help=_ABOUT_TARGET),
+    option("--project", type=Path, default=Path("."), help="the directory to run in (default: this one)"),
+    option("--python", metavar="PATH", help="the Python to use (default: that of the directory's .venv)"),
+    option("--timeout", type=float, default=TIMEOUT, help="timeout in seconds (default: %(default)g)"),
+    JSON,
+)
 
 
 async def explain(arguments: argparse.Namespace) -> int:
@@ -61,4 +59,4 @@ def _print(result: Result[Any]) -> None:
         print(f"The last that it wrote:\n{output}")
 
 
-COMMAND = Command(explain, _add_options)
+COMMAND = Command(explain, _OPTIONS)

@@ -14,20 +14,15 @@ from typing import Any
 
 from trysquare import gateway
 from trysquare.cli import terminal
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.gateway_config import ADD, LOGIN, REMOVE, SECRET, GatewayState, open_state
-from trysquare.cli.options import add_gateway_options, add_json_option, positive
+from trysquare.cli.options import JSON, add_gateway_options, positive
 from trysquare.core.errors import ToolError
 from trysquare.core.untrusted import one_line
 from trysquare.store import user_state
 from trysquare.store.call_ledger import CallLedger, CallRecord
 
 CALL_STATES = ("done", "not_sent", "sending", "sent_unknown")
-
-
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    add_json_option(parser)
-    add_gateway_options(parser)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -66,11 +61,6 @@ def _row(state: GatewayState, entry: gateway.ServerEntry) -> dict[str, Any]:
         "is_held": is_held,
         "left_out": left_out,
     }
-
-
-def _test_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", metavar="NAME", nargs="*", help="the servers to test (default: all)")
-    _list_options(parser)
 
 
 def _test(arguments: argparse.Namespace) -> int:
@@ -160,11 +150,6 @@ def _print_outcome(outcome: dict[str, Any]) -> None:
         print(f"       it prints what is not a message of the protocol: {terminal.count(outcome['noise'], 'line')}")
 
 
-def _diff_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the server (default: all)")
-    _list_options(parser)
-
-
 def _diff(arguments: argparse.Namespace) -> int:
     """Print what waits for approval; 1 if anything does."""
     with open_state(arguments) as state:
@@ -195,12 +180,6 @@ def _print_held(commands: list[gateway.UnapprovedServer], tools: list[gateway.Pe
         print(f"{terminal.styled('held', 'red')}  {one_line(tool.tool)} of {tool.server}: {reasons}\n{tool.diff}\n")
 
 
-def _approve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the server")
-    parser.add_argument("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that waits)")
-    add_gateway_options(parser)
-
-
 def _approve(arguments: argparse.Namespace) -> int:
     with open_state(arguments) as state:
         server = state.require(arguments.name)
@@ -223,14 +202,6 @@ def _approve(arguments: argparse.Namespace) -> int:
         return 1
     print("Approved. A gateway that runs takes it up within a second.")
     return 0
-
-
-def _calls_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the server (default: all)")
-    parser.add_argument("--state", choices=CALL_STATES, help="only calls in this state")
-    parser.add_argument("--limit", metavar="N", type=positive(int), default=50, help="maximum number (default: 50)")
-    parser.add_argument("--json", action="store_true", help="print JSON, with the arguments and digests")
-    add_gateway_options(parser)
 
 
 def _calls(arguments: argparse.Namespace) -> int:
@@ -258,16 +229,31 @@ def _call_row(call: CallRecord) -> tuple[str, ...]:
     return (when, call.server, call.tool, call.state, took, result, call.note or call.arguments)
 
 
+_SHARED = (JSON, add_gateway_options)
+_NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (default: all)")
+_ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)")
+_APPROVE = (
+    option("name", metavar="NAME", help="the server"),
+    option("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that waits)"),
+    add_gateway_options,
+)
+_CALLS = (
+    _ANY,
+    option("--state", choices=CALL_STATES, help="only calls in this state"),
+    option("--limit", metavar="N", type=positive(int), default=50, help="maximum number (default: 50)"),
+    option("--json", action="store_true", help="print JSON, with the arguments and digests"),
+    add_gateway_options,
+)
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, _list_options, "show the servers, their tools and problems; start none"),
-        "test": Command(_test, _test_options, "start servers and list their tools"),
+        "list": Command(_list, _SHARED, "show the servers, their tools and problems; start none"),
+        "test": Command(_test, (_NAMES, *_SHARED), "start servers and list their tools"),
         "add": ADD,
         "remove": REMOVE,
-        "diff": Command(_diff, _diff_options, "show changes of servers that wait for approval"),
-        "approve": Command(_approve, _approve_options, "approve a server's changed command, address or tools"),
+        "diff": Command(_diff, (_ANY, *_SHARED), "show changes of servers that wait for approval"),
+        "approve": Command(_approve, _APPROVE, "approve a server's changed command, address or tools"),
         "login": LOGIN,
-        "calls": Command(_calls, _calls_options, "show the ledger of calls with their state and result"),
+        "calls": Command(_calls, _CALLS, "show the ledger of calls with their state and result"),
         "secret": SECRET,
     }
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trysquare import gateway
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_gateway_options, load_and_log
 from trysquare.core.errors import ConfigurationError
 from trysquare.store import LazyDatabase, user_state
@@ -25,6 +25,16 @@ from trysquare.store.pins import CommandPins
 
 USUAL_FILE = "mcp.json"
 _USAGE = "trysquare gateway add [options] NAME (--url URL | -- COMMAND [ARGUMENT ...])"
+_PAIRS: dict[str, Any] = {"metavar": "NAME=VALUE", "action": "append", "default": []}
+_ABOUT_NAME = "the server's name, and after -- the command"
+_ENTRY = (
+    option("--url", help="the address of a remote server, instead of a command"),
+    option("--sse", action="store_true", help="use the older SSE transport for the address"),
+    option("--env", **_PAIRS, help="for the command; ${VARIABLES} stay as written"),
+    option("--header", **_PAIRS, help="for the address"),
+    option("--description", metavar="TEXT", help="the server's purpose, in one line"),
+    add_gateway_options,
+)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -70,24 +80,8 @@ def open_state(arguments: argparse.Namespace) -> Generator[GatewayState]:
         yield GatewayState(config=config, registry=registry, trust=trust, database=database)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _use_usage(parser: argparse.ArgumentParser) -> None:
     parser.usage = _USAGE
-    # Everything from the name on, so that no option of the server's command is read as an option of this command.
-    parser.add_argument(
-        "words", metavar="NAME", nargs=argparse.REMAINDER, help="the server's name, and after -- the command"
-    )
-    _entry_options(parser)
-
-
-def _entry_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", help="the address of a remote server, instead of a command")
-    parser.add_argument("--sse", action="store_true", help="use the older SSE transport for the address")
-    parser.add_argument(
-        "--env", metavar="NAME=VALUE", action="append", default=[], help="for the command; ${VARIABLES} stay as written"
-    )
-    parser.add_argument("--header", metavar="NAME=VALUE", action="append", default=[], help="for the address")
-    parser.add_argument("--description", metavar="TEXT", help="the server's purpose, in one line")
-    add_gateway_options(parser)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -118,8 +112,8 @@ def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     mark = words.index("--") if has_mark else len(words)
     ours, command = words[:mark], words[mark + 1 :]
     parser = argparse.ArgumentParser(prog="trysquare gateway add", usage=_USAGE, allow_abbrev=False)
-    _entry_options(parser)
-    parser.add_argument("given", metavar="NAME", nargs="*", help="the server's name, and after -- the command")
+    for add in (*_ENTRY, option("given", metavar="NAME", nargs="*", help=_ABOUT_NAME)):
+        add(parser)
     _, unknown = parser.parse_known_intermixed_args(ours, arguments)
     given = [word for word in arguments.given if word not in unknown]
     if not given:
@@ -178,11 +172,6 @@ def _refused(problem: str, hint: str) -> ConfigurationError:
     return ConfigurationError(problem, where="gateway add", hint=hint)
 
 
-def _remove_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the server's name")
-    add_gateway_options(parser)
-
-
 def _remove(arguments: argparse.Namespace) -> int:
     with open_state(arguments) as state:
         file = state.config.paths[0]
@@ -192,13 +181,6 @@ def _remove(arguments: argparse.Namespace) -> int:
         state.registry.forget(arguments.name)
     print(f"{arguments.name} is no longer in {file}.{_backup_note(backup)}")
     return 0
-
-
-def _login_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the server's name in the file")
-    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
-    parser.add_argument("--remove", action="store_true", help="delete the login")
-    add_gateway_options(parser)
 
 
 async def _login(arguments: argparse.Namespace) -> int:
@@ -235,12 +217,6 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _secret_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the NAME of ${keyring:NAME}; input:ID for ${input:ID}")
-    parser.add_argument("--remove", action="store_true", help="delete the secret")
-    add_gateway_options(parser)
-
-
 def _secret(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
     if arguments.remove:
@@ -259,7 +235,21 @@ def _secret(arguments: argparse.Namespace) -> int:
     return 0
 
 
-ADD = Command(_add, _add_options, "add a server to the file")
-REMOVE = Command(_remove, _remove_options, "remove a server from the file")
-LOGIN = Command(_login, _login_options, "sign in to a remote server")
-SECRET = Command(_secret, _secret_options, "store a secret for ${keyring:NAME} in the file")
+_LOGIN = (
+    option("name", metavar="NAME", help="the server's name in the file"),
+    option("--no-browser", action="store_true", help="print the address without opening a browser"),
+    option("--remove", action="store_true", help="delete the login"),
+    add_gateway_options,
+)
+_SECRET = (
+    option("name", metavar="NAME", help="the NAME of ${keyring:NAME}; input:ID for ${input:ID}"),
+    option("--remove", action="store_true", help="delete the secret"),
+    add_gateway_options,
+)
+# Everything from the name on, so that no option of the server's command is read as an option of this command.
+_WORDS = option("words", metavar="NAME", nargs=argparse.REMAINDER, help=_ABOUT_NAME)
+_NAME = option("name", metavar="NAME", help="the server's name")
+ADD = Command(_add, (_use_usage, _WORDS, *_ENTRY), "add a server to the file")
+REMOVE = Command(_remove, (_NAME, add_gateway_options), "remove a server from the file")
+LOGIN = Command(_login, _LOGIN, "sign in to a remote server")
+SECRET = Command(_secret, _SECRET, "store a secret for ${keyring:NAME} in the file")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trysquare import grammar as grammars
 from trysquare.agents.toolbox import offer_of
 from trysquare.app import App, open_app
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import count, print_json, styled
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
@@ -25,21 +25,20 @@ if TYPE_CHECKING:
 
 FORMATS = ("gbnf", "lark", "json-schema", "openai")
 MOST_SHOWN = 5
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="gbnf", help="the dialect (default: gbnf)")
-    parser.add_argument("--tool", action="append", metavar="NAME", help="only this tool; can be repeated")
-    parser.add_argument("--parallel", action="store_true", help="allow an array of calls as the answer")
-    parser.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of an answer (gbnf and lark)")
-    parser.add_argument("--schema", type=Path, metavar="FILE", help="use a JSON schema instead of the tools")
-    parser.add_argument("--check", type=Path, metavar="FILE", help="check a GBNF file")
-    parser.add_argument("--text", action="append", metavar="TEXT", help="with --check: match this text")
-    parser.add_argument("--certify", action="store_true", help="sample from random weights and validate every text")
-    parser.add_argument("--samples", type=int, default=1_000, metavar="N", help="number of samples (default: 1000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the random weights (default: 0)")
-    parser.add_argument("--weights", type=Path, metavar="GGUF", help="with --certify: sample with llama.cpp as well")
-    add_shared_options(parser)
+_OPTIONS = (
+    option("--format", choices=FORMATS, default="gbnf", help="the dialect (default: gbnf)"),
+    option("--tool", action="append", metavar="NAME", help="only this tool; can be repeated"),
+    option("--parallel", action="store_true", help="allow an array of calls as the answer"),
+    option("--tokens", type=int, metavar="N", help="maximum number of tokens of an answer (gbnf and lark)"),
+    option("--schema", type=Path, metavar="FILE", help="use a JSON schema instead of the tools"),
+    option("--check", type=Path, metavar="FILE", help="check a GBNF file"),
+    option("--text", action="append", metavar="TEXT", help="with --check: match this text"),
+    option("--certify", action="store_true", help="sample from random weights and validate every text"),
+    option("--samples", type=int, default=1_000, metavar="N", help="number of samples (default: 1000)"),
+    option("--seed", type=int, default=0, metavar="S", help="seed of the random weights (default: 0)"),
+    option("--weights", type=Path, metavar="GGUF", help="with --certify: sample with llama.cpp as well"),
+    add_shared_options,
+)
 
 
 async def grammar(arguments: argparse.Namespace) -> int:
@@ -205,4 +204,4 @@ def _print_certificate(certificate: Certificate) -> None:
     print(styled("holds", "green") if certificate.holds else styled("does not hold", "red"))
 
 
-COMMAND = Command(grammar, _add_options)
+COMMAND = Command(grammar, _OPTIONS)

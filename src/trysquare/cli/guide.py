@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import Any, get_args
 
-from trysquare.cli.command import Command, Run
-from trysquare.cli.options import add_guide_options, add_json_option, load_and_log
+from trysquare.cli.command import Command, Run, option
+from trysquare.cli.options import JSON, add_guide_options, load_and_log
 from trysquare.cli.terminal import ask_yes_or_no, count, print_json, print_report, print_table, require_terminal, styled
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
@@ -30,29 +30,16 @@ DONE = {
     "left over": "removed",
 }
 """What writing does to a file in each state."""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_json_option(parser)
-    add_guide_options(parser)
-
-
-def _accept_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the document, as category/name (default: list them)")
-    _add_options(parser)
-
-
-def _export_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "expression", metavar="EXPRESSION", nargs="?", help="the content to export (default: all known exports)"
-    )
-    parser.add_argument(
-        "--format", choices=get_args(ExportFormat), default="agents", help="the target (default: agents)"
-    )
-    parser.add_argument("--output", metavar="PATH", help="a path below the project (default: the usual one)")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and list the files that differ")
-    parser.add_argument("--force", action="store_true", help="overwrite parts that were edited by hand")
-    _add_options(parser)
+_SHARED = (JSON, add_guide_options)
+_NAME = option("name", metavar="NAME", nargs="?", help="the document, as category/name (default: list them)")
+_EXPORT = (
+    option("expression", metavar="EXPRESSION", nargs="?", help="the content to export (default: all known exports)"),
+    option("--format", choices=get_args(ExportFormat), default="agents", help="the target (default: agents)"),
+    option("--output", metavar="PATH", help="a path below the project (default: the usual one)"),
+    option("--check", action="store_true", help="write nothing; exit 1 and list the files that differ"),
+    option("--force", action="store_true", help="overwrite parts that were edited by hand"),
+    *_SHARED,
+)
 
 
 @contextmanager
@@ -220,12 +207,10 @@ def _opening(action: Callable[[Projects, argparse.Namespace], int]) -> Run:
 
 COMMAND = Command(
     subcommands={
-        "list": Command(_opening(_list), _add_options, "show categories, collections and their documents"),
-        "check": Command(_opening(_check), _add_options, "find unreadable files, broken references, contradictions"),
-        "projects": Command(_opening(_projects), _add_options, "show the projects that calls can name"),
-        "accept": Command(_opening(_accept), _accept_options, "review and accept a document that an agent wrote"),
-        "export": Command(
-            _opening(_export), _export_options, "write content into AGENTS.md, CLAUDE.md or Cursor rules"
-        ),
+        "list": Command(_opening(_list), _SHARED, "show categories, collections and their documents"),
+        "check": Command(_opening(_check), _SHARED, "find unreadable files, broken references, contradictions"),
+        "projects": Command(_opening(_projects), _SHARED, "show the projects that calls can name"),
+        "accept": Command(_opening(_accept), (_NAME, *_SHARED), "review and accept a document that an agent wrote"),
+        "export": Command(_opening(_export), _EXPORT, "write content into AGENTS.md, CLAUDE.md or Cursor rules"),
     }
 )

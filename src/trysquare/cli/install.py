@@ -195,8 +195,7 @@ _NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
 """A user's file may come to hold keys; a project's is shared."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `install`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}")
     parser.add_argument("--name", default="trysquare", help="what the client calls the server (default: trysquare)")
     parser.add_argument("--scope", choices=("user", "project"), default="user", help="whose file (default: user)")
@@ -205,7 +204,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--remove", action="store_true", help="take the entry out again")
     parser.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
     parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
-    add_shared_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -402,4 +400,4 @@ def _note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-COMMAND = Command(run, configure)
+COMMAND = Command(run, (_add_options, add_shared_options))

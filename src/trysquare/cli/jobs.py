@@ -15,8 +15,8 @@ import anyio
 
 from trysquare.app import agent_environment
 from trysquare.cli import terminal
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_json_option, add_place_options, load
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON, add_place_options, load
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -52,34 +52,6 @@ _STYLES: dict[JobState, str] = {
 }
 LONGEST_VALUE = 2_000
 """Characters of a value in a replay; `--step` shows all of it."""
-
-
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="maximum number (default: 50)")
-    add_json_option(parser)
-    add_place_options(parser)
-
-
-def _job_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="its id, or the beginning of it")
-    add_place_options(parser)
-
-
-def _show_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--follow", action="store_true", help="show progress until it ends")
-    add_json_option(parser)
-    _job_options(parser)
-
-
-def _resume_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--answer", metavar="CHOICE", help="the answer to the job's question: again or skip")
-    _job_options(parser)
-
-
-def _replay_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--step", metavar="NAME", help="show only this step, in full")
-    add_json_option(parser)
-    _job_options(parser)
 
 
 @asynccontextmanager
@@ -355,12 +327,17 @@ class _ProgressLine:
             self._last = ""
 
 
+_LIMIT = option("--limit", type=int, default=50, metavar="N", help="maximum number (default: 50)")
+_FOLLOW = option("--follow", action="store_true", help="show progress until it ends")
+_ANSWER = option("--answer", metavar="CHOICE", help="the answer to the job's question: again or skip")
+_STEP = option("--step", metavar="NAME", help="show only this step, in full")
+_JOB = (option("job", metavar="JOB", help="its id, or the beginning of it"), add_place_options)
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, _list_options, "show the latest jobs and their state"),
-        "show": Command(_show, _show_options, "show one job and its steps"),
-        "resume": Command(_resume, _resume_options, "resume a job that was interrupted, failed or cancelled"),
-        "cancel": Command(_cancel, _job_options, "cancel a job, in whichever process it runs"),
-        "replay": Command(_replay, _replay_options, "replay a job from its record alone"),
+        "list": Command(_list, (_LIMIT, JSON, add_place_options), "show the latest jobs and their state"),
+        "show": Command(_show, (_FOLLOW, JSON, *_JOB), "show one job and its steps"),
+        "resume": Command(_resume, (_ANSWER, *_JOB), "resume a job that was interrupted, failed or cancelled"),
+        "cancel": Command(_cancel, _JOB, "cancel a job, in whichever process it runs"),
+        "replay": Command(_replay, (_STEP, JSON, *_JOB), "replay a job from its record alone"),
     }
 )

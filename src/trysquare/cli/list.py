@@ -9,15 +9,10 @@ from typing import Any
 from trysquare.app import App, open_app
 from trysquare.catalog.descriptions import compact_description, definition_tokens
 from trysquare.catalog.toolset import listed
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_report_options, load_and_log
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON, add_shared_options, load_and_log
 from trysquare.cli.terminal import count, print_report, print_table
 from trysquare.core.tool import Tool
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="show every callable tool, listed or not")
-    add_report_options(parser)
 
 
 async def list_tools(arguments: argparse.Namespace) -> int:
@@ -85,4 +80,5 @@ def _first_line(text: str) -> str:
     return next(iter(text.strip().splitlines()), "")
 
 
-COMMAND = Command(list_tools, _add_options)
+_ALL = option("--all", action="store_true", help="show every callable tool, listed or not")
+COMMAND = Command(list_tools, (_ALL, JSON, add_shared_options))

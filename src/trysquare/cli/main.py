@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import cast
 
 from trysquare import __version__
-from trysquare.cli.command import EXIT_CODES, Command, Parser, described
+from trysquare.cli.command import Command, Parser, sentence
 from trysquare.cli.terminal import safe_streams
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.untrusted import block, one_line
@@ -73,18 +73,14 @@ def _prepare_process() -> None:
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
-        prog="trysquare",
-        description="The tool layer between AI agents and everything they act on, served over MCP.",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        prog="trysquare", description="The tool layer between AI agents and everything they act on, served over MCP."
     )
     parser.add_argument("--version", action="version", version=f"trysquare {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     name, inner_name = _command_names(words)
     known_commands = find_commands()
     for known, text in known_commands.items():
-        inner = commands.add_parser(known, **described(text))
+        inner = commands.add_parser(known, help=text, description=sentence(text))
         if known == name:
             command = load_command(known)
             command.add_to(inner)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_json_option
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_json, print_table
 from trysquare.core.errors import ToolError
 from trysquare.models.local import install
@@ -35,10 +35,6 @@ def _entry(model: install.KnownModel) -> dict[str, object]:
     }
 
 
-def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the model's name")
-
-
 def _install(arguments: argparse.Namespace) -> int:
     model = install.find_known(arguments.name)
     if _is_whole(model):
@@ -58,10 +54,6 @@ def _is_whole(model: install.KnownModel) -> bool:
         print(error.message)
         return False
     return True
-
-
-def _check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the model's name (default: every installed model)")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -92,11 +84,13 @@ def _remove(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_NAME = option("name", metavar="NAME", help="the model's name")
+_ANY = option("name", nargs="?", metavar="NAME", help="the model's name (default: every installed model)")
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, add_json_option, "show the models that can be installed, and which are"),
-        "install": Command(_install, _add_name, "download a model's pinned weights and check every byte"),
-        "check": Command(_check, _check_options, "check installed weights against their pinned digests"),
-        "remove": Command(_remove, _add_name, "delete a model's weights"),
+        "list": Command(_list, (JSON,), "show the models that can be installed, and which are"),
+        "install": Command(_install, (_NAME,), "download a model's pinned weights and check every byte"),
+        "check": Command(_check, (_ANY,), "check installed weights against their pinned digests"),
+        "remove": Command(_remove, (_NAME,), "delete a model's weights"),
     }
 )

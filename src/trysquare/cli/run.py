@@ -11,7 +11,7 @@ from trysquare.agents.definition import built_in_names, built_in_text, load_defi
 from trysquare.agents.journal import KIND, NullJournal
 from trysquare.agents.runner import AGENTS_FOLDER, configured_model, run_request
 from trysquare.app import agent_environment
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.jobs import agent_engine, watch
 from trysquare.cli.options import add_shared_options, load, positive
 from trysquare.cli.terminal import TerminalCaller, count, print_report, say, start_logging
@@ -22,27 +22,21 @@ from trysquare.core.text import truncate
 from trysquare.jobs import JobStatus, available
 from trysquare.settings.load import Loaded
 
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help=f"{', '.join(built_in_names())}, or a TOML file of your own")
-    parser.add_argument("task", metavar="TASK", nargs="?", help="the task, or - to read it from stdin")
-    parser.add_argument("--model", metavar="MODEL", help="model: openai:NAME@URL, anthropic:NAME or local:NAME")
-    parser.add_argument("--steps", metavar="N", type=positive(int), help="maximum number of steps")
-    parser.add_argument("--tokens", metavar="N", type=positive(int), help="maximum number of tokens")
-    parser.add_argument(
-        "--answer-tokens", metavar="N", type=positive(int), help="maximum number of tokens of one answer"
-    )
-    parser.add_argument("--seconds", metavar="N", type=positive(float), help="maximum time in seconds")
-    parser.add_argument(
-        "--cost", metavar="N", type=positive(float), help="maximum cost (in the currency of models.*_price)"
-    )
-    parser.add_argument(
-        "--job", action=argparse.BooleanOptionalAction, default=True,
-        help="store the run as a job that can be resumed (default if dbos is installed)",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    parser.add_argument("--show", action="store_true", help="print the agent's definition, to copy and change")
-    add_shared_options(parser)
+_ABOUT_JOB = "store the run as a job that can be resumed (default if dbos is installed)"
+_OPTIONS = (
+    option("agent", metavar="AGENT", help=f"{', '.join(built_in_names())}, or a TOML file of your own"),
+    option("task", metavar="TASK", nargs="?", help="the task, or - to read it from stdin"),
+    option("--model", metavar="MODEL", help="model: openai:NAME@URL, anthropic:NAME or local:NAME"),
+    option("--steps", metavar="N", type=positive(int), help="maximum number of steps"),
+    option("--tokens", metavar="N", type=positive(int), help="maximum number of tokens"),
+    option("--answer-tokens", metavar="N", type=positive(int), help="maximum number of tokens of one answer"),
+    option("--seconds", metavar="N", type=positive(float), help="maximum time in seconds"),
+    option("--cost", metavar="N", type=positive(float), help="maximum cost (in the currency of models.*_price)"),
+    option("--job", action=argparse.BooleanOptionalAction, default=True, help=_ABOUT_JOB),
+    option("--json", action="store_true", help="print the outcome as JSON"),
+    option("--show", action="store_true", help="print the agent's definition, to copy and change"),
+    add_shared_options,
+)
 
 
 async def run(arguments: argparse.Namespace) -> int:
@@ -134,4 +128,4 @@ def _print(outcome: JsonObject) -> None:
     print(f"{count(outcome['steps'], 'step')}, {count(outcome['calls'], 'call')}, {tokens:,} tokens")
 
 
-COMMAND = Command(run, _add_options)
+COMMAND = Command(run, _OPTIONS)

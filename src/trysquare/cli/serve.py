@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trysquare.app import App, open_app
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load
 from trysquare.core.errors import ConfigurationError
 from trysquare.processes.pipes import redirect_stdout, require_open
@@ -31,15 +31,8 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
 _COLLECTED_AFTER = (20_000, 20, 50)
 """Thresholds of the garbage collector once the server is up."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `serve`."""
-    parser.add_argument(
-        "--http", metavar="HOST:PORT", nargs="?", const="", default=None,
-        help="serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address",
-    )  # fmt: skip
-    add_shared_options(parser)
+_ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
+_OPTIONS = (option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP), add_shared_options)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,7 +100,7 @@ async def _serve(arguments: argparse.Namespace, on_loaded: Callable[[], None]) -
         await (serve_stdio if arguments.http is None else serve_http)(loaded, on_loaded)
 
 
-COMMAND = Command(run, configure)
+COMMAND = Command(run, _OPTIONS)
 
 
 async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:

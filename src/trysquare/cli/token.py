@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trysquare.catalog.toolset import TOOLSETS
-from trysquare.cli.command import Command
-from trysquare.cli.options import add_json_option, add_place_options, load
+from trysquare.cli.command import Command, option
+from trysquare.cli.options import JSON, add_place_options, load
 from trysquare.cli.terminal import print_json, print_table
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
@@ -25,28 +25,15 @@ SCOPES = (*TOOLSETS, "prompts", "resources", *RIGHTS)
 _LIFETIME = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAME = re.compile(r"[\w.@-]{1,64}")
-
-
-def _create_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the principal of the calls that use the token")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        metavar="TOOLSET",
-        help="allow this toolset only, or grant a right such as server:restart; can be repeated",
-    )
-    parser.add_argument("--expires", metavar="TIME", help="lifetime such as 90d, 12h or 30m (default: unlimited)")
-    _list_options(parser)
-
-
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    add_json_option(parser)
-    add_place_options(parser)
-
-
-def _revoke_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the name of the token")
-    add_place_options(parser)
+_ABOUT_SCOPE = "allow this toolset only, or grant a right such as server:restart; can be repeated"
+_CREATE = (
+    option("name", metavar="NAME", help="the principal of the calls that use the token"),
+    option("--scope", action="append", metavar="TOOLSET", help=_ABOUT_SCOPE),
+    option("--expires", metavar="TIME", help="lifetime such as 90d, 12h or 30m (default: unlimited)"),
+    JSON,
+    add_place_options,
+)
+_NAMED = option("name", metavar="NAME", help="the name of the token")
 
 
 @contextmanager
@@ -143,8 +130,8 @@ def _time(moment: float | None) -> str | None:
 
 COMMAND = Command(
     subcommands={
-        "create": Command(create_token, _create_options, "create a token and print it once"),
-        "list": Command(list_tokens, _list_options, "show the tokens without their secrets"),
-        "revoke": Command(revoke_token, _revoke_options, "revoke a token"),
+        "create": Command(create_token, _CREATE, "create a token and print it once"),
+        "list": Command(list_tokens, (JSON, add_place_options), "show the tokens without their secrets"),
+        "revoke": Command(revoke_token, (_NAMED, add_place_options), "revoke a token"),
     }
 )

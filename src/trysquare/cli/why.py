@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.terminal import print_table
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.text import closest_names
@@ -33,10 +33,6 @@ def read_page(name: str) -> str:
     return pages()[exact].read_text(encoding="utf-8")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", nargs="?", metavar="CODE", help="an error code or the name of a lint rule")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print the page of a code, or one line for each."""
     if arguments.code is not None:
@@ -47,4 +43,5 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command(run, configure)
+_CODE = option("code", nargs="?", metavar="CODE", help="an error code or the name of a lint rule")
+COMMAND = Command(run, (_CODE,))
