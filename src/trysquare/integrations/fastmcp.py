@@ -6,9 +6,11 @@ import asyncio
 import base64
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+
+from pydantic import AnyUrl, PrivateAttr, TypeAdapter, ValidationError
 
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.descriptions import compact_description, prompt_description
@@ -38,15 +40,31 @@ from trysquare.server.convert import answer_from_wire, block_to_wire, request_to
 
 try:
     import mcp_types
+    from fastmcp.exceptions import NotFoundError, PromptError, ResourceError
+    from fastmcp.prompts.base import InputRequiredPromptResult, Message, PromptArgument, PromptResult
+    from fastmcp.prompts.base import Prompt as FastMcpPrompt
+    from fastmcp.resources.base import InputRequiredResourceResult, ResourceContent, ResourceResult
+    from fastmcp.resources.base import Resource as FastMcpResource
+    from fastmcp.resources.template import ResourceTemplate as FastMcpTemplate
+    from fastmcp.resources.template import expand_uri_template
     from fastmcp.server.context import Context
-    from fastmcp.server.dependencies import get_context
+    from fastmcp.server.dependencies import get_access_token, get_context
+    from fastmcp.server.providers import Provider
+    from fastmcp.tools.base import InputRequiredToolResult, ToolResult
+    from fastmcp.tools.base import Tool as FastMcpTool
+    from fastmcp.utilities.versions import VersionSpec
+    from mcp.server.session import ServerSession
     from mcp.shared.exceptions import MCPError
     from mcp.shared.message import ServerMessageMetadata
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-    from pydantic import TypeAdapter, ValidationError
 except ImportError as error:
     raise ImportError("TrysquareProvider needs FastMCP 4. Install it with: pip install 'trysquare[fastmcp]'") from error
 
+T = TypeVar("T")
+
+_BLOCK: TypeAdapter[mcp_types.ContentBlock] = TypeAdapter(mcp_types.ContentBlock)
+_HTTP = ("sse", "streamable-http")
+_MOST_SESSIONS = 256
 _REQUEST: TypeAdapter[mcp_types.InputRequest] = TypeAdapter(mcp_types.InputRequest)
 _RESULTS: Mapping[str, type[mcp_types.Result]] = {
     "elicitation": mcp_types.ElicitResult,
@@ -87,11 +105,10 @@ class FastMcpCaller:
         """Whether the client said that it can do this."""
         if self._context.request_context is None:
             return False
-        capabilities = self._context.session.client_capabilities
-        if capability == "elicitation.url":
-            elicitation = None if capabilities is None else capabilities.elicitation
-            return elicitation is not None and elicitation.url is not None
-        return capabilities is not None and getattr(capabilities, capability) is not None
+        found: Any = self._context.session.client_capabilities
+        for part in capability.split("."):
+            found = getattr(found, part, None)
+        return found is not None
 
     async def ask(self, question: ElicitRequest) -> Answer:
         if not self.can_ask():
@@ -155,28 +172,6 @@ def _answers_so_far(context: Context) -> ElicitationAnswers:
     return ElicitationAnswers(context.request_state, responses)
 
 
-try:
-    import mcp_types
-    from fastmcp.exceptions import NotFoundError, PromptError, ResourceError
-    from fastmcp.prompts.base import InputRequiredPromptResult, Message, PromptArgument, PromptResult
-    from fastmcp.prompts.base import Prompt as FastMcpPrompt
-    from fastmcp.resources.base import InputRequiredResourceResult, ResourceContent, ResourceResult
-    from fastmcp.resources.base import Resource as FastMcpResource
-    from fastmcp.resources.template import ResourceTemplate as FastMcpTemplate
-    from fastmcp.resources.template import expand_uri_template
-    from fastmcp.server.dependencies import get_access_token
-    from fastmcp.tools.base import InputRequiredToolResult, ToolResult
-    from fastmcp.tools.base import Tool as FastMcpTool
-    from pydantic import AnyUrl, PrivateAttr, TypeAdapter
-except ImportError as error:
-    raise ImportError("TrysquareProvider needs FastMCP 4. Install it with: pip install 'trysquare[fastmcp]'") from error
-
-T = TypeVar("T")
-
-_BLOCK: TypeAdapter[mcp_types.ContentBlock] = TypeAdapter(mcp_types.ContentBlock)
-_HTTP = ("sse", "streamable-http")
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
     """Where provided components come from and what their calls share."""
@@ -216,12 +211,11 @@ class ProvidedTool(FastMcpTool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the tool by the one way in. Failures are results, so FastMCP has nothing to mask."""
         caller, context = _call_context(self._source)
-        try:
+        result = None
+        with suppress(InputRequired):
             result = await call_tool(self._source.toolset, self._name, arguments, context)
-        except InputRequired:
-            return InputRequiredToolResult(caller.asking())
-        if caller.waits:
-            # The tool has kept a question from us, such as one of several at the same time: it needs the answer still.
+        # A tool may have caught the question, such as one of several at the same time: it needs the answer still.
+        if result is None or caller.waits:
             return InputRequiredToolResult(caller.asking())
         return ToolResult.from_mcp_result(mcp_types.CallToolResult.model_validate(result_to_wire(result)))
 
@@ -234,7 +228,6 @@ class ProvidedPrompt(FastMcpPrompt):
 
     @classmethod
     def made_of(cls, prompt: Prompt, source: Source) -> Self:
-        """The component for a prompt."""
         arguments = [
             PromptArgument(name=argument.name, description=argument.description, required=argument.required)
             for argument in prompt.arguments
@@ -244,7 +237,6 @@ class ProvidedPrompt(FastMcpPrompt):
         return made
 
     async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
-        """Render the prompt."""
         caller, context = _call_context(self._source)
         given = {name: str(value) for name, value in (arguments or {}).items()}
         try:
@@ -263,7 +255,6 @@ class ProvidedResource(FastMcpResource):
 
     @classmethod
     def made_of(cls, resource: Resource, source: Source) -> Self:
-        """The component for a resource."""
         made = cls(
             uri=AnyUrl(resource.uri),
             name=resource.name,
@@ -275,13 +266,13 @@ class ProvidedResource(FastMcpResource):
         return made
 
     async def read(self) -> ResourceResult:
-        """Read the resource."""
         caller, context = _call_context(self._source)
         own = self._resource
         try:
-            return _reading(await _foreseen(ResourceError, f"Resource {own.uri}", own.read(own.uri, {}, context)))
+            contents = await _foreseen(ResourceError, f"Resource {own.uri}", own.read(own.uri, {}, context))
         except InputRequired:
             return InputRequiredResourceResult(caller.asking())
+        return ResourceResult([ResourceContent(_held(part), mime_type=part.mime_type) for part in contents])
 
 
 class ProvidedTemplate(FastMcpTemplate):
@@ -292,7 +283,6 @@ class ProvidedTemplate(FastMcpTemplate):
 
     @classmethod
     def made_of(cls, template: ResourceTemplate, source: Source) -> Self:
-        """The component for a template."""
         made = cls(
             uri_template=template.uri_template,
             name=template.name,
@@ -324,12 +314,13 @@ def _call_context(source: Source) -> tuple[FastMcpCaller, CallContext]:
         raise RuntimeError("A provided component runs only inside a FastMCP server; call the toolset with `call_tool`.")
     caller = FastMcpCaller(context)
     served = context.request_context is not None
+    request = context.session.client_params if served else None
     return caller, CallContext(
         principal=_principal(context.transport),
         caller=caller,
         handles=source.handles,
         request_id=context.request_id if served else None,
-        client=_client_name(context.session.client_params) if served else None,
+        client=request.client_info.name if request is not None else None,
         direct=source.direct,
         approvals=source.approvals,
     )
@@ -340,10 +331,6 @@ def _principal(transport: str | None) -> Principal:
     if token is not None:
         return Principal(subject=token.subject or token.client_id)
     return Principal(subject="anonymous") if transport in _HTTP else local_principal()
-
-
-def _client_name(request: mcp_types.InitializeRequestParams | None) -> str | None:
-    return None if request is None else request.client_info.name
 
 
 async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
@@ -364,22 +351,8 @@ def _message(message: PromptMessage) -> Message:
     return Message(block, role=message.role)
 
 
-def _reading(contents: Sequence[ResourceContents]) -> ResourceResult:
-    return ResourceResult([ResourceContent(_held(part), mime_type=part.mime_type) for part in contents])
-
-
 def _held(contents: ResourceContents) -> str | bytes:
     return base64.b64decode(contents.blob) if contents.blob is not None else contents.text or ""
-
-
-try:
-    from fastmcp.server.providers import Provider
-    from fastmcp.utilities.versions import VersionSpec
-    from mcp.server.session import ServerSession
-except ImportError as error:
-    raise ImportError("TrysquareProvider needs FastMCP 4. Install it with: pip install 'trysquare[fastmcp]'") from error
-
-_MOST_SESSIONS = 256
 
 
 class TrysquareProvider(Provider):
@@ -481,12 +454,9 @@ def _enqueue(loop: asyncio.AbstractEventLoop, changes: asyncio.Queue[Change], ch
 
 
 async def _notify(session: ServerSession, change: Change) -> None:
-    match change:
-        case "tools":
-            await session.send_tool_list_changed()
-        case "prompts":
-            await session.send_prompt_list_changed()
-        case "resources":
-            await session.send_resource_list_changed()
-        case uri:
-            await session.send_resource_updated(uri)
+    listings = {
+        "tools": session.send_tool_list_changed,
+        "prompts": session.send_prompt_list_changed,
+        "resources": session.send_resource_list_changed,
+    }
+    await (listings[change]() if change in listings else session.send_resource_updated(change))
