@@ -25,13 +25,12 @@ from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options, load
 from trysquare.cli.terminal import print_report, styled
 from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
-from trysquare.core.json import JsonObject, as_object
+from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.untrusted import one_line
 from trysquare.store import project_state, user_state
 from trysquare.store.database import open_database
 from trysquare.store.location import FILE
 
-_OLDEST_PYTHON = (3, 11)
 _NEEDED = ("trysquare", "mcp", "pydantic")
 _EXTRAS = {
     "otel": "opentelemetry-sdk",
@@ -91,9 +90,6 @@ class Finding:
     """The command that fixes or adds it."""
 
 
-_installed = partial(Finding, group="installed")
-
-
 def doctor(arguments: argparse.Namespace) -> int:
     """Run every check; 1 if one fails."""
     findings = _examine(arguments)
@@ -104,15 +100,13 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def _examine(arguments: argparse.Namespace) -> list[Finding]:
-    sqlite = _installed(name="sqlite", state="ok", detail=sqlite3.sqlite_version)
+    sqlite = Finding(group="installed", name="sqlite", state="ok", detail=sqlite3.sqlite_version)
     findings = [_python(), *map(_package, _NEEDED), *map(_extra, _EXTRAS), sqlite, *map(_program, _PROGRAMS)]
     try:
         loaded = load(arguments)
     except TrysquareError as error:
-        wrong = Finding(
-            group="server", name="configuration", state="broken", detail=str(error), fix="fix the configuration"
-        )
-        return [*findings, wrong]
+        fix = "fix the configuration"
+        return [*findings, Finding(group="server", name="configuration", state="broken", detail=str(error), fix=fix)]
     findings += check_state(loaded.settings.project)
     command = [*install.server_command(), "serve", *install.server_options(arguments, loaded)]
     findings += [_try_version(command, protocol) for protocol in VERSIONS]
@@ -134,34 +128,25 @@ def _print(findings: Sequence[Finding]) -> None:
     print("\nAll required checks passed." if not broken else f"\n{broken} of {len(findings)} need attention.")
 
 
+def _installed(name: str, fine: object, detail: str, otherwise: Literal["absent", "broken"], fix: str) -> Finding:
+    state = "ok" if fine else otherwise
+    return Finding(group="installed", name=name, state=state, detail=detail, fix=None if fine else fix)
+
+
 def _python() -> Finding:
-    fine = sys.version_info >= _OLDEST_PYTHON
-    return _installed(
-        name="python",
-        state="ok" if fine else "broken",
-        detail=f"{platform.python_version()} at {sys.executable}",
-        fix=None if fine else "install Python 3.11 or newer",
-    )
+    detail = f"{platform.python_version()} at {sys.executable}"
+    return _installed("python", sys.version_info >= (3, 11), detail, "broken", "install Python 3.11 or newer")
 
 
 def _package(name: str) -> Finding:
     found = _version(name)
-    return _installed(
-        name=name,
-        state="ok" if found else "broken",
-        detail=found or "not installed",
-        fix=None if found else f"{sys.executable} -m pip install trysquare",
-    )
+    return _installed(name, found, found or "not installed", "broken", f"{sys.executable} -m pip install trysquare")
 
 
 def _extra(extra: str) -> Finding:
-    found = _version(_EXTRAS[extra])
-    return _installed(
-        name=f"extra {extra}",
-        state="ok" if found else "absent",
-        detail=f"{_EXTRAS[extra]} {found}" if found else f"{_EXTRAS[extra]} is not installed",
-        fix=None if found else f"{sys.executable} -m pip install 'trysquare[{extra}]'",
-    )
+    package, found = _EXTRAS[extra], _version(_EXTRAS[extra])
+    fix = f"{sys.executable} -m pip install 'trysquare[{extra}]'"
+    return _installed(f"extra {extra}", found, f"{package} {found or 'is not installed'}", "absent", fix)
 
 
 def _version(package: str) -> str | None:
@@ -172,14 +157,14 @@ def _version(package: str) -> str | None:
 
 
 def _program(name: str) -> Finding:
-    path = shutil.which(name)
+    made, path = partial(Finding, group="installed", name=name), shutil.which(name)
     if path is None:
-        return _installed(name=name, state="absent", detail=f"not found ({_PROGRAMS[name]})")
+        return made(state="absent", detail=f"not found ({_PROGRAMS[name]})")
     try:
         output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _installed(name=name, state="absent", detail=f"{path} does not run: {error}")
-    return _installed(name=name, state="ok", detail=f"{output.strip().splitlines()[-1:] or ['?']}"[2:-2])
+        return made(state="absent", detail=f"{path} does not run: {error}")
+    return made(state="ok", detail=f"{output.strip().splitlines()[-1:] or ['?']}"[2:-2])
 
 
 def check_state(project: Path) -> list[Finding]:
@@ -189,15 +174,15 @@ def check_state(project: Path) -> list[Finding]:
 
 def _state(whose: str, file: Path) -> Finding:
     """Open the state file, or a temporary one next to its place if it does not exist."""
+    made = partial(Finding, group="state", name=f"{whose} state")
     try:
         problems = _problems_of(file) if file.exists() else _problems_of_new(file)
     except (ConfigurationError, ToolError, OSError) as error:
-        return Finding(group="state", name=f"{whose} state", state="broken", detail=str(error), fix="see above")
+        return made(state="broken", detail=str(error), fix="see above")
     if problems:
-        detail = f"{file} is damaged: {problems[0]}"
-        return Finding(group="state", name=f"{whose} state", state="broken", detail=detail, fix=f"mv {file} {file}.bad")
+        return made(state="broken", detail=f"{file} is damaged: {problems[0]}", fix=f"mv {file} {file}.bad")
     how = "is intact" if file.exists() else "will be created when needed"
-    return Finding(group="state", name=f"{whose} state", state="ok", detail=f"{file} {how} (SQLite, WAL)")
+    return made(state="ok", detail=f"{file} {how} (SQLite, WAL)")
 
 
 def _problems_of_new(file: Path) -> list[str]:
@@ -219,28 +204,24 @@ def check_clients(project: Path) -> list[Finding]:
 
 
 def _client(client: install.Client, project: Path) -> Finding:
-    here = install.this_place(project)
+    here, made = install.this_place(project), partial(Finding, group="clients", name=client.title)
     places = [
         install.EntryPlace(client=client, file=file(here), name="", scope=scope) for scope, file in client.files.items()
     ]
     if not _is_here(client, places):
-        return Finding(group="clients", name=client.title, state="absent", detail="not found on this computer")
+        return made(state="absent", detail="not found on this computer")
     try:
         known = [(place, name, entry) for place in places for name, entry in _our_entries(place)]
     except ConfigurationError as error:
-        return Finding(group="clients", name=client.title, state="broken", detail=str(error), fix="fix that file")
+        return made(state="broken", detail=str(error), fix="fix that file")
     if not known:
-        fix = f"trysquare install {client.name}"
-        return Finding(
-            group="clients", name=client.title, state="absent", detail="trysquare is not configured", fix=fix
-        )
+        return made(state="absent", detail="trysquare is not configured", fix=f"trysquare install {client.name}")
     for place, name, entry in known:
         if not os.access(entry["command"], os.X_OK):
             detail = f"`{name}` in {place.file} starts {entry['command']}, which does not exist"
             fix = f"trysquare install {client.name} --name {name} --scope {place.scope} --force"
-            return Finding(group="clients", name=client.title, state="broken", detail=detail, fix=fix)
-    shown = ", ".join(f"`{name}` in {place.file}" for place, name, _ in known)
-    return Finding(group="clients", name=client.title, state="ok", detail=shown)
+            return made(state="broken", detail=detail, fix=fix)
+    return made(state="ok", detail=", ".join(f"`{name}` in {place.file}" for place, name, _ in known))
 
 
 def _is_here(client: install.Client, places: list[install.EntryPlace]) -> bool:
@@ -253,28 +234,27 @@ def _is_here(client: install.Client, places: list[install.EntryPlace]) -> bool:
 
 def _our_entries(place: install.EntryPlace) -> Iterator[tuple[str, JsonObject]]:
     """The entries that start trysquare, under any name."""
-    servers: Any = install.installed_entry(place, everything=True)
-    for name, entry in as_object(servers).items():
-        command = cast(JsonObject, entry).get("command") if isinstance(entry, dict) else None
-        words = cast(list[Any], cast(JsonObject, entry).get("args") or []) if isinstance(entry, dict) else []
-        if isinstance(command, str) and (Path(command).name == "trysquare" or words[:2] == ["-m", "trysquare"]):
-            yield name, cast(JsonObject, entry)
+    for name, found in as_object(install.installed_entry(place, everything=True)).items():
+        entry = as_object(found)
+        command = entry.get("command")
+        is_module = as_list(entry.get("args"))[:2] == ["-m", "trysquare"]
+        if isinstance(command, str) and (Path(command).name == "trysquare" or is_module):
+            yield name, entry
 
 
 def _try_version(command: list[str], protocol: str) -> Finding:
-    name = f"tools/list, {protocol}"
-    started = time.monotonic()
+    made, started = partial(Finding, group="server", name=f"tools/list, {protocol}"), time.monotonic()
     try:
         answer, stderr = _exchange(command, protocol)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(group="server", name=name, state="broken", detail=f"the server does not start: {error}")
-    tools = _tools_of(answer)
-    if tools is None:
+        return made(state="broken", detail=f"the server does not start: {error}")
+    tools: Any = as_object(as_object(answer).get("result")).get("tools")
+    if not isinstance(tools, list):
         detail = f"no tools were listed: {answer or stderr or 'no answer'}"
-        return Finding(group="server", name=name, state="broken", detail=detail, fix=" ".join(command))
-    took = round((time.monotonic() - started) * 1000)
-    hint = "trysquare doctor --tools MODULE:NAME" if not tools else None
-    return Finding(group="server", name=name, state="ok", detail=f"{tools} tools listed, {took} ms", fix=hint)
+        return made(state="broken", detail=detail, fix=" ".join(command))
+    took, number = round((time.monotonic() - started) * 1000), len(as_list(tools))
+    hint = None if number else "trysquare doctor --tools MODULE:NAME"
+    return made(state="ok", detail=f"{number} tools listed, {took} ms", fix=hint)
 
 
 def _exchange(command: list[str], protocol: str) -> tuple[JsonObject | None, str]:
@@ -288,12 +268,6 @@ def _exchange(command: list[str], protocol: str) -> tuple[JsonObject | None, str
         if message.get("id") == 2:
             return message, run.stderr
     return None, (run.stderr.strip().splitlines() or [""])[-1]
-
-
-def _tools_of(answer: JsonObject | None) -> int | None:
-    result: Any = (answer or {}).get("result")
-    tools = cast(JsonObject, result).get("tools") if isinstance(result, dict) else None
-    return len(cast(list[Any], tools)) if isinstance(tools, list) else None
 
 
 COMMAND = Command(doctor, (JSON, add_shared_options))

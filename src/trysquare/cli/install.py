@@ -18,8 +18,8 @@ from trysquare.app import App, open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
 from trysquare.cli.command import Command
-from trysquare.cli.options import add_shared_options, load
-from trysquare.cli.terminal import print_table, start_logging
+from trysquare.cli.options import add_shared_options, load_and_log
+from trysquare.cli.terminal import print_table, say
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
 from trysquare.core.text import closest_names
@@ -63,14 +63,14 @@ class Client:
     title: str
     files: Mapping[Scope, Callable[[Place], Path]]
     """Its configuration file, for each scope that it has."""
-    table: str
+    table: str = "mcpServers"
     """The name of the object that holds the servers."""
     format: Format = "json"
     typed: bool = False
     """Whether an entry says `"type": "stdio"`."""
     most_tools: int | None = None
     """How many tools it sends to its model, from all servers together; None where no such limit is known."""
-    longest_name: int | None = None
+    longest_name: int | None = 64
     """How long a tool's name may be in the frame that the client puts it in; None where no limit is known."""
     name_frame: str = "mcp__{server}__{tool}"
     program: str | None = None
@@ -98,18 +98,14 @@ CLIENTS: Mapping[str, Client] = {
                 "project": lambda place: place.project / ".mcp.json",
             },
             program="claude",
-            table="mcpServers",
             typed=True,
-            longest_name=64,
             afterwards="Start a new session, or run /mcp in one.",
         ),
         Client(
             name="claude-desktop",
             title="Claude Desktop",
             files={"user": lambda place: place.config_folder() / "Claude" / "claude_desktop_config.json"},
-            table="mcpServers",
             most_tools=128,
-            longest_name=64,
             afterwards="Quit it completely and start it again.",
         ),
         Client(
@@ -120,7 +116,6 @@ CLIENTS: Mapping[str, Client] = {
                 "project": lambda place: place.project / ".cursor" / "mcp.json",
             },
             program="cursor",
-            table="mcpServers",
             most_tools=40,
             longest_name=59,
             name_frame="{server}{tool}",
@@ -137,7 +132,6 @@ CLIENTS: Mapping[str, Client] = {
             table="servers",
             typed=True,
             most_tools=128,
-            longest_name=64,
             name_frame="mcp_{server}_{tool}",
             afterwards='Start it with "MCP: List Servers".',
         ),
@@ -149,7 +143,6 @@ CLIENTS: Mapping[str, Client] = {
             table="mcp_servers",
             format="toml",
             most_tools=128,
-            longest_name=64,
             afterwards="Start a new session; /mcp lists the servers.",
         ),
         Client(
@@ -160,7 +153,6 @@ CLIENTS: Mapping[str, Client] = {
                 "project": lambda place: place.project / ".gemini" / "settings.json",
             },
             program="gemini",
-            table="mcpServers",
             most_tools=512,
             longest_name=63,
             name_frame="mcp_{server}_{tool}",
@@ -179,9 +171,7 @@ def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
     """The longest listing that the client takes; the shortest if none fits."""
     limit = client.most_tools
     offered = [profile for profile in PROFILES_BY_SIZE if profile in counts]
-    if limit is None:
-        return offered[0]
-    return next((profile for profile in offered if counts[profile] <= limit), offered[-1])
+    return next((profile for profile in offered if limit is None or counts[profile] <= limit), offered[-1])
 
 
 def overlong_names(client: Client, server: str, tools: list[str]) -> list[str]:
@@ -211,8 +201,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.client is None:
         _print_clients()
         return 0
-    loaded = load(arguments)
-    start_logging(loaded)
+    loaded = load_and_log(arguments)
     place = _place(arguments, loaded)
     if arguments.remove:
         return _remove(place, dry=arguments.dry_run)
@@ -261,11 +250,11 @@ def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
 
 def _client(name: str) -> Client:
     client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
-    if client is not None:
-        return client
-    close = closest_names(name, CLIENTS)
-    hint = f"The nearest is `{close[0]}`." if close else f"The clients are {', '.join(CLIENTS)}."
-    raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
+    if client is None:
+        close = closest_names(name, CLIENTS)
+        hint = f"The nearest is `{close[0]}`." if close else f"The clients are {', '.join(CLIENTS)}."
+        raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
+    return client
 
 
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
@@ -281,9 +270,9 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
         counts = profile_counts(app)
         chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
         tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
-        _note(_about_listing(place.client, chosen, len(tools), counts["full"]))
+        say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
-            _note(f"`{tool}` is too long a name for {place.client.title} with the server's; choose a shorter --name.")
+            say(f"`{tool}` is too long a name for {place.client.title} with the server's; choose a shorter --name.")
     return None if chosen == "full" else chosen
 
 
@@ -394,10 +383,6 @@ def _print_clients() -> None:
     ]
     print_table(("CLIENT", "NAME", "TOOLS", "FILE"), rows)
     print("\nRun trysquare install CLIENT, with the same options as trysquare serve.")
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 COMMAND = Command(run, (_add_options, add_shared_options))
