@@ -54,7 +54,7 @@ def test_every_client_gets_an_entry_that_starts_this_installation(name: str, pro
     client = CLIENTS[name]
     assert main(["install", name, *TOOLS]) == 0
 
-    file = client.files["user"](Place(home=own_home, project=project, environ=dict(os.environ)))
+    file = Place(home=own_home, project=project, environ=dict(os.environ)).path(client.files["user"])
     text = file.read_text(encoding="utf-8")
     entry = (tomllib.loads(text) if client.format == "toml" else json.loads(text))[client.table]["trysquare"]
     assert Path(entry["command"]).is_absolute()
@@ -245,7 +245,7 @@ def test_each_system_has_its_own_folder_for_desktop_programs():
     home = Path("/home/me")
 
     def at(platform: str, **environ: str) -> str:
-        return str(desktop(Place(home=home, project=home, platform=platform, environ=environ)))
+        return str(Place(home=home, project=home, platform=platform, environ=environ).path(desktop))
 
     assert at("darwin") == "/home/me/Library/Application Support/Claude/claude_desktop_config.json"
     assert at("win32", APPDATA="/roaming") == "/roaming/Claude/claude_desktop_config.json"

@@ -206,7 +206,8 @@ def check_clients(project: Path) -> list[Finding]:
 def _client(client: install.Client, project: Path) -> Finding:
     here, made = install.this_place(project), partial(Finding, group="clients", name=client.title)
     places = [
-        install.EntryPlace(client=client, file=file(here), name="", scope=scope) for scope, file in client.files.items()
+        install.EntryPlace(client=client, file=here.path(template), name="", scope=scope)
+        for scope, template in client.files.items()
     ]
     if not _is_here(client, places):
         return made(state="absent", detail="not found on this computer")

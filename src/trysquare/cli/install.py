@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -54,6 +54,11 @@ class Place:
             return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming")
         return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
 
+    def path(self, template: str) -> Path:
+        """The path of a template such as `{home}/.cursor/mcp.json`."""
+        codex = self.environ.get("CODEX_HOME") or self.home / ".codex"
+        return Path(template.format(home=self.home, project=self.project, config=self.config_folder(), codex=codex))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Client:
@@ -61,8 +66,8 @@ class Client:
 
     name: str
     title: str
-    files: Mapping[Scope, Callable[[Place], Path]]
-    """Its configuration file, for each scope that it has."""
+    files: Mapping[Scope, str]
+    """Its configuration file, for each scope that it has, as a template for `Place.path`."""
     table: str = "mcpServers"
     """The name of the object that holds the servers."""
     format: Format = "json"
@@ -70,8 +75,8 @@ class Client:
     """Whether an entry says `"type": "stdio"`."""
     most_tools: int | None = None
     """How many tools it sends to its model, from all servers together; None where no such limit is known."""
-    longest_name: int | None = 64
-    """How long a tool's name may be in the frame that the client puts it in; None where no limit is known."""
+    longest_name: int = 64
+    """How long a tool's name may be in the frame that the client puts it in."""
     name_frame: str = "mcp__{server}__{tool}"
     program: str | None = None
     """Its command, where it has one: a sign that it is installed."""
@@ -83,20 +88,13 @@ class Client:
         return {**kind, "command": command, "args": arguments}
 
 
-def _codex_home(place: Place) -> Path:
-    return Path(place.environ.get("CODEX_HOME") or place.home / ".codex") / "config.toml"
-
-
 CLIENTS: Mapping[str, Client] = {
     client.name: client
     for client in (
         Client(
             name="claude-code",
             title="Claude Code",
-            files={
-                "user": lambda place: place.home / ".claude.json",
-                "project": lambda place: place.project / ".mcp.json",
-            },
+            files={"user": "{home}/.claude.json", "project": "{project}/.mcp.json"},
             program="claude",
             typed=True,
             afterwards="Start a new session, or run /mcp in one.",
@@ -104,17 +102,14 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="claude-desktop",
             title="Claude Desktop",
-            files={"user": lambda place: place.config_folder() / "Claude" / "claude_desktop_config.json"},
+            files={"user": "{config}/Claude/claude_desktop_config.json"},
             most_tools=128,
             afterwards="Quit it completely and start it again.",
         ),
         Client(
             name="cursor",
             title="Cursor",
-            files={
-                "user": lambda place: place.home / ".cursor" / "mcp.json",
-                "project": lambda place: place.project / ".cursor" / "mcp.json",
-            },
+            files={"user": "{home}/.cursor/mcp.json", "project": "{project}/.cursor/mcp.json"},
             program="cursor",
             most_tools=40,
             longest_name=59,
@@ -124,10 +119,7 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="vscode",
             title="VS Code",
-            files={
-                "user": lambda place: place.config_folder() / "Code" / "User" / "mcp.json",
-                "project": lambda place: place.project / ".vscode" / "mcp.json",
-            },
+            files={"user": "{config}/Code/User/mcp.json", "project": "{project}/.vscode/mcp.json"},
             program="code",
             table="servers",
             typed=True,
@@ -138,7 +130,7 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="codex",
             title="Codex",
-            files={"user": _codex_home, "project": lambda place: place.project / ".codex" / "config.toml"},
+            files={"user": "{codex}/config.toml", "project": "{project}/.codex/config.toml"},
             program="codex",
             table="mcp_servers",
             format="toml",
@@ -148,10 +140,7 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="gemini-cli",
             title="Gemini CLI",
-            files={
-                "user": lambda place: place.home / ".gemini" / "settings.json",
-                "project": lambda place: place.project / ".gemini" / "settings.json",
-            },
+            files={"user": "{home}/.gemini/settings.json", "project": "{project}/.gemini/settings.json"},
             program="gemini",
             most_tools=512,
             longest_name=63,
@@ -176,8 +165,8 @@ def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
 
 def overlong_names(client: Client, server: str, tools: list[str]) -> list[str]:
     """The tools whose name, as the client writes it, is longer than it allows."""
-    longest = client.longest_name
-    return [tool for tool in tools if longest and len(client.name_frame.format(server=server, tool=tool)) > longest]
+    framed = {tool: client.name_frame.format(server=server, tool=tool) for tool in tools}
+    return [tool for tool in tools if len(framed[tool]) > client.longest_name]
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -244,7 +233,7 @@ def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
     scope = cast(Scope, arguments.scope)
     if scope not in client.files:
         raise ConfigurationError(f"{client.title} has no {scope} configuration.", where="--scope", hint="Leave it out.")
-    file = client.files[scope](this_place(loaded.settings.project.resolve()))
+    file = this_place(loaded.settings.project.resolve()).path(client.files[scope])
     return EntryPlace(client=client, file=file, name=arguments.name, scope=scope)
 
 
@@ -378,7 +367,7 @@ def _print_difference(file: Path, before: str, after: str) -> None:
 def _print_clients() -> None:
     place = this_place(Path.cwd())
     rows = [
-        (client.name, client.title, str(client.most_tools or "any"), str(client.files["user"](place)))
+        (client.name, client.title, str(client.most_tools or "any"), str(place.path(client.files["user"])))
         for client in CLIENTS.values()
     ]
     print_table(("CLIENT", "NAME", "TOOLS", "FILE"), rows)
