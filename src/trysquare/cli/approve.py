@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_place_options, load
-from trysquare.cli.terminal import as_json, ask_yes_or_no, print_json, print_table, require_terminal, styled
+from trysquare.cli.terminal import as_json, ask_yes_or_no, print_listing, require_terminal, styled
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.untrusted import one_line
@@ -31,14 +31,12 @@ _OPTIONS = (
 )
 
 
-def approve(arguments: argparse.Namespace) -> int:
+def approve(arguments: argparse.Namespace) -> int | None:
     """Show pending calls or receipts, or decide one call."""
+    if arguments.code is not None and not arguments.receipts:
+        return decide_code(arguments, refuse=arguments.refuse)
     with _open_approvals(load(arguments)) as found:
-        if arguments.receipts:
-            return _show_receipts(found, as_json=arguments.json)
-        if arguments.code is None:
-            return _show_all(found, as_json=arguments.json)
-    return decide_code(arguments, refuse=arguments.refuse)
+        return (_show_receipts if arguments.receipts else _show_all)(found, as_json=arguments.json)
 
 
 def decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
@@ -75,33 +73,23 @@ def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:
     return next((one for one in found if any(waits.code == wanted for waits in one.pending())), found[0])
 
 
-def _show_all(found: list[StoredApprovals], *, as_json: bool) -> int:
+def _show_all(found: list[StoredApprovals], *, as_json: bool) -> None:
     waiting = [pending for approvals in found for pending in approvals.pending()]
-    if as_json:
-        print_json([asdict(pending) for pending in waiting])
-    elif not waiting:
-        print("No call waits for approval.")
-    else:
-        rows = [(one.code, one.tool, one.principal, _time(one.expires_in), one.question) for one in waiting]
-        print_table(("CODE", "TOOL", "CALLER", "EXPIRES", "QUESTION"), rows)
-        print("\nRun `trysquare approve CODE` to see one in full and decide.")
-    return 0
+    rows = [(one.code, one.tool, one.principal, _time(one.expires_in), one.question) for one in waiting]
+    headings = ("CODE", "TOOL", "CALLER", "EXPIRES", "QUESTION")
+    empty, then = "No call waits for approval.", "Run `trysquare approve CODE` to see one in full and decide."
+    print_listing([asdict(one) for one in waiting], headings, rows, json=as_json, empty=empty, then=then)
 
 
-def _show_receipts(found: list[StoredApprovals], *, as_json: bool) -> int:
+def _show_receipts(found: list[StoredApprovals], *, as_json: bool) -> None:
     receipts = [receipt for approvals in found for receipt in approvals.receipts()]
-    if as_json:
-        print_json([asdict(receipt) for receipt in receipts])
-    elif not receipts:
-        print("Nothing was decided yet.")
-    else:
-        decisions = ["approved" if one.approved else "refused" for one in receipts]
-        rows = [
-            (one.at, decision, one.by, one.how, one.tool, one.digest[:16], one.question)
-            for one, decision in zip(receipts, decisions, strict=True)
-        ]
-        print_table(("WHEN", "DECISION", "BY", "HOW", "TOOL", "DIGEST", "QUESTION"), rows)
-    return 0
+    rows = [
+        (one.at, "approved" if one.approved else "refused", one.by, one.how, one.tool, one.digest[:16], one.question)
+        for one in receipts
+    ]
+    headings = ("WHEN", "DECISION", "BY", "HOW", "TOOL", "DIGEST", "QUESTION")
+    report = [asdict(receipt) for receipt in receipts]
+    print_listing(report, headings, rows, json=as_json, empty="Nothing was decided yet.")
 
 
 def _decide(approvals: StoredApprovals, code: str, *, refuse: bool) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from trysquare.core.text import closest_names
 
-Run: TypeAlias = Callable[[argparse.Namespace], "int | Coroutine[Any, Any, int]"]
+Run: TypeAlias = Callable[[argparse.Namespace], "int | Coroutine[Any, Any, int | None] | None"]
 Option: TypeAlias = Callable[[argparse.ArgumentParser], object]
 
 EXIT_CODES = """exit codes:
@@ -55,7 +55,7 @@ def option(*flags: str, **settings: Any) -> Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command or sub-command. `run` returns the exit code, and may be a coroutine function."""
+    """A command or sub-command. `run` returns the exit code, None for 0, and may be a coroutine function."""
 
     run: Run | None = None
     options: tuple[Option, ...] = ()

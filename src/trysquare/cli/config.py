@@ -11,11 +11,10 @@ from trysquare.cli.terminal import print_report, print_table
 from trysquare.settings.load import Effective, Loaded
 
 
-def show_settings(arguments: argparse.Namespace) -> int:
+def show_settings(arguments: argparse.Namespace) -> None:
     """Print the settings. Secrets are masked."""
     loaded = load(arguments)
     print_report(_as_json(loaded), lambda: _print(loaded), json=arguments.json)
-    return 0
 
 
 def _as_json(loaded: Loaded) -> dict[str, object]:

@@ -25,17 +25,14 @@ from trysquare.store.call_ledger import CallLedger, CallRecord
 CALL_STATES = ("done", "not_sent", "sending", "sent_unknown")
 
 
-def _list(arguments: argparse.Namespace) -> int:
+def _list(arguments: argparse.Namespace) -> None:
     with open_state(arguments) as state:
         rows = [_row(state, entry) for entry in state.config.servers.values()]
         rows += [{"server": name, "state": "switched off"} for name in state.config.disabled]
-    if arguments.json:
-        terminal.print_json(rows)
-        return 0
     table = [(row["server"], row.get("tool", ""), row.get("transport", ""), row["state"]) for row in rows]
-    terminal.print_table(("SERVER", "TOOL", "TRANSPORT", "STATE"), table)
-    print(f"\n{terminal.count(len(rows), 'server')}. `trysquare gateway test` starts them and lists their tools.")
-    return 0
+    then = f"{terminal.count(len(rows), 'server')}. `trysquare gateway test` starts them and lists their tools."
+    headings = ("SERVER", "TOOL", "TRANSPORT", "STATE")
+    terminal.print_listing(rows, headings, table, json=arguments.json, then=then)
 
 
 def _row(state: GatewayState, entry: gateway.ServerEntry) -> dict[str, Any]:
@@ -204,21 +201,16 @@ def _approve(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _calls(arguments: argparse.Namespace) -> int:
+def _calls(arguments: argparse.Namespace) -> None:
     """Print the latest calls first. Opening the ledger settles the calls of killed processes."""
     with closing(CallLedger(user_state().with_name("ledger.db"))) as ledger:
         calls = ledger.recent(limit=arguments.limit, server=arguments.name, state=arguments.state)
-    if arguments.json:
-        terminal.print_json([{**asdict(call), "arguments": json.loads(call.arguments)} for call in calls])
-        return 0
-    if not calls:
-        print("No call was made.")
-        return 0
-    headings = ("WHEN", "SERVER", "TOOL", "STATE", "TOOK", "RESULT", "ARGUMENTS")
-    terminal.print_table(headings, [_call_row(call) for call in calls])
-    if unknown := sum(call.state == "sent_unknown" for call in calls):
-        print(f"\n{terminal.count(unknown, 'call')} may have taken effect, or not: look at what they were to change.")
-    return 0
+    report = [{**asdict(call), "arguments": json.loads(call.arguments)} for call in calls]
+    rows, headings = map(_call_row, calls), ("WHEN", "SERVER", "TOOL", "STATE", "TOOK", "RESULT", "ARGUMENTS")
+    unknown = sum(call.state == "sent_unknown" for call in calls)
+    doubt = f"{terminal.count(unknown, 'call')} may have taken effect, or not: look at what they were to change."
+    then = doubt if unknown else ""
+    terminal.print_listing(report, headings, [*rows], json=arguments.json, empty="No call was made.", then=then)
 
 
 def _call_row(call: CallRecord) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ def _refused(problem: str, hint: str) -> ConfigurationError:
     return ConfigurationError(problem, where="gateway add", hint=hint)
 
 
-def _remove(arguments: argparse.Namespace) -> int:
+def _remove(arguments: argparse.Namespace) -> None:
     with open_state(arguments) as state:
         file = state.config.paths[0]
         if (entry := state.config.servers.get(arguments.name)) is not None:
@@ -180,23 +180,18 @@ def _remove(arguments: argparse.Namespace) -> int:
         backup = gateway.remove_server(file, arguments.name)
         state.registry.forget(arguments.name)
     print(f"{arguments.name} is no longer in {file}.{_backup_note(backup)}")
-    return 0
 
 
-async def _login(arguments: argparse.Namespace) -> int:
+async def _login(arguments: argparse.Namespace) -> None:
     server = _require_usable(gateway.read_config(*_config_files(arguments)), arguments.name)
     if gateway.TRANSPORTS[server.transport].login_method is None:
         raise ConfigurationError(
             f"The server `{server.name}` is a local process and has no login.", where=str(server.location)
         )
     if arguments.remove:
-        from trysquare.gateway import login_name
-
-        gone = gateway.SystemSecrets().remove(login_name(server))
+        gone = gateway.SystemSecrets().remove(gateway.login_name(server))
         print(f"Signed out of `{server.name}`." if gone else f"There was no login at `{server.name}`.")
-        return 0
-    from trysquare.gateway import sign_in
-
+        return
     opens = not arguments.no_browser and _has_screen()
 
     def show(address: str) -> None:
@@ -207,9 +202,8 @@ async def _login(arguments: argparse.Namespace) -> int:
 
     # The SDK logs a failed login with its traceback; our own error is enough.
     logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
-    signed_in = await sign_in(server, gateway.SystemSecrets(), show=show)
+    signed_in = await gateway.sign_in(server, gateway.SystemSecrets(), show=show)
     print(f"{'Signed in to' if signed_in else 'Nobody needs to sign in to'} `{server.name}` ({server.shown}).")
-    return 0
 
 
 def _has_screen() -> bool:
@@ -217,12 +211,12 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _secret(arguments: argparse.Namespace) -> int:
+def _secret(arguments: argparse.Namespace) -> None:
     name: str = arguments.name
     if arguments.remove:
         gone = gateway.SystemSecrets().remove(name)
         print(f"Forgot the secret `{name}`." if gone else f"There was no secret `{name}`.")
-        return 0
+        return
     if sys.stdin.isatty():
         value = getpass.getpass(f"The secret `{name}`: ")
     else:
@@ -232,7 +226,6 @@ def _secret(arguments: argparse.Namespace) -> int:
     gateway.SystemSecrets().write(name, value)
     reference = name if name.startswith("input:") else f"keyring:{name}"
     print(f"Kept the secret `{name}`. A file names it as ${{{reference}}}.")
-    return 0
 
 
 _LOGIN = (

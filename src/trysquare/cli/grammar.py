@@ -41,21 +41,19 @@ _OPTIONS = (
 )
 
 
-async def grammar(arguments: argparse.Namespace) -> int:
+async def grammar(arguments: argparse.Namespace) -> int | None:
     """Print the grammar, or check or certify one."""
     if arguments.check is not None:
         return _check_file(arguments.check, arguments.text or [])
     if arguments.schema is not None:
-        _print_schema(arguments.schema, arguments.format)
-        return 0
+        return _print_schema(arguments.schema, arguments.format)
     loaded = load_and_log(arguments)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         await app.settled()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:
         return _certify(tools, samples=arguments.samples, seed=arguments.seed, weights=arguments.weights)
-    _print_calls(grammars.CallGrammar(tools, parallel=arguments.parallel), arguments.format, arguments.tokens)
-    return 0
+    return _print_calls(grammars.CallGrammar(tools, parallel=arguments.parallel), arguments.format, arguments.tokens)
 
 
 def _chosen(app: App, names: Sequence[str] | None) -> list[grammars.CallableTool]:

@@ -12,7 +12,16 @@ from typing import Any, get_args
 
 from trysquare.cli.command import Command, Run, option
 from trysquare.cli.options import JSON, add_guide_options, load_and_log
-from trysquare.cli.terminal import ask_yes_or_no, count, print_json, print_report, print_table, require_terminal, styled
+from trysquare.cli.terminal import (
+    ask_yes_or_no,
+    count,
+    print_json,
+    print_listing,
+    print_report,
+    print_table,
+    require_terminal,
+    styled,
+)
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.text import closest_names
@@ -56,7 +65,7 @@ def _opened(arguments: argparse.Namespace) -> Generator[Projects]:
             yield projects
 
 
-def _list(projects: Projects, arguments: argparse.Namespace) -> int:
+def _list(projects: Projects, arguments: argparse.Namespace) -> None:
     project = projects.get()
     documents = {each.name: [str(one.id) for one in project.documents(each.name)] for each in project.categories()}
     waiting = [_name(each) for each in project.stored.all() if each.accepted_by is None]
@@ -64,7 +73,7 @@ def _list(projects: Projects, arguments: argparse.Namespace) -> int:
         collections = {each.name: list(each.expressions) for each in project.collections()}
         report = {"project": project.name, "categories": documents, "collections": collections}
         print_json({**report, "written_by_agents": waiting} if waiting else report)
-        return 0
+        return
     rows = [(each.name, str(len(documents[each.name])), each.description or "") for each in project.categories()]
     print_table(("CATEGORY", "DOCUMENTS", "PURPOSE"), rows)
     if project.collections():
@@ -74,7 +83,6 @@ def _list(projects: Projects, arguments: argparse.Namespace) -> int:
     print(f"\n{count(sum(map(len, documents.values())), 'document')} in project {project.name}.")
     if waiting:
         print(f"Written by agents and not accepted yet: {', '.join(waiting)}.")
-    return 0
 
 
 def _check(projects: Projects, arguments: argparse.Namespace) -> int:
@@ -88,7 +96,7 @@ def _check(projects: Projects, arguments: argparse.Namespace) -> int:
     return 1 if findings else 0
 
 
-def _accept(projects: Projects, arguments: argparse.Namespace) -> int:
+def _accept(projects: Projects, arguments: argparse.Namespace) -> int | None:
     stored = projects.get().stored
     waiting = [each for each in stored.all() if each.accepted_by is None]
     if arguments.name is None:
@@ -111,18 +119,17 @@ def _accept(projects: Projects, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show_waiting(waiting: Sequence[StoredDocument], *, as_json: bool) -> int:
-    if as_json:
-        listed = [{"id": _name(each), "by": each.written_by, "at": each.written_at, "digest": each.digest}
-                for each in waiting]  # fmt: skip
-        print_json(listed)
-    elif not waiting:
-        print("No document waits to be accepted.")
-    else:
-        rows = [(_name(each), each.written_by, each.written_at[:19], each.digest[:16]) for each in waiting]
-        print_table(("DOCUMENT", "WRITTEN FOR", "WRITTEN AT", "DIGEST"), rows)
-        print("\nRun `trysquare guide accept NAME` to see one in full and decide.")
-    return 0
+def _show_waiting(waiting: Sequence[StoredDocument], *, as_json: bool) -> None:
+    report = [
+        {"id": _name(each), "by": each.written_by, "at": each.written_at, "digest": each.digest} for each in waiting
+    ]
+    rows = [(_name(each), each.written_by, each.written_at[:19], each.digest[:16]) for each in waiting]
+    headings = ("DOCUMENT", "WRITTEN FOR", "WRITTEN AT", "DIGEST")
+    empty, then = (
+        "No document waits to be accepted.",
+        "Run `trysquare guide accept NAME` to see one in full and decide.",
+    )
+    print_listing(report, headings, rows, json=as_json, empty=empty, then=then)
 
 
 def _show_document(document: StoredDocument) -> None:
@@ -146,12 +153,11 @@ def _name(document: StoredDocument) -> str:
     return f"{document.category}/{document.name}"
 
 
-def _projects(projects: Projects, arguments: argparse.Namespace) -> int:
+def _projects(projects: Projects, arguments: argparse.Namespace) -> None:
     known = list(projects.known().values())
     report = [{"name": one.name, "root": str(one.root), "content": list(map(str, one.folders))} for one in known]
     rows = [(one.name + (" (default)" if one.name == projects.default_name else ""), str(one.root)) for one in known]
-    print_report(report, lambda: print_table(("PROJECT", "FOLDER"), rows), json=arguments.json)
-    return 0
+    print_listing(report, ("PROJECT", "FOLDER"), rows, json=arguments.json)
 
 
 def _export(projects: Projects, arguments: argparse.Namespace) -> int:
@@ -195,10 +201,10 @@ def _states(done: Exported) -> dict[str, Any]:
     return {"files": {file.path: file.state for file in done.files}, "written": list(done.written)}
 
 
-def _opening(action: Callable[[Projects, argparse.Namespace], int]) -> Run:
+def _opening(action: Callable[[Projects, argparse.Namespace], int | None]) -> Run:
     """Run an action on the opened projects."""
 
-    def run(arguments: argparse.Namespace) -> int:
+    def run(arguments: argparse.Namespace) -> int | None:
         with _opened(arguments) as projects:
             return action(projects, arguments)
 

@@ -185,11 +185,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int | None:
     """Install, remove or print the entry; without a client, show the clients."""
     if arguments.client is None:
-        _print_clients()
-        return 0
+        return _print_clients()
     loaded = load_and_log(arguments)
     place = _place(arguments, loaded)
     if arguments.remove:
@@ -313,7 +312,7 @@ def _option_words(key: Key, option: CliOption, value: Any) -> list[str]:
     ]
 
 
-def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> int:
+def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> int | None:
     before = read_file(place.file)
     old = installed_entry(place)
     if old == entry:
@@ -325,8 +324,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
         return 1
     after = edit_text(place.file, before, lambda text: place.editor.put_entry(text, place.path, entry))
     if dry:
-        _print_difference(place.file, before, after)
-        return 0
+        return _print_difference(place.file, before, after)
     if old is not None:
         print(f"Replaced:\n{_shown_entry(place, old)}")
     backup = replace_file(place.file, before, after, new_mode=_NEW_MODES[place.scope])
@@ -337,18 +335,16 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
     return 0
 
 
-def _remove(place: EntryPlace, *, dry: bool) -> int:
+def _remove(place: EntryPlace, *, dry: bool) -> None:
     before = read_file(place.file)
     after = edit_text(place.file, before, lambda text: place.editor.remove_entry(text, place.path))
     if after == before:
         print(f"{place.file} has no entry `{place.name}`. Nothing to do.")
-        return 0
-    if dry:
+    elif dry:
         _print_difference(place.file, before, after)
-        return 0
-    backup = replace_file(place.file, before, after)
-    print(f"Removed `{place.name}` from {place.file}. What was there: {backup}")
-    return 0
+    else:
+        backup = replace_file(place.file, before, after)
+        print(f"Removed `{place.name}` from {place.file}. What was there: {backup}")
 
 
 def _shown_entry(place: EntryPlace, entry: Any) -> str:

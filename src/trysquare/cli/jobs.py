@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -62,20 +63,14 @@ async def _opened(arguments: argparse.Namespace) -> AsyncGenerator[JobReader]:
         yield jobs
 
 
-async def _list(arguments: argparse.Namespace) -> int:
+async def _list(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.list(limit=max(1, arguments.limit))
-    if arguments.json:
-        terminal.print_json([_job_json(each) for each in found])
-    elif not found:
-        print("There are no jobs here.")
-    else:
-        rows = [
-            (each.job, each.state, _part(each), _shown_time(each.updated), " ".join(each.title.split()))
-            for each in found
-        ]
-        terminal.print_table(("JOB", "STATE", "DONE", "UPDATED", "TITLE"), rows)
-    return 0
+    rows = [
+        (each.job, each.state, _part(each), _shown_time(each.updated), " ".join(each.title.split())) for each in found
+    ]
+    report, headings = [_job_json(each) for each in found], ("JOB", "STATE", "DONE", "UPDATED", "TITLE")
+    terminal.print_listing(report, headings, rows, json=arguments.json, empty="There are no jobs here.")
 
 
 def _part(found: JobStatus) -> str:
@@ -86,15 +81,14 @@ def _shown_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-async def _show(arguments: argparse.Namespace) -> int:
+async def _show(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         if arguments.follow:
             found = await watch(jobs, found.job)
         steps = await jobs.steps(found.job)
-    report = {**_job_json(found), "steps": [_step_json(each) for each in steps]}
+    report = {**_job_json(found), "steps": [asdict(each) for each in steps]}
     terminal.print_report(report, lambda: _print_job(found, steps), json=arguments.json)
-    return 0
 
 
 def _print_job(found: JobStatus, steps: Sequence[StepRecord]) -> None:
@@ -122,12 +116,11 @@ def _print_end(found: JobStatus) -> None:
         print(f"  result   {found.result.get('summary', found.result)}")
 
 
-async def _cancel(arguments: argparse.Namespace) -> int:
+async def _cancel(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         await jobs.cancel(found.job)
     print(f"Job {found.job} is cancelled. What it did stays; `trysquare jobs resume {found.job}` takes it up again.")
-    return 0
 
 
 @asynccontextmanager
@@ -185,38 +178,18 @@ def _print_outcome(found: JobStatus) -> int:
     return 0 if found.result.get("status", "finished") == "finished" else 1
 
 
-async def _replay(arguments: argparse.Namespace) -> int:
+async def _replay(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         steps = await jobs.steps(found.job)
-    if arguments.json:
-        terminal.print_json([_step_json(each) for each in steps])
-        return 0
-    return _print_replay(found, steps, only=arguments.step)
+    report = [asdict(each) for each in steps]
+    terminal.print_report(report, lambda: _print_replay(found, steps, only=arguments.step), json=arguments.json)
 
 
 def _job_json(found: JobStatus) -> dict[str, Any]:
-    question = found.question
-    return {
-        "job": found.job,
-        "kind": found.kind,
-        "title": found.title,
-        "state": found.state,
-        "created": found.created,
-        "updated": found.updated,
-        "process": found.holder,
-        "done": found.done,
-        "total": found.total,
-        "message": found.message,
-        "question": None if question is None else {"text": question.text, "choices": list(question.choices)},
-        "error": found.error,
-        "result": found.result,
-        "argument": found.argument,
-    }
-
-
-def _step_json(step: StepRecord) -> dict[str, Any]:
-    return {"name": step.name, "started": step.started, "ended": step.ended, "value": step.value}
+    question = found.question and {"text": found.question.text, "choices": list(found.question.choices)}
+    renamed = {"process" if name == "holder" else name: value for name, value in asdict(found).items()}
+    return {**renamed, "question": question}
 
 
 def _step_line(step: StepRecord) -> str:
@@ -234,16 +207,15 @@ def _value_text(value: JsonObject) -> str:
     return "\n".join(said) or json.dumps(inner, ensure_ascii=False)
 
 
-def _print_replay(found: JobStatus, steps: Sequence[StepRecord], *, only: str | None) -> int:
+def _print_replay(found: JobStatus, steps: Sequence[StepRecord], *, only: str | None) -> None:
     """Print the recorded steps. No model and no tool is called."""
     if only is not None:
         _print_step(_named_step(found, steps, only), longest=None)
-        return 0
+        return
     print(f"{terminal.styled(found.job, 'bold')}  {found.title}")
     for step in steps:
         _print_step(step, longest=LONGEST_VALUE)
     print(f"{terminal.count(len(steps), 'step')} recorded; the job is {found.state}.")
-    return 0
 
 
 def _print_step(step: StepRecord, *, longest: int | None) -> None:

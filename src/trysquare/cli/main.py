@@ -12,7 +12,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -56,11 +56,11 @@ def _run_command(arguments: argparse.Namespace) -> int:
         parser.print_help(sys.stderr)
         return 2
     result = command.run(arguments)
-    if isinstance(result, int):
-        return result
-    import asyncio
+    if isinstance(result, Coroutine):
+        import asyncio
 
-    return asyncio.run(result)
+        result = asyncio.run(result)
+    return result or 0
 
 
 def _prepare_process() -> None:

@@ -6,22 +6,19 @@ import argparse
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON
-from trysquare.cli.terminal import print_json, print_table
+from trysquare.cli.terminal import print_listing
 from trysquare.core.errors import ToolError
 from trysquare.models.local import install
 
 
-def _list(arguments: argparse.Namespace) -> int:
-    if arguments.json:
-        print_json([_entry(model) for model in install.KNOWN.values()])
-        return 0
+def _list(arguments: argparse.Namespace) -> None:
     rows = [
         (model.name, "yes" if install.is_installed(model) else "no", f"{model.size // 1_000_000} MB", model.about)
         for model in install.KNOWN.values()
     ]
-    print_table(("name", "installed", "size", "about"), rows)
-    print(f"\nModels lie in {install.models_folder()}. Use one as local:NAME.")
-    return 0
+    report, headings = [_entry(model) for model in install.KNOWN.values()], ("name", "installed", "size", "about")
+    then = f"Models lie in {install.models_folder()}. Use one as local:NAME."
+    print_listing(report, headings, rows, json=arguments.json, then=then)
 
 
 def _entry(model: install.KnownModel) -> dict[str, object]:
@@ -35,14 +32,13 @@ def _entry(model: install.KnownModel) -> dict[str, object]:
     }
 
 
-def _install(arguments: argparse.Namespace) -> int:
+def _install(arguments: argparse.Namespace) -> None:
     model = install.find_known(arguments.name)
     if _is_whole(model):
         print(f"{model.name} is installed already.")
-        return 0
+        return
     path = install.install_model(model, print)
     print(f"{model.name} is in {path}. Use it as local:{model.name}.")
-    return 0
 
 
 def _is_whole(model: install.KnownModel) -> bool:
@@ -78,10 +74,9 @@ def _check_model(model: install.KnownModel) -> int:
     return 0
 
 
-def _remove(arguments: argparse.Namespace) -> int:
+def _remove(arguments: argparse.Namespace) -> None:
     model = install.find_known(arguments.name)
     print(f"{model.name} is removed." if install.remove_model(model) else f"{model.name} was not installed.")
-    return 0
 
 
 _NAME = option("name", metavar="NAME", help="the model's name")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, option
-from trysquare.cli.options import add_shared_options, load
+from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.core.errors import ConfigurationError
 from trysquare.processes.pipes import redirect_stdout, require_open
 from trysquare.providers import Origins
@@ -35,7 +35,7 @@ _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the con
 _OPTIONS = (option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP), add_shared_options)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Serve until the client goes or the process is stopped."""
     if arguments.http:
         host, port = read_address(arguments.http)
@@ -45,7 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     loop_factory = None if arguments.http is None else _quick_loop()
     with _tuned_gc() as tune, asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(arguments, tune))
-    return 0
 
 
 def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -91,11 +90,9 @@ def read_address(text: str) -> tuple[str, int]:
 
 async def _serve(arguments: argparse.Namespace, on_loaded: Callable[[], None]) -> None:
     # Imported here: the settings and what follows take most of a start.
-    from trysquare.cli.terminal import start_logging
     from trysquare.middleware.tracing import tracing
 
-    loaded = load(arguments)
-    start_logging(loaded)
+    loaded = load_and_log(arguments)
     with tracing():
         await (serve_stdio if arguments.http is None else serve_http)(loaded, on_loaded)
 

@@ -120,6 +120,20 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(styled(line, "bold") if number == 0 else line)
 
 
+def print_listing(
+    report: Any, headings: Sequence[str], rows: Sequence[Sequence[str]], *, json: bool, empty: str = "", then: str = ""
+) -> None:
+    """Print a list as JSON or as a table with a closing line; `empty` stands for a table without rows."""
+    if json:
+        print_json(report)
+    elif empty and not rows:
+        print(empty)
+    else:
+        print_table(headings, rows)
+        if then:
+            print(f"\n{then}")
+
+
 def terminal_width() -> int:
     """Columns of the terminal, or 120."""
     return shutil.get_terminal_size((120, 24)).columns

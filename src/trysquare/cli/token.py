@@ -12,7 +12,7 @@ from typing import Any
 from trysquare.catalog.toolset import TOOLSETS
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, load
-from trysquare.cli.terminal import print_json, print_table
+from trysquare.cli.terminal import print_json, print_listing
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.metadata import RIGHTS
@@ -43,7 +43,7 @@ def _open_tokens(arguments: argparse.Namespace) -> Generator[Tokens]:
         yield Tokens(database)
 
 
-def create_token(arguments: argparse.Namespace) -> int:
+def create_token(arguments: argparse.Namespace) -> None:
     """Create a token and print it."""
     if not _NAME.fullmatch(arguments.name):
         raise ConfigurationError("a name has 1 to 64 letters, digits, `_`, `.`, `@` or `-`.", where="token create")
@@ -55,12 +55,11 @@ def create_token(arguments: argparse.Namespace) -> int:
         text, info = tokens.create(arguments.name, by=by, scopes=arguments.scope, lifetime=lifetime)
     if arguments.json:
         print_json({"token": text, **_as_json(info)})
-        return 0
+        return
     print(text)
     print(f"\nThis is the token of {info.name}. It is shown only now. Clients send it as:")
     print("  Authorization: Bearer TOKEN")
     print("A server that already runs without tokens asks for them after its next start.")
-    return 0
 
 
 def _require_scope(scope: str) -> None:
@@ -78,26 +77,21 @@ def read_lifetime(text: str) -> float:
     return float(int(match[1]) * _SECONDS[match[2]])
 
 
-def list_tokens(arguments: argparse.Namespace) -> int:
+def list_tokens(arguments: argparse.Namespace) -> None:
     """Print the tokens without their secrets."""
     with _open_tokens(arguments) as tokens:
         found = tokens.all()
-    if arguments.json:
-        print_json([_as_json(info) for info in found])
-    elif not found:
-        print("There are no tokens. `trysquare token create NAME` makes one.")
-    else:
-        rows = [(info.name, _scopes(info), info.created, _state(info), info.last_used or "never") for info in found]
-        print_table(("NAME", "TOOLSETS", "CREATED", "STATE", "LAST USED"), rows)
-    return 0
+    rows = [(info.name, _scopes(info), info.created, _state(info), info.last_used or "never") for info in found]
+    headings = ("NAME", "TOOLSETS", "CREATED", "STATE", "LAST USED")
+    empty = "There are no tokens. `trysquare token create NAME` makes one."
+    print_listing([_as_json(info) for info in found], headings, rows, json=arguments.json, empty=empty)
 
 
-def revoke_token(arguments: argparse.Namespace) -> int:
+def revoke_token(arguments: argparse.Namespace) -> None:
     """Revoke a token."""
     with _open_tokens(arguments) as tokens:
         info = tokens.revoke(arguments.name, by=local_principal().subject)
     print(f"The token of {info.name} is revoked.")
-    return 0
 
 
 def _as_json(info: TokenInfo) -> dict[str, Any]:

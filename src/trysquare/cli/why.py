@@ -33,14 +33,13 @@ def read_page(name: str) -> str:
     return pages()[exact].read_text(encoding="utf-8")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Print the page of a code, or one line for each."""
     if arguments.code is not None:
         print(read_page(arguments.code).rstrip())
-        return 0
+        return
     causes = {name: page.read_text(encoding="utf-8").split("\n\n")[1] for name, page in pages().items()}
     print_table(("CODE", "CAUSE"), [(name, " ".join(cause.split())) for name, cause in causes.items()])
-    return 0
 
 
 _CODE = option("code", nargs="?", metavar="CODE", help="an error code or the name of a lint rule")
