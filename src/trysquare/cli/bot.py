@@ -29,7 +29,15 @@ from trysquare.cli.approve import decide_code
 from trysquare.cli.bot_diff import compare, print_difference
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, load, positive
-from trysquare.cli.terminal import TerminalCaller, count, print_json, print_report, print_table, styled
+from trysquare.cli.terminal import (
+    TerminalCaller,
+    count,
+    print_json,
+    print_listing,
+    print_report,
+    require_terminal,
+    styled,
+)
 from trysquare.core.context import CallContext, local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
@@ -66,27 +74,24 @@ def _opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
         yield bots[0]
 
 
-def _new(arguments: argparse.Namespace) -> int:
+def _new(arguments: argparse.Namespace) -> None:
     folder = arguments.into / arguments.name
     files = write_new_bot(folder, arguments.name)
     tools = len(load_bot(folder).tool_names())
     if arguments.json:
         print_json({"folder": str(folder), "files": files, "tools": tools})
-        return 0
+        return
     print(f"{folder} has a bot of {count(tools, 'tool')} in {count(len(files), 'file')}. Next:")
     print(f"  trysquare bot check {folder}")
     print(f"  trysquare serve --bot {folder}")
-    return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Load the bot, run the tests of its rules, and explore its workflow; 1 if there are problems."""
     definition = load_bot(arguments.folder)
-    problems = [str(problem) for rule in definition.all_rules for problem in self_test(rule)]
-    explored = check_bot(definition)
-    problems += [str(each) for each in explored.defects]
+    rules, explored = definition.all_rules, check_bot(definition)
+    problems = [str(each) for each in (*(found for rule in rules for found in self_test(rule)), *explored.defects)]
     problems += other_documents(definition)
-    rules = definition.all_rules
     report: dict[str, Any] = {
         "bot": definition.name,
         "behaviors": [behavior.name for behavior in definition.behaviors],
@@ -117,24 +122,22 @@ def _print_check(report: dict[str, Any]) -> None:
     print("OK: no problems." if not report["problems"] else f"{count(len(report['problems']), 'problem')} found.")
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def _status(arguments: argparse.Namespace) -> None:
     """Every run of every bot."""
     with _opened_bots(arguments) as bots:
         reports = [_status_report(bot) for bot in bots]
-    if arguments.json:
-        print_json(reports)
-        return 0
+    print_report(reports, lambda: _print_status(reports), json=arguments.json)
+
+
+def _print_status(reports: list[dict[str, Any]]) -> None:
+    headings = ("RUN", "VERSION", "CURRENT ACTION", "STATE", "DONE", "UPDATED")
     for report in reports:
         print(styled(report["bot"], "bold") + f" in {report['project']}")
         for notice in report["notices"]:
             print(styled(f"  Warning: {notice}", "yellow"))
         shown = ("run", "version", "current_action", "state", "progress", "updated")
         rows = [[str(each[name]) for name in shown] for each in report["runs"]]
-        if rows:
-            print_table(("RUN", "VERSION", "CURRENT ACTION", "STATE", "DONE", "UPDATED"), rows)
-        else:
-            print("  No runs yet.")
-    return 0
+        print_listing(report, headings, rows, json=False, empty="  No runs yet.")
 
 
 def _status_report(bot: LiveBot) -> dict[str, Any]:
@@ -152,7 +155,7 @@ def _summary(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
     return {
         "run": run.name,
         "version": state.version,
-        "current_action": f"{state.current.behavior}.{state.current.action}",
+        "current_action": str(state.current),
         "state": _word(state, left),
         "strict": state.strict,
         "open": left,
@@ -170,21 +173,16 @@ def _word(state: RunState, left: int) -> str:
     return "delivered" if state.delivered else "not delivered"
 
 
-def _history(arguments: argparse.Namespace) -> int:
+def _history(arguments: argparse.Namespace) -> None:
     """What was completed and taken up again, or every change."""
     with _opened_bot(arguments) as bot:
         project = bot.project()
         project.load(arguments.run)
-        state = project.state
-        _require_run(state, arguments.run)
-        lines = _events(state, arguments) if arguments.events else _entries(state, arguments)
-    if arguments.json:
-        print_json(lines)
-    elif not lines:
-        print(f"Run {arguments.run} has no history.")
-    else:
-        print_table([name.upper() for name in lines[0]], [[str(cell) for cell in line.values()] for line in lines])
-    return 0
+        _require_run(project.state, arguments.run)
+        lines = (_events if arguments.events else _entries)(project.state, arguments)
+    headings = [name.upper() for name in lines[0]] if lines else []
+    rows = [[str(cell) for cell in line.values()] for line in lines]
+    print_listing(lines, headings, rows, json=arguments.json, empty=f"Run {arguments.run} has no history.")
 
 
 def _require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> None:
@@ -198,39 +196,32 @@ def _require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> N
 def _entries(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return [
         {
-            "version": line.entry.version,
-            "at": line.entry.at,
-            "action": f"{line.entry.position.behavior}.{line.entry.position.action}",
-            "what": line.entry.kind if line.entry.kind == "reopened" else line.entry.approval,
-            "by": line.entry.by or "",
-            "delivered": "yes" if line.entry.delivered else "no",
-            "reason": line.entry.reason or "",
+            "version": entry.version,
+            "at": entry.at,
+            "action": str(entry.position),
+            "what": entry.kind if entry.kind == "reopened" else entry.approval,
+            "by": entry.by or "",
+            "delivered": "yes" if entry.delivered else "no",
+            "reason": entry.reason or "",
         }
-        for line in state.history(arguments.run, limit=arguments.limit)
+        for entry in (line.entry for line in state.history(arguments.run, limit=arguments.limit))
     ]
 
 
 def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return [
-        {
-            "version": line.version,
-            "at": line.at,
-            "what": line.kind,
-            "by": line.principal,
-            "current": f"{line.current.behavior}.{line.current.action}",
-        }
+        {"version": line.version, "at": line.at, "what": line.kind, "by": line.principal, "current": str(line.current)}
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
 
 
-def _diff(arguments: argparse.Namespace) -> int:
+def _diff(arguments: argparse.Namespace) -> None:
     with _opened_bot(arguments) as bot:
         report = compare(bot, arguments.before, arguments.after)
     print_report(report, lambda: print_difference(report), json=arguments.json)
-    return 0
 
 
-def _rewind(arguments: argparse.Namespace) -> int:
+def _rewind(arguments: argparse.Namespace) -> None:
     """Set a run back. Its files stay as they are, and proofs come back only where they fit them."""
     with _opened_bot(arguments) as bot:
         project, run = bot.project(), arguments.run
@@ -246,19 +237,15 @@ def _rewind(arguments: argparse.Namespace) -> int:
         then = project.state.state_at(run, arguments.version)
         changed = changed_since(project.root, files_at(project.state, run, arguments.version), run)
     changes = {"files_restored": [], "files_not_restored": list(changed), "open_again": _open_again(then, moved.state)}
-    return _report(arguments, run, moved.state, "is back at", changes)
+    _report(arguments, run, moved.state, "is back at", changes)
 
 
 def _open_again(then: RunState, now: RunState) -> list[str]:
     """What was proven at a version and is not any more, because its files changed since."""
-    return [
-        f"{each.behavior}.{each.action}"
-        for each, entry in then.latest.items()
-        if entry.is_proven and not now.is_completed(each)
-    ]
+    return [str(each) for each, entry in then.latest.items() if entry.is_proven and not now.is_completed(each)]
 
 
-def _fork(arguments: argparse.Namespace) -> int:
+def _fork(arguments: argparse.Namespace) -> None:
     """Begin a run at another one's place."""
     with _opened_bot(arguments) as bot:
         project, to = bot.project(), arguments.name
@@ -280,42 +267,35 @@ def _fork(arguments: argparse.Namespace) -> int:
         "files_not_restored": list(copies.lost),
         "open_again": _open_again(then, moved.state),
     }
-    return _report(arguments, to, moved.state, "starts at", changes)
+    _report(arguments, to, moved.state, "starts at", changes)
 
 
-async def _loosen(arguments: argparse.Namespace) -> int:
+async def _loosen(arguments: argparse.Namespace) -> None:
     """Take a run out of strict mode, which a human has to agree to in a terminal."""
     with _opened_bot(arguments) as bot:
         project, run = bot.project(), arguments.run
         _require_run(project.state, run, "bot loosen")
         context = CallContext(caller=TerminalCaller(), client="trysquare bot")
-        if not context.can_ask():
-            raise ConfigurationError(
-                "only a human can take a run out of strict mode, and stdin is not a terminal.",
-                where="bot loosen",
-                hint="Run it in a terminal.",
-            )
+        require_terminal("bot loosen", "take a run out of strict mode", context.can_ask())
         if not project.load(run).state.strict:
             print(f"Run {run} is not strict.")
-            return 0
+            return
         question = f"Take run {run} of {bot.name} out of strict mode? Its actions can then be closed without proof."
         binding = {"project": str(project.root), "run": run, "loosen": True}
         agreement = await ask_human("bot loosen", question, binding, approvals=bot.approvals, context=context)
         audit = {"reason": arguments.reason, "agreement": {"by": agreement.by, "how": agreement.how}}
         moved = project.state.loosen(run, principal=local_principal().subject, audit=audit)
-    return _report(arguments, run, moved.state, "is no longer strict and is at", {})
+    _report(arguments, run, moved.state, "is no longer strict and is at", {})
 
 
-def _report(arguments: argparse.Namespace, run: str, state: RunState, what: str, changes: dict[str, Any]) -> int:
-    current = f"{state.current.behavior}.{state.current.action}"
+def _report(arguments: argparse.Namespace, run: str, state: RunState, what: str, changes: dict[str, Any]) -> None:
     if arguments.json:
-        print_json({"run": run, "version": state.version, "current_action": current, **changes})
-        return 0
-    print(f"Run {run} {what} {current} (version {state.version}).")
+        print_json({"run": run, "version": state.version, "current_action": str(state.current), **changes})
+        return
+    print(f"Run {run} {what} {state.current} (version {state.version}).")
     for name, words in _FILES.items():
         if changes.get(name):
             print(f"{words}: {', '.join(changes[name])}.")
-    return 0
 
 
 _FILES = {
@@ -325,14 +305,14 @@ _FILES = {
 }
 
 
-async def _approve(arguments: argparse.Namespace) -> int:
+async def _approve(arguments: argparse.Namespace) -> int | None:
     """Close the current action with proof, or approve the code of a close that waits."""
     if arguments.code is not None:
         return decide_code(arguments, refuse=False)
     return await _decide(arguments, {}, proof=True)
 
 
-async def _reject(arguments: argparse.Namespace) -> int:
+async def _reject(arguments: argparse.Namespace) -> int | None:
     """Send the current action back to work, or refuse the code of a close that waits."""
     if arguments.code is not None:
         return decide_code(arguments, refuse=True)
@@ -341,19 +321,15 @@ async def _reject(arguments: argparse.Namespace) -> int:
     return await _decide(arguments, {"reject": True, "reason": arguments.reason}, proof=False)
 
 
-async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bool) -> int:
+async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bool) -> None:
     with _opened_bot(arguments) as bot:
         tool = close_tool_name(bot.name)
         read = CLOSE.read(tool, {**given, "run": arguments.run})
-        principal = CallContext().principal.subject
-        call = BotCall.of(bot, tool=tool, parameters=read, principal=principal, client="trysquare bot")
+        by = local_principal().subject
+        call = BotCall.of(bot, tool=tool, parameters=read, principal=by, client="trysquare bot")
         context = CallContext(caller=TerminalCaller(), client="trysquare bot")
-        if proof and not context.can_ask():
-            raise ConfigurationError(
-                "only a human can approve, and stdin is not a terminal.",
-                where="bot approve",
-                hint="Run it in a terminal.",
-            )
+        if proof:
+            require_terminal("bot approve", "approve", context.can_ask())
         result = await close_action(call, context, proof=proof)
     if arguments.json:
         print_json(result.to_json())
@@ -361,7 +337,6 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
         print(result.message)
         for warning in result.warnings:
             print(f"Warning: {warning}")
-    return 0
 
 
 _NEW = (

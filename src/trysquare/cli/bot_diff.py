@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from trysquare.bots.actions.builtin import produced_files
@@ -31,9 +32,8 @@ class Side:
 
 def compare(bot: LiveBot, first: str, second: str) -> dict[str, Any]:
     """The actions and files that differ between two of `RUN`, `RUN@VERSION`, `@VERSION` and `.`."""
-    before, after = (_side(bot, text) for text in (first, second))
-    names = (before.name, after.name)
-    files = changed_files(bot.project().root, before.files, after.files, headings=names)
+    before, after = _side(bot, first), _side(bot, second)
+    files = changed_files(bot.project().root, before.files, after.files, headings=(before.name, after.name))
     return {"before": before.name, "after": after.name, "actions": _actions(bot, before, after), "files": files}
 
 
@@ -42,8 +42,8 @@ def _side(bot: LiveBot, text: str) -> Side:
     if text == FOLDER:
         return Side(name=FOLDER_NAME, state=None, files=file_digests(project.root, _produced(bot)))
     project.load("main")
-    run, _, number = text.partition("@")
-    run = run or "main"
+    name, _, number = text.partition("@")
+    run = name or "main"
     if number and not number.isdigit():
         raise ConfigurationError(
             f"expected RUN[@VERSION]; got `{text}`.", where="bot diff", hint="Write `main`, `main@12`, `@12`, or `.`."
@@ -54,12 +54,8 @@ def _side(bot: LiveBot, text: str) -> Side:
 
 def _produced(bot: LiveBot) -> list[str]:
     definition = bot.definition
-    found = (
-        produced_files(definition, behavior, action.name)
-        for behavior in definition.behaviors
-        for action in definition.actions
-    )
-    return sorted({path for paths in found for path in paths})
+    steps = product(definition.behaviors, definition.actions)
+    return sorted({path for behavior, action in steps for path in produced_files(definition, behavior, action.name)})
 
 
 def _state_of(state: WorkflowRuns, run: str, version: int | None) -> RunState:
@@ -78,11 +74,7 @@ def _actions(bot: LiveBot, before: Side, after: Side) -> list[dict[str, Any]]:
         return []
     places = (Position(behavior=behavior, action=action) for behavior in plan.behaviors for action in plan.actions)
     return [
-        {
-            "action": f"{each.behavior}.{each.action}",
-            "before": _status_of(first, each),
-            "after": _status_of(second, each),
-        }
+        {"action": str(each), "before": _status_of(first, each), "after": _status_of(second, each)}
         for each in places
         if _status_of(first, each) != _status_of(second, each)
     ]

@@ -202,9 +202,9 @@ def ask_yes_or_no(question: str) -> bool:
         say("Please type yes or no.")
 
 
-def require_terminal(where: str, what: str) -> None:
+def require_terminal(where: str, what: str, is_terminal: bool | None = None) -> None:
     """Fail unless stdin is a terminal: the output of a program must not answer for a human."""
-    if not sys.stdin.isatty():
+    if not (sys.stdin.isatty() if is_terminal is None else is_terminal):
         raise ConfigurationError(
             f"only a human can {what}, and stdin is not a terminal.", where=where, hint="Run it in a terminal."
         )
