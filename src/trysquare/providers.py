@@ -90,8 +90,7 @@ async def open_guide_tools(settings: Settings, origins: Origins) -> AsyncGenerat
     with open_states() as states:
         config = guide_config(settings)
         async with open_guide(config, project_state=states.of_project, user_state=states.of_user()) as toolset:
-            own_prefix = settings.prefix is None
-            yield MiddlewareToolset(toolset, partial(_with_prefix, prefix="guide")) if own_prefix else toolset
+            yield MiddlewareToolset(toolset, _with_guide_prefix) if settings.prefix is None else toolset
 
 
 @asynccontextmanager
@@ -106,14 +105,12 @@ async def open_bot_tools(settings: Settings, origins: Origins) -> AsyncGenerator
         yield CombinedToolset([await stack.enter_async_context(bot) for bot in bots])
 
 
-@asynccontextmanager
-async def open_debug_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+def open_debug_tools(settings: Settings, origins: Origins) -> AbstractAsyncContextManager[Toolset]:
     """The debugger's tools. Programs run in the project's directory unless a call names another."""
     from trysquare.debug import DebugConfig, open_debugger
 
     root, prefix = settings.project.resolve(), "debug" if settings.prefix is None else settings.prefix
-    async with open_debugger(DebugConfig(root=root, prefix=prefix, shows_secrets=settings.debug_secrets)) as toolset:
-        yield toolset
+    return open_debugger(DebugConfig(root=root, prefix=prefix, shows_secrets=settings.debug_secrets))
 
 
 @asynccontextmanager
@@ -181,8 +178,8 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
         yield CombinedToolset(toolsets)
 
 
-def _with_prefix(tool: Tool, *, prefix: str) -> Tool:
-    return replace(tool, metadata=replace(tool.metadata, prefix=prefix))
+def _with_guide_prefix(tool: Tool) -> Tool:
+    return replace(tool, metadata=replace(tool.metadata, prefix="guide"))
 
 
 def state_file(settings: Settings, origins: Origins) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 from trysquare import gateway
 from trysquare.cli import terminal
 from trysquare.cli.command import Command, option
-from trysquare.cli.gateway_config import ADD, LOGIN, REMOVE, SECRET, GatewayState, open_state
+from trysquare.cli.gateway_config import ADD, LOGIN, REMOVE, SECRET, GatewayState, open_state, require_usable
 from trysquare.cli.options import JSON, add_gateway_options, positive
 from trysquare.core.errors import ToolError
 from trysquare.core.untrusted import one_line
@@ -179,7 +179,7 @@ def _print_held(commands: list[gateway.UnapprovedServer], tools: list[gateway.Pe
 
 def _approve(arguments: argparse.Namespace) -> int:
     with open_state(arguments) as state:
-        server = state.require(arguments.name)
+        server = require_usable(state.config, arguments.name)
         commands, tools = _held(state, [server])
         if arguments.tool is not None:
             commands, tools = [], [held for held in tools if held.tool == arguments.tool]

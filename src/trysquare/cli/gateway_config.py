@@ -52,12 +52,9 @@ class GatewayState:
         entries = [self.config.find(name) for name in names] or list(self.config.servers.values())
         return [entry for entry in entries if isinstance(entry, gateway.ServerConfig)]
 
-    def require(self, name: str) -> gateway.ServerConfig:
-        """The server of this name; a broken entry is a `ConfigurationError`."""
-        return _require_usable(self.config, name)
 
-
-def _require_usable(config: gateway.GatewayConfig, name: str) -> gateway.ServerConfig:
+def require_usable(config: gateway.GatewayConfig, name: str) -> gateway.ServerConfig:
+    """The server of this name; a broken entry is a `ConfigurationError`."""
     entry = config.find(name)
     if isinstance(entry, gateway.InvalidServer):
         raise ConfigurationError(entry.reason, where=str(entry.location))
@@ -183,7 +180,7 @@ def _remove(arguments: argparse.Namespace) -> None:
 
 
 async def _login(arguments: argparse.Namespace) -> None:
-    server = _require_usable(gateway.read_config(*_config_files(arguments)), arguments.name)
+    server = require_usable(gateway.read_config(*_config_files(arguments)), arguments.name)
     if gateway.TRANSPORTS[server.transport].login_method is None:
         raise ConfigurationError(
             f"The server `{server.name}` is a local process and has no login.", where=str(server.location)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from dataclasses import fields
+from typing import Any
 
 from trysquare.agents import AgentRequest
 from trysquare.agents.definition import built_in_names, built_in_text, load_definition
@@ -76,17 +78,10 @@ def _show(name: str, loaded: Loaded) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> AgentRequest:
-    task = sys.stdin.read() if arguments.task == "-" else arguments.task
-    return AgentRequest(
-        agent=arguments.agent,
-        task=task.strip(),
-        model=arguments.model,
-        steps=arguments.steps,
-        answer_tokens=arguments.answer_tokens,
-        tokens=arguments.tokens,
-        seconds=arguments.seconds,
-        cost=arguments.cost,
-    )
+    known = {field.name for field in fields(AgentRequest)}
+    given: dict[str, Any] = {name: value for name, value in vars(arguments).items() if name in known}
+    given["task"] = (sys.stdin.read() if arguments.task == "-" else arguments.task).strip()
+    return AgentRequest(**given)
 
 
 async def _run_here(request: AgentRequest, loaded: Loaded) -> JsonObject:

@@ -65,29 +65,28 @@ class Mendable(Exception):
 
 
 class _Link:
-    """A connection. What stdio and HTTP have in common: answers find their requests by number."""
+    """A connection. Common to stdio and HTTP: responses are matched to their requests by id."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._waiting: dict[object, Future[Json]] = {}
         self.ended: str | None = None
+        self.headers: dict[str, str] = {}
+        """Sent with every HTTP request."""
 
     def send(self, message: Json) -> None:
-        """Send one message."""
         raise NotImplementedError
-
-    def agree(self, version: str) -> None:
-        """Hear which version of the protocol is spoken."""
 
     def close(self) -> None:
         """End the connection."""
 
-    def ask(self, method: str, params: Json, timeout: float, stop: _Stop | None = None) -> Json:
-        """The result of a request."""
+    def ask(self, method: str, params: Json, timeout: float, stop: contextlib.ExitStack | None = None) -> Json:
+        """The result of a request. Closing `stop` in another thread cancels it."""
         number, answer = next(self._numbers), Future[Json]()
         self._waiting[number] = answer
         if stop is not None:
-            stop.how = functools.partial(self._give_up, number)
+            stop.pop_all()  # An earlier attempt that was not sent.
+            stop.callback(self._give_up, number)
         try:
             self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
             message = answer.result(timeout)
@@ -100,8 +99,7 @@ class _Link:
             raise Mendable(str(message["error"].get("message", message["error"])))
         return cast(Json, message.get("result") or {})
 
-    def hear(self, message: Json) -> None:
-        """Take a message that came."""
+    def receive(self, message: Json) -> None:
         if "method" not in message:
             self._settle(message.get("id"), message)
         elif "id" in message:
@@ -131,16 +129,6 @@ class _Link:
             self._settle(number, GatewayError(f"{reason} The call may have been done."))
 
 
-class _Stop:
-    """How to stop a call that is under way in a thread."""
-
-    how: Callable[[], None] | None = None
-
-    def __call__(self) -> None:
-        if self.how is not None:
-            self.how()
-
-
 class _Process(_Link):
     """A gateway that is our child: a message is a line of its standard input or output."""
 
@@ -162,7 +150,6 @@ class _Process(_Link):
         self._reading.start()
 
     def send(self, message: Json) -> None:
-        """Write one line."""
         assert self._process.stdin is not None
         if self.ended is not None:
             raise NotSent(self.ended)
@@ -200,7 +187,7 @@ class _Process(_Link):
         except (ValueError, RecursionError):
             return  # Only messages count; whatever else a program prints here is not for us.
         with contextlib.suppress(NotSent):  # An answer to one that has just gone.
-            self.hear(message)
+            self.receive(message)
 
     def _pass_errors_on(self) -> None:
         with cast(Any, self._process.stderr) as lines:
@@ -222,19 +209,18 @@ class _Address(_Link):
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = functools.partial(kind, parts.hostname, parts.port, timeout=timeout)
         self._url, self._path = url, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        self.headers |= {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if token is not None:
-            self._headers["Authorization"] = f"Bearer {token}"
+            self.headers["Authorization"] = f"Bearer {token}"
 
     def send(self, message: Json) -> None:
-        """Post one message, and hear what comes back for it."""
         with contextlib.closing(self._connection()) as connection:
             try:
                 connection.connect()
             except OSError as error:
                 raise NotSent(f"Nothing answers at {self._url}: {error}.") from None
             try:
-                connection.request("POST", self._path, json.dumps(message).encode(), self._headers)
+                connection.request("POST", self._path, json.dumps(message).encode(), self.headers)
                 self._take(connection.getresponse())
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise GatewayError(f"{self._url} gave no answer: {error!r}. The call may have been done.") from None
@@ -243,8 +229,8 @@ class _Address(_Link):
 
     def _take(self, response: http.client.HTTPResponse) -> None:
         if session := response.headers.get("Mcp-Session-Id"):
-            self._headers["Mcp-Session-Id"] = session
-        if response.status == 404 and "Mcp-Session-Id" in self._headers:
+            self.headers["Mcp-Session-Id"] = session
+        if response.status == 404 and "Mcp-Session-Id" in self.headers:
             self.ended = "The session is over."
             raise NotSent(self.ended)
         if response.status in (401, 403):
@@ -255,11 +241,7 @@ class _Address(_Link):
             if response.status >= 400 and message.get("id") is None:
                 raise GatewayError(f"{self._url} answered with status {response.status}: {text[:300]}")
             if message:
-                self.hear(message)
-
-    def agree(self, version: str) -> None:
-        """Name the version from here on."""
-        self._headers["MCP-Protocol-Version"] = version
+                self.receive(message)
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[str]:
@@ -273,7 +255,7 @@ def _events(response: http.client.HTTPResponse) -> Iterator[str]:
             data.clear()
 
 
-class Gateway:
+class Gateway(contextlib.AbstractContextManager["Gateway"]):
     """A gateway to the tools of MCP servers: started here from a configuration or a command, or met at an address."""
 
     def __init__(
@@ -301,9 +283,6 @@ class Gateway:
         self._linking, self._listing = threading.Lock(), threading.Lock()
         self._link: _Link | None = None
         self._listed: tuple[float, dict[str, Json] | GatewayError] | None = None
-
-    def __enter__(self) -> Gateway:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -338,12 +317,12 @@ class Gateway:
 
     async def call(self, name: str, arguments: Json) -> Json:
         """The result of a tool, as MCP gives it."""
-        stop = _Stop()
+        stop = contextlib.ExitStack()
         params = {"name": name, "arguments": arguments, "_meta": {"trysquare/result_bytes": self.result_size}}
         try:
             return await asyncio.wrap_future(self._pool.submit(self._ask, "tools/call", params, self._timeout, stop))
         except asyncio.CancelledError:
-            self._pool.submit(stop)
+            self._pool.submit(stop.close)
             raise
 
     def _list(self) -> dict[str, Json] | GatewayError:
@@ -359,7 +338,7 @@ class Gateway:
         except GatewayError as error:
             return error
 
-    def _ask(self, method: str, params: Json, timeout: float, stop: _Stop | None = None) -> Json:
+    def _ask(self, method: str, params: Json, timeout: float, stop: contextlib.ExitStack | None = None) -> Json:
         try:
             return self._linked().ask(method, params, timeout, stop)
         except NotSent:
@@ -380,7 +359,7 @@ class Gateway:
             reply = link.ask(
                 "initialize", {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": client}, _START
             )
-            link.agree(str(reply.get("protocolVersion", _VERSION)))
+            link.headers["MCP-Protocol-Version"] = str(reply.get("protocolVersion", _VERSION))
             link.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         except (GatewayError, Mendable) as error:
             link.close()
@@ -488,8 +467,8 @@ def restored(given: Any, schema: Json, name: str) -> Json:
 
 def _beside_value(given: Any, properties: Json, required: set[str]) -> Json | None:
     """An object of which the key `value` may be lost: as it was, or None where there is more than one reading."""
-    is_text, whole = isinstance(given, str), _object_in(given)
-    if whole is not None and not _may_be("string" if is_text else "object", properties["value"]):
+    is_text, whole, kinds = isinstance(given, str), _object_in(given), _object(properties["value"]).get("type")
+    if whole is not None and kinds is not None and ("string" if is_text else "object") not in kinds:
         return whole
     if is_text and whole is not None and "value" in whole and required <= set(whole) <= set(properties):
         return whole
@@ -504,11 +483,6 @@ def _object_in(given: Any) -> Json | None:
     except (ValueError, RecursionError):
         return None
     return cast(Json, parsed) if isinstance(parsed, dict) else None
-
-
-def _may_be(kind: str, schema: Any) -> bool:
-    kinds = _object(schema).get("type")
-    return kinds is None or kind in kinds
 
 
 def _shown(objects: Any, name: str, arguments: Json, result: Json, limit: int) -> Any:
