@@ -105,8 +105,8 @@ def _examine(arguments: argparse.Namespace) -> list[Finding]:
     try:
         loaded = load(arguments)
     except TrysquareError as error:
-        fix = "fix the configuration"
-        return [*findings, Finding(group="server", name="configuration", state="broken", detail=str(error), fix=fix)]
+        wrong = partial(Finding, group="server", name="configuration", state="broken")
+        return [*findings, wrong(detail=str(error), fix="fix the configuration")]
     findings += check_state(loaded.settings.project)
     command = [*install.server_command(), "serve", *install.server_options(arguments, loaded)]
     findings += [_try_version(command, protocol) for protocol in VERSIONS]
@@ -128,25 +128,25 @@ def _print(findings: Sequence[Finding]) -> None:
     print("\nAll required checks passed." if not broken else f"\n{broken} of {len(findings)} need attention.")
 
 
-def _installed(name: str, fine: object, detail: str, otherwise: Literal["absent", "broken"], fix: str) -> Finding:
+def _installed(name: str, fine: object, detail: str, otherwise: Literal["absent", "broken"], *, fix: str) -> Finding:
     state = "ok" if fine else otherwise
     return Finding(group="installed", name=name, state=state, detail=detail, fix=None if fine else fix)
 
 
 def _python() -> Finding:
     detail = f"{platform.python_version()} at {sys.executable}"
-    return _installed("python", sys.version_info >= (3, 11), detail, "broken", "install Python 3.11 or newer")
+    return _installed("python", sys.version_info >= (3, 11), detail, "broken", fix="install Python 3.11 or newer")
 
 
 def _package(name: str) -> Finding:
-    found = _version(name)
-    return _installed(name, found, found or "not installed", "broken", f"{sys.executable} -m pip install trysquare")
+    found, python = _version(name), sys.executable
+    return _installed(name, found, found or "not installed", "broken", fix=f"{python} -m pip install trysquare")
 
 
 def _extra(extra: str) -> Finding:
     package, found = _EXTRAS[extra], _version(_EXTRAS[extra])
-    fix = f"{sys.executable} -m pip install 'trysquare[{extra}]'"
-    return _installed(f"extra {extra}", found, f"{package} {found or 'is not installed'}", "absent", fix)
+    detail, python = f"{package} {found or 'is not installed'}", sys.executable
+    return _installed(f"extra {extra}", found, detail, "absent", fix=f"{python} -m pip install 'trysquare[{extra}]'")
 
 
 def _version(package: str) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trysquare import grammar as grammars
 from trysquare.agents.toolbox import offer_of
@@ -19,9 +19,6 @@ from trysquare.cli.terminal import count, print_json, styled
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
 from trysquare.core.text import closest_names
 from trysquare.grammar.certify import Certificate, GbnfWriter, Sample, TextMatcher, certify
-
-if TYPE_CHECKING:
-    from trysquare.models.local.runtime import Runtime
 
 FORMATS = ("gbnf", "lark", "json-schema", "openai")
 MOST_SHOWN = 5
@@ -72,15 +69,18 @@ def _chosen(app: App, names: Sequence[str] | None) -> list[grammars.CallableTool
 
 def _print_calls(grammar: grammars.CallGrammar, dialect: str, tokens: int | None) -> None:
     _refuse_together(grammar)
-    match dialect:
-        case "gbnf":
-            print(grammar.gbnf(tokens=tokens), end="")
-        case "lark":
-            print(grammar.lark(tokens=tokens), end="")
-        case "openai":
-            print_json(grammars.openai_format(grammar))
-        case _:
-            print_json(grammar.json_schema())
+    _print_as(
+        dialect,
+        gbnf=lambda: grammar.gbnf(tokens=tokens),
+        lark=lambda: grammar.lark(tokens=tokens),
+        openai=lambda: grammars.openai_format(grammar),
+        schema=grammar.json_schema,
+    )
+
+
+def _print_as(dialect: str, **writers: Callable[[], Any]) -> None:
+    written = writers.get(dialect, writers["schema"])()
+    print(written, end="") if isinstance(written, str) else print_json(written)
 
 
 def _refuse_together(grammar: grammars.CallGrammar) -> None:
@@ -104,15 +104,13 @@ def _print_schema(file: Path, dialect: str) -> None:
         schema = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot be read as a JSON schema: {error}", where=str(file)) from error
-    match dialect:
-        case "gbnf":
-            print(grammars.schema_to_gbnf(schema), end="")
-        case "lark":
-            print(grammars.schema_to_lark(schema), end="")
-        case "openai":
-            print_json(grammars.strict_schema(grammars.read_schema(schema)))
-        case _:
-            print_json(grammars.schema_of(grammars.read_schema(schema)))
+    _print_as(
+        dialect,
+        gbnf=lambda: grammars.schema_to_gbnf(schema),
+        lark=lambda: grammars.schema_to_lark(schema),
+        openai=lambda: grammars.strict_schema(grammars.read_schema(schema)),
+        schema=lambda: grammars.schema_of(grammars.read_schema(schema)),
+    )
 
 
 def _check_file(file: Path, texts: Sequence[str]) -> int:
@@ -155,8 +153,7 @@ def _certify(tools: Sequence[grammars.CallableTool], *, samples: int, seed: int,
     from trysquare.grammar.engine import llguidance_engine
 
     engine = llguidance_engine(LLTokenizer("byte"))
-    with ExitStack() as stack:
-        writer = None if weights is None else stack.enter_context(_llama_cpp(weights))
+    with nullcontext() if weights is None else _llama_cpp(weights) as writer:
         certificate = certify(tools, engine, samples=samples, seed=seed, llama_cpp=writer)
     _print_certificate(certificate)
     return 0 if certificate.holds else 1
@@ -169,22 +166,15 @@ def _llama_cpp(weights: Path) -> Generator[GbnfWriter]:
     if not weights.is_file():
         raise ConfigurationError("file not found.", where=str(weights), hint="Name a GGUF file.")
     with closing(Runtime(weights, context_tokens=2_048, threads=None)) as runtime:
-        yield _writer(runtime)
 
+        def write(gbnf: str, *, seed: int, most_tokens: int) -> Sample:
+            body: dict[str, Any] = {"prompt": "{", "grammar": gbnf, "seed": seed, "n_predict": most_tokens}
+            # Everything that makes a good answer likelier is switched off: what the grammar allows is to be seen.
+            found = runtime.complete({**body, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0})
+            choice, tokens = found["choices"][0], found["usage"]["completion_tokens"]
+            return Sample(text=choice["text"], tokens=tokens, cut=choice["finish_reason"] == "length")
 
-def _writer(runtime: Runtime) -> GbnfWriter:
-    def write(gbnf: str, *, seed: int, most_tokens: int) -> Sample:
-        body: dict[str, Any] = {"prompt": "{", "grammar": gbnf, "seed": seed, "n_predict": most_tokens}
-        # Everything that makes a good answer likelier is switched off: what the grammar allows is to be seen.
-        found = runtime.complete({**body, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0})
-        choice = found["choices"][0]
-        return Sample(
-            text=choice["text"],
-            tokens=found["usage"]["completion_tokens"],
-            cut=choice["finish_reason"] == "length",
-        )
-
-    return write
+        yield write
 
 
 def _print_certificate(certificate: Certificate) -> None:

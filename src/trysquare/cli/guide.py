@@ -125,11 +125,8 @@ def _show_waiting(waiting: Sequence[StoredDocument], *, as_json: bool) -> None:
     ]
     rows = [(_name(each), each.written_by, each.written_at[:19], each.digest[:16]) for each in waiting]
     headings = ("DOCUMENT", "WRITTEN FOR", "WRITTEN AT", "DIGEST")
-    empty, then = (
-        "No document waits to be accepted.",
-        "Run `trysquare guide accept NAME` to see one in full and decide.",
-    )
-    print_listing(report, headings, rows, json=as_json, empty=empty, then=then)
+    then = "Run `trysquare guide accept NAME` to see one in full and decide."
+    print_listing(report, headings, rows, json=as_json, empty="No document waits to be accepted.", then=then)
 
 
 def _show_document(document: StoredDocument) -> None:

@@ -82,11 +82,6 @@ class Client:
     """Its command, where it has one: a sign that it is installed."""
     afterwards: str = "Restart it to load the server."
 
-    def entry(self, command: str, arguments: list[str]) -> JsonObject:
-        """What the client's file says of one server that it starts itself."""
-        kind: JsonObject = {"type": "stdio"} if self.typed else {}
-        return {**kind, "command": command, "args": arguments}
-
 
 CLIENTS: Mapping[str, Client] = {
     client.name: client
@@ -248,8 +243,8 @@ def _client(name: str) -> Client:
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
     profile = await _checked_profile(loaded, place)
     command, *before = server_command()
-    words = [*before, "serve", *server_options(arguments, loaded)]
-    return place.client.entry(command, words + (["--profile", profile] if profile else []))
+    words = [*before, "serve", *server_options(arguments, loaded), *(("--profile", profile) if profile else ())]
+    return {**({"type": "stdio"} if place.client.typed else {}), "command": command, "args": words}
 
 
 async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
