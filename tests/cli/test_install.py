@@ -56,7 +56,7 @@ def test_every_client_gets_an_entry_that_starts_this_installation(name: str, pro
 
     file = Place(home=own_home, project=project, environ=dict(os.environ)).path(client.files["user"])
     text = file.read_text(encoding="utf-8")
-    entry = (tomllib.loads(text) if client.format == "toml" else json.loads(text))[client.table]["trysquare"]
+    entry = (tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[client.table]["trysquare"]
     assert Path(entry["command"]).is_absolute()
     assert os.access(entry["command"], os.X_OK)
     assert entry["args"][-5:] == ["serve", "--tools", "my_tools:tools", "--project", str(project)]

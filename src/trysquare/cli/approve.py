@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_place_options, load
@@ -48,17 +47,10 @@ def decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
 @contextmanager
 def _open_approvals(loaded: Loaded) -> Generator[list[StoredApprovals]]:
     """Open the approvals of the project and of the user; a missing file is not created."""
+    wanted = (state_file(loaded.settings, loaded.origins), project_state(loaded.settings.project), user_state())
     with ExitStack() as stack:
-        databases = [open_database(path) for path in _paths(loaded)]
-        for database in databases:
-            stack.callback(database.close)
-        yield [StoredApprovals(database) for database in databases]
-
-
-def _paths(loaded: Loaded) -> list[Path]:
-    project = loaded.settings.project
-    wanted = [state_file(loaded.settings, loaded.origins), project_state(project), user_state()]
-    return [path for path in dict.fromkeys(wanted) if path.exists()]
+        found = [closing(open_database(path)) for path in dict.fromkeys(wanted) if path.exists()]
+        yield [StoredApprovals(stack.enter_context(database)) for database in found]
 
 
 def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:

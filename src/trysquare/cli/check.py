@@ -34,12 +34,8 @@ async def check(arguments: argparse.Namespace) -> int:
         findings = _linted(own, app.profiles, loaded)
         strict, report = loaded.settings.strict, [asdict(finding) for finding in findings]
         print_report(report, lambda: _print(own, findings, strict=strict), json=arguments.json)
-    return 1 if any(is_failure(finding, strict=strict) for finding in findings) else 0
-
-
-def is_failure(finding: Finding, *, strict: bool) -> bool:
-    """Whether a finding fails the check."""
-    return finding.severity == "error" or (strict and finding.severity == "warning")
+    failures = ("error", "warning") if strict else ("error",)
+    return 1 if any(finding.severity in failures for finding in findings) else 0
 
 
 def _linted(toolset: Toolset, profiles: ProfileChoice, loaded: Loaded) -> list[Finding]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from trysquare.app import App, open_app
+from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
 from trysquare.cli.command import Command
@@ -31,7 +31,6 @@ from trysquare.settings.load import Loaded, value_of
 from trysquare.settings.model import CliOption
 
 Scope: TypeAlias = Literal["user", "project"]
-Format: TypeAlias = Literal["json", "toml"]
 
 PROFILES_BY_SIZE = ("full", "levels", "gateway", "search")
 """From the longest listing to the shortest."""
@@ -70,7 +69,8 @@ class Client:
     """Its configuration file, for each scope that it has, as a template for `Place.path`."""
     table: str = "mcpServers"
     """The name of the object that holds the servers."""
-    format: Format = "json"
+    editor: Any = jsonc
+    """The module that edits this kind of file."""
     typed: bool = False
     """Whether an entry says `"type": "stdio"`."""
     most_tools: int | None = None
@@ -128,7 +128,7 @@ CLIENTS: Mapping[str, Client] = {
             files={"user": "{codex}/config.toml", "project": "{project}/.codex/config.toml"},
             program="codex",
             table="mcp_servers",
-            format="toml",
+            editor=toml_lines,
             most_tools=128,
             afterwards="Start a new session; /mcp lists the servers.",
         ),
@@ -208,16 +208,11 @@ class EntryPlace:
     def path(self) -> list[str]:
         return [self.client.table, self.name]
 
-    @property
-    def editor(self) -> Any:
-        """The functions that edit this kind of file."""
-        return toml_lines if self.client.format == "toml" else jsonc
-
 
 def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
     """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
     path = place.path[:1] if everything else place.path
-    return edit_text(place.file, read_file(place.file), lambda text: place.editor.read_entry(text, path))
+    return edit_text(place.file, read_file(place.file), lambda text: place.client.editor.read_entry(text, path))
 
 
 def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
@@ -250,18 +245,13 @@ async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlac
 async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
     async with open_app(loaded.settings, origins=loaded.origins) as app:
-        counts = profile_counts(app)
+        counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
         chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
         tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
         say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
             say(f"`{tool}` is too long a name for {place.client.title} with the server's; choose a shorter --name.")
     return None if chosen == "full" else chosen
-
-
-def profile_counts(app: App) -> Mapping[str, int]:
-    """How many tools each profile lists, if it is chosen for all toolsets."""
-    return {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
 
 
 def _about_listing(client: Client, chosen: str | None, count: int, full: int) -> str:
@@ -286,9 +276,8 @@ def server_options(arguments: argparse.Namespace, loaded: Loaded) -> list[str]:
     words: list[str] = []
     for key in all_keys().values():
         origin = loaded.origins.get(key.name)
-        if key.option is None or key.name == "project" or origin is None:
-            continue
-        if origin.source in ("option", "environment"):
+        is_given = origin is not None and origin.source in ("option", "environment")
+        if is_given and key.option is not None and key.name != "project":
             words += _option_words(key, key.option, value_of(loaded.settings, key.name))
     if (config := getattr(arguments, "config", None)) is not None:
         words += ["--config", str(Path(config).expanduser().absolute())]
@@ -317,7 +306,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
         print(f"{place.file} has another entry `{place.name}`:\n{_shown_entry(place, old)}")
         print("Give --force to replace it, or --name for a second one. Nothing was written.")
         return 1
-    after = edit_text(place.file, before, lambda text: place.editor.put_entry(text, place.path, entry))
+    after = edit_text(place.file, before, lambda text: place.client.editor.put_entry(text, place.path, entry))
     if dry:
         return _print_difference(place.file, before, after)
     if old is not None:
@@ -332,7 +321,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
 
 def _remove(place: EntryPlace, *, dry: bool) -> None:
     before = read_file(place.file)
-    after = edit_text(place.file, before, lambda text: place.editor.remove_entry(text, place.path))
+    after = edit_text(place.file, before, lambda text: place.client.editor.remove_entry(text, place.path))
     if after == before:
         print(f"{place.file} has no entry `{place.name}`. Nothing to do.")
     elif dry:
@@ -343,7 +332,7 @@ def _remove(place: EntryPlace, *, dry: bool) -> None:
 
 
 def _shown_entry(place: EntryPlace, entry: Any) -> str:
-    if place.client.format == "toml" and isinstance(entry, dict):
+    if place.client.editor is toml_lines and isinstance(entry, dict):
         return toml_lines.put_entry("", place.path, cast(JsonObject, entry)).rstrip()
     return json.dumps({place.client.table: {place.name: entry}}, indent=2, default=str)
 
