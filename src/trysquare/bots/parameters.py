@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trysquare.bots.graph.graph import Graph, Node, walk
+from trysquare.bots.graph import Graph, Node, walk
 from trysquare.bots.scanners.base import Rule
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.graph.graph import problems_of
+from trysquare.bots.graph import problems_of
 from trysquare.bots.scanners.base import Rule, ScannerFailed, Selected
 from trysquare.bots.scanners.runner import is_command, run_scanner, self_test
 from trysquare.bots.workflow.machine import (

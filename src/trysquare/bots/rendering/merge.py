@@ -196,6 +196,10 @@ def records(record: Record, name: str) -> list[Record]:
     return list(record.get(name) or ())
 
 
+def name_of(record: Record) -> str:
+    return str(record.get("name", ""))
+
+
 def texts(record: Record, name: str) -> list[str]:
     return [str(each.get(".", "")) for each in records(record, name)]
 

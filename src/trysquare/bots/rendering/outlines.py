@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trysquare.bots.graph.graph import Graph, Node, children, stories_of, walk
-from trysquare.bots.rendering.merge import NodeMerge, Pairs, match_items, records
+from trysquare.bots.graph import Graph, children, stories_of, top_node, walk
+from trysquare.bots.rendering.merge import NodeMerge, Pairs, match_items, name_of, records
 from trysquare.bots.rendering.reader import Record
 from trysquare.bots.rendering.template import as_line
 from trysquare.core.json import JsonObject
@@ -50,11 +50,9 @@ def _outline(found: list[Record]) -> _Outline:
     path: list[str] = []
     for index, record in enumerate(found):
         depth = max(0, len(str(record.get("heading", "##"))) - 2)
-        path = [*path[:depth], str(record.get("name", ""))]
+        path = [*path[:depth], name_of(record)]
         outline.sections.append(_Part(tuple(path), record, index))
-        outline.stories.extend(
-            _Part((*path, str(story.get("name", ""))), story, index) for story in records(record, "stories")
-        )
+        outline.stories.extend(_Part((*path, name_of(story)), story, index) for story in records(record, "stories"))
     return outline
 
 
@@ -115,7 +113,9 @@ class _Tree:
         nodes: list[JsonObject | None] = []
         by_path: dict[_Path, JsonObject | None] = {}
         for part, origin in zip(new.sections, pairs.before_of, strict=True):
-            node = self._section(old.sections[origin] if origin is not None else None, part)
+            before = None if origin is None else old.sections[origin]
+            known, name = before and self.sections.get(before.path), f"epic `{' > '.join(part.path)}`"
+            node = self._merged(known, before, part, name, " > ".join((before or part).path))
             nodes.append(node)
             by_path[part.path] = node
             if node is None:
@@ -129,11 +129,6 @@ class _Tree:
         for above, key in [(self.graph, "epics"), *((node, "sub_epics") for node in placed)]:
             self._reorder(above, key, placed, ranks)
         return nodes
-
-    def _section(self, before: _Part | None, after: _Part) -> JsonObject | None:
-        node = None if before is None else self.sections.get(before.path)
-        where = " > ".join(after.path if before is None else before.path)
-        return self._merged(node, before, after, f"epic `{' > '.join(after.path)}`", where)
 
     def _merged(
         self, node: JsonObject | None, before: _Part | None, after: _Part, name: str, where: str
@@ -165,7 +160,9 @@ class _Tree:
         for part, origin in zip(new.stories, stories.before_of, strict=True):
             before = old.stories[origin] if origin is not None else None
             full = str(self.stories.get(before.name, {}).get("name")) if before is not None else part.name
-            node, above = self._story(before, part), nodes[part.section]
+            known = before and self.stories.get(before.name)
+            node = self._merged(known, before, part, f"story `{part.name}`", (before or part).name)
+            above = nodes[part.section]
             if node is None:
                 continue
             placed.append(node)
@@ -182,11 +179,6 @@ class _Tree:
             if node is not None:
                 self._reorder_stories(node, placed, ranks)
         return renamed
-
-    def _story(self, before: _Part | None, after: _Part) -> JsonObject | None:
-        node = None if before is None else self.stories.get(before.name)
-        where = after.name if before is None else before.name
-        return self._merged(node, before, after, f"story `{after.name}`", where)
 
     def _attach(self, node: JsonObject, above: JsonObject, key: str, known: bool, part: _Part) -> None:
         if known:
@@ -216,7 +208,7 @@ class _Tree:
         changed = self._reorder(epic, "stories", placed, ranks)
         for group in epic.get("story_groups") or ():
             changed = self._reorder(group, "stories", placed, ranks) or changed
-        below = [node.value for node in stories_of(Node(kind="epic", value=epic, pointer=(), address=()))]
+        below = [node.value for node in stories_of(top_node(epic, "epic"))]
         if not changed or not any("sequential_order" in each for each in below):
             return
         order = {id(node): place for place, node in enumerate(placed)}
@@ -236,7 +228,7 @@ class _Tree:
             node = self.sections.get(path)
             if node is None:
                 continue
-            if children(Node(kind="epic", value=node, pointer=(), address=())):
+            if children(top_node(node, "epic")):
                 self.merge.conflicts.append(f"`{' > '.join(path)}` is not removed: the graph has more in it now.")
                 continue
             self._detach(node)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from trysquare.bots.graph.graph import Graph, Node, children, stories_of
+from trysquare.bots.graph import Graph, Node, children, stories_of, top_node
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 
@@ -149,8 +149,7 @@ _DEEPEST_HEADING = 6
 
 def view_of(graph: Graph) -> JsonObject:
     """Values for a template: the graph, `outline` (every epic and sub-epic) and `stories` (every story)."""
-    top = Node(kind="graph", value=graph, pointer=(), address=())
-    outline = [each for epic in children(top) for each in _sections(epic)]
+    outline = [each for epic in children(top_node(graph)) for each in _sections(epic)]
     return {
         **graph,
         "increments": [

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from trysquare.bots.graph.file import GraphFile, nearest_line
-from trysquare.bots.graph.graph import Node, walk
+from trysquare.bots.graph import GraphFile, Node, nearest_line, walk
 from trysquare.core.json import JsonObject
 from trysquare.files.globs import file_matches
 

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from trysquare.bots.graph.file import GraphFile, digest_of, nearest_line, read_document
-from trysquare.bots.graph.graph import first_error, problems_of
+from trysquare.bots.graph import GraphFile, digest_of, first_error, nearest_line, problems_of, read_document
 from trysquare.bots.scanners.base import (
     CommandScanner,
     Hit,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from trysquare.bots.graph.graph import first_error
+from trysquare.bots.graph import first_error
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION
+from trysquare.bots.actions import LOCATION
 from trysquare.bots.definition.folder import bot_tool_name, do_tool_name
 from trysquare.bots.definition.model import Changes
 from trysquare.bots.parameters import Parameters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION, produced_files, scan_rules
+from trysquare.bots.actions import LOCATION, produced_files, scan_rules
 from trysquare.bots.artifacts import store_contents
 from trysquare.bots.gates import file_digests
 from trysquare.bots.run_files import defined_digests, defined_path

@@ -9,8 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from trysquare.bots.actions.base import ActionInput, ActionOutput
-from trysquare.bots.actions.builtin import run_action
+from trysquare.bots.actions import ActionInput, ActionOutput, run_action
 from trysquare.bots.artifacts import load_saved
 from trysquare.bots.instructions import ALL_PARTS, Fetch, Pack, Part, listed, pack
 from trysquare.bots.parameters import read_scope

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION, produced_files
+from trysquare.bots.actions import LOCATION, produced_files
 from trysquare.bots.definition.folder import action_tool_name
 from trysquare.bots.gates import check_jump, file_digests
 from trysquare.bots.parameters import require_understood
