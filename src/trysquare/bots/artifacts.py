@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.graph import locked
+from trysquare.bots.workflow.machine import StateConflict
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -202,9 +203,8 @@ def _read_document(folder: DirectoryRoot, path: str) -> dict[str, JsonObject]:
     return cast(dict[str, JsonObject], parts)
 
 
-def _unreadable(path: str, why: str) -> ToolError:
-    return ToolError(
+def _unreadable(path: str, why: str) -> StateConflict:
+    return StateConflict(
         f"`{path}` of the project cannot be read: {why}. Nothing was overwritten.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="Tell the user, or fix the file; then send the call again.",
     )

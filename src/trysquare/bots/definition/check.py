@@ -204,20 +204,15 @@ def _openings(plan: Plan, state: RunState) -> Iterator[_Move]:
             yield _Move(f"open {_name(plan, position)}{asked}", opened)
 
 
-def _chain(plan: Plan, position: Position) -> list[Position]:
+def _chain(plan: Plan, position: Position) -> tuple[Position, ...]:
     """The actions that a close completes, combined ones included; none where it cannot be closed."""
     if plan.policy(position) == "skip" and plan.policy(plan.begin(position.behavior)) == "skip":
-        return []
-    chain = [position]
-    while plan.policy(chain[-1]) == "combine_next":
-        after = plan.after(chain[-1])
-        if after is None:
-            return []
-        chain.append(after)
-    return chain
+        return ()
+    chain = plan.together(position)
+    return () if plan.policy(chain[-1]) == "combine_next" else chain
 
 
-def _closing(plan: Plan, state: RunState, chain: list[Position], proof: frozenset[Position]) -> _Move:
+def _closing(plan: Plan, state: RunState, chain: tuple[Position, ...], proof: frozenset[Position]) -> _Move:
     approved = "a human approves, and " if proof & set(chain) else ""
     after = state
     for position in chain:

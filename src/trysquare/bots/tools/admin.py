@@ -13,7 +13,7 @@ from trysquare.bots.parameters import Parameters
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.tools.responses import BotCall, BotResponse, respond
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import INITIALIZE, Position
+from trysquare.bots.workflow.machine import INITIALIZE, Position, StateConflict
 from trysquare.bots.workflow.runs import Loaded
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.catalog.search import ToolIndex
@@ -172,9 +172,8 @@ def require_project(call: BotCall, location: Location) -> None:
     if location.settled:
         return
     root = str(call.project.root)
-    raise ToolError(
+    raise StateConflict(
         f"The project directory is not confirmed: {root} is only {call.project.directory.source}.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="Ask the user whether this is the directory of the project; if so, send `next` first.",
         next={**call.forward_next(), "arguments": call.parameters.repeated(confirm=True)},
         fields={"project_required": True, "proposed_location": root},

@@ -13,7 +13,7 @@ from trysquare.bots.parameters import require_understood
 from trysquare.bots.run_files import defined_digests
 from trysquare.bots.tools.admin import Location, locate, propose_location, require_project
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
-from trysquare.bots.tools.delivery import DeliveryLog, combined_with, deliver, deliver_part
+from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import (
@@ -23,6 +23,7 @@ from trysquare.bots.workflow.machine import (
     Plan,
     Position,
     RunState,
+    StateConflict,
     close,
     current_in,
     jump_of,
@@ -31,7 +32,6 @@ from trysquare.bots.workflow.machine import (
 from trysquare.bots.workflow.runs import Change, Loaded, Transition
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
@@ -109,7 +109,7 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
 
 def _require_understood(call: BotCall, position: Position) -> None:
     """Refuse parameters that belong to no action that the call opens."""
-    actions = [each.action for each in (position, *combined_with(call.plan, position))]
+    actions = [each.action for each in call.plan.together(position)]
     names = (each.name for each in call.definition.actions)
     instead = {name: action_tool_name(call.bot.name, position.behavior, name) for name in names}
     require_understood(call.tool, call.parameters.given, actions, instead=instead)
@@ -190,8 +190,8 @@ def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
     approval = _approval(call, view, agreement, position)
     if approval is None:
         return Change.opened(opened, answer)
-    by = agreement.by if agreement is not None and agreement.by else call.principal
-    how, files = (None, None) if agreement is None else (agreement.how or "asked", _files(call, position))
+    by, how = call.evidence(agreement)
+    files = None if agreement is None else _files(call, position)
     closed = close(call.plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
     return _complete(call, opened.added, closed, answer)
 
@@ -231,10 +231,8 @@ def _require_same(plan: Plan, view: OpenView, state: RunState, position: Positio
     if position == view.position and jump == jump_of(view.loaded.state, view.position):
         return
     if plan.jump_policy(jump) != "allow":
-        raise ToolError(
-            "The state changed during the approval, so nothing was opened.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Send the same call again.",
+        raise StateConflict(
+            "The state changed during the approval, so nothing was opened.", instruction="Send the same call again."
         )
 
 
@@ -283,10 +281,8 @@ def _ended(call: BotCall, view: OpenView) -> Result[Any]:
 
 def _no_change(position: Position, state: RunState) -> Change:
     if not state.finished:
-        raise ToolError(
-            "The workflow was continued meanwhile, so nothing was opened.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Send the same call again.",
+        raise StateConflict(
+            "The workflow was continued meanwhile, so nothing was opened.", instruction="Send the same call again."
         )
     return Change(state=state, answer={"behavior": position.behavior, "action": position.action, "finished": True})
 

@@ -93,6 +93,12 @@ class BotCall:
             request=self.request,
         )
 
+    def evidence(self, agreement: ConsentGrant | None) -> tuple[str, str | None]:
+        """Who completes an action, and how a human approved it."""
+        if agreement is None:
+            return self.principal, None
+        return agreement.by or self.principal, agreement.how or "asked"
+
     async def ask(self, question: str, binding: JsonObject, context: CallContext) -> ConsentGrant:
         """Ask a human to approve."""
         return await ask_human(self.tool, question, binding, approvals=self.bot.approvals, context=context)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from trysquare.core.errors import ErrorCode, ToolError
+
 INITIALIZE = "initialize_project"
 """The action that confirms the project directory of a run."""
 
@@ -14,6 +16,12 @@ Policy: TypeAlias = Literal["manual", "auto", "skip", "combine_next"]
 
 JumpPolicy: TypeAlias = Literal["allow", "confirm", "deny"]
 Jump: TypeAlias = Literal["in_order", "ahead", "reopened"]
+
+
+class StateConflict(ToolError):
+    """The present state does not allow the call."""
+
+    default_code = ErrorCode.STATE_CONFLICT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -78,8 +86,12 @@ class Plan:
         following = (Position(behavior=position.behavior, action=action) for action in rest)
         return next((each for each in following if self.policy(each) != "skip"), None)
 
-    def behaviors_after(self, behavior: str) -> tuple[str, ...]:
-        return self.behaviors[self.behaviors.index(behavior) + 1 :]
+    def together(self, position: Position) -> tuple[Position, ...]:
+        """An action and those that are delivered and closed together with it."""
+        found = [position]
+        while self.policy(found[-1]) == "combine_next" and (after := self.after(found[-1])) is not None:
+            found.append(after)
+        return tuple(found)
 
 
 NeedsProof: TypeAlias = Callable[[Position], bool]
@@ -139,12 +151,6 @@ class RunState:
     def is_completed(self, position: Position) -> bool:
         last = self.latest.get(position)
         return last is not None and last.kind == "completed"
-
-    def last_completed(self, behavior: str) -> Position | None:
-        """The last completed action of a behavior that was not reopened."""
-        done = (each for each in self.latest.values() if each.position.behavior == behavior)
-        last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
-        return None if last is None else last.position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,8 +222,9 @@ def current_in(plan: Plan, state: RunState, behavior: str | None = None) -> Posi
 
 def derived(plan: Plan, state: RunState, behavior: str) -> Position:
     """The current action of a behavior by its completions alone."""
-    last = state.last_completed(behavior)
-    return plan.begin(behavior) if last is None else plan.after(last) or last
+    done = (each for each in state.latest.values() if each.position.behavior == behavior)
+    last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
+    return plan.begin(behavior) if last is None else plan.after(last.position) or last.position
 
 
 def jump_of(state: RunState, position: Position) -> Jump:
@@ -296,7 +303,7 @@ def following(plan: Plan, state: RunState, position: Position) -> Position | Non
     """Where a run continues after an action: in its behavior, in a later one with work left, or nowhere."""
     if (after := plan.after(position)) is not None:
         return after
-    for behavior in plan.behaviors_after(position.behavior):
+    for behavior in plan.behaviors[plan.behaviors.index(position.behavior) + 1 :]:
         candidate = current_in(plan, state, behavior)
         if not (state.is_completed(candidate) and plan.after(candidate) is None):
             return candidate

@@ -12,12 +12,13 @@ from trysquare.bots.workflow.machine import (
     Plan,
     Position,
     RunState,
+    StateConflict,
     begin,
     derived,
     open_gates,
     point_to,
 )
-from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.store.workflows import StoredEvent, StoredRun, WorkflowRows
 
@@ -52,10 +53,6 @@ def head_record(state: RunState) -> JsonObject:
         "rejections": state.rejections,
         **({"strict": True} if state.strict else {}),
     }
-
-
-def state_record(state: RunState) -> JsonObject:
-    return {**head_record(state), "latest": [entry_record(entry) for entry in state.latest.values()]}
 
 
 def read_state(plan: Plan, version: int, record: JsonObject, history: Iterable[Entry] | None = None) -> RunState:
@@ -175,11 +172,7 @@ class RunTransaction:
         """Start a run from another run's state; `prepare` writes its files once nothing prevents the fork."""
         source = self._required(run)
         if self.rows.run(to) is not None:
-            raise ToolError(
-                f"Run `{to}` already exists.",
-                code=ErrorCode.STATE_CONFLICT,
-                instruction="Choose another name for the new run.",
-            )
+            raise StateConflict(f"Run `{to}` already exists.", instruction="Choose another name for the new run.")
         state, generation, entries = self._state_at(source, source.version if version is None else version)
         row = replace(_row(to, state, stamp, generation=0, entries=entries), origin=f"{run}@{state.version}")
         self._write(row, None, state, (), stamp, {"from": row.origin})
@@ -226,10 +219,7 @@ class RunTransaction:
 
     def _state_at(self, row: StoredRun, version: int) -> tuple[RunState, int, int]:
         if not 0 <= version <= row.version:
-            raise ToolError(
-                f"Run `{row.name}` has no version {version}; its versions are 0 to {row.version}.",
-                code=ErrorCode.VALIDATION_INVALID_PARAM,
-            )
+            raise InvalidArguments(f"Run `{row.name}` has no version {version}; its versions are 0 to {row.version}.")
         event = self.rows.event_at(row.name, version)
         if event is None and version == 0:
             return begin(self.plan), 0, 0
@@ -259,9 +249,8 @@ class RunTransaction:
         audit: JsonObject | None = None,
     ) -> None:
         if not self.rows.put_run(row, replaces=None if before is None else before.version):
-            raise ToolError(
+            raise StateConflict(
                 f"Nothing was changed: another call moved run `{row.name}` at the same time.",
-                code=ErrorCode.STATE_CONFLICT,
                 instruction="Send the same call again.",
             )
         # Compared with the stored row before it is used, so a rolled-back transaction does no harm.
@@ -296,7 +285,7 @@ def _row(run: str, state: RunState, stamp: Stamp, *, generation: int, entries: i
         version=state.version,
         generation=generation,
         entries=entries,
-        state=state_record(state),
+        state={**head_record(state), "latest": [entry_record(entry) for entry in state.latest.values()]},
         updated=stamp.at,
     )
 
