@@ -19,7 +19,8 @@ from trysquare.files.root import DirectoryRoot
 
 MAX_TOOL_NAME = 64
 
-RESERVED = frozenset({"tool", "close", "close_current_action", "restart", "restart_server", "find", "do"})
+TOOL, CLOSE, RESTART, FIND, DO = "tool", "close_current_action", "restart_server", "find", "do"
+RESERVED = frozenset({TOOL, "close", CLOSE, "restart", RESTART, FIND, DO})
 """Suffixes of tool names, which no behavior or action may have as its name."""
 
 _PREFIX = re.compile(r"(\d+)_(?=.)", re.ASCII)
@@ -66,48 +67,29 @@ class ToolName:
     action: str | None = None
 
 
-def bot_tool_name(bot: str) -> str:
-    return f"{bot}_tool"
+def tool_name(bot: str, *parts: str) -> str:
+    """The name of a tool: of an action, a behavior or the bot itself (with `TOOL`), or one of the others above."""
+    return "_".join((bot, *parts))
 
 
 def close_tool_name(bot: str) -> str:
-    return f"{bot}_close_current_action"
-
-
-def restart_tool_name(bot: str) -> str:
-    return f"{bot}_restart_server"
-
-
-def behavior_tool_name(bot: str, behavior: str) -> str:
-    return f"{bot}_{behavior}_tool"
-
-
-def action_tool_name(bot: str, behavior: str, action: str) -> str:
-    return f"{bot}_{behavior}_{action}"
-
-
-def find_tool_name(bot: str) -> str:
-    return f"{bot}_find"
-
-
-def do_tool_name(bot: str) -> str:
-    return f"{bot}_do"
+    return tool_name(bot, CLOSE)
 
 
 def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> Iterator[ToolName]:
     """The tools of profile `full`."""
     actions = tuple(actions)
-    for name in (bot_tool_name(bot), close_tool_name(bot), restart_tool_name(bot)):
+    for name in (tool_name(bot, TOOL), close_tool_name(bot), tool_name(bot, RESTART)):
         yield ToolName(name=name)
     for behavior in behaviors:
-        yield ToolName(name=behavior_tool_name(bot, behavior), behavior=behavior)
+        yield ToolName(name=tool_name(bot, behavior, TOOL), behavior=behavior)
         for action in actions:
-            yield ToolName(name=action_tool_name(bot, behavior, action), behavior=behavior, action=action)
+            yield ToolName(name=tool_name(bot, behavior, action), behavior=behavior, action=action)
 
 
 def gateway_tool_names(bot: str) -> tuple[ToolName, ToolName]:
     """The tools that only profile `gateway` lists."""
-    return ToolName(name=find_tool_name(bot)), ToolName(name=do_tool_name(bot))
+    return ToolName(name=tool_name(bot, FIND)), ToolName(name=tool_name(bot, DO))
 
 
 MAX_FILES = 5_000

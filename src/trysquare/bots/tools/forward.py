@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trysquare.bots.actions import LOCATION, produced_files
-from trysquare.bots.definition.folder import action_tool_name
+from trysquare.bots.definition.folder import tool_name
 from trysquare.bots.gates import check_jump, file_digests
 from trysquare.bots.parameters import require_understood
 from trysquare.bots.run_files import defined_digests
@@ -111,7 +111,7 @@ def _require_understood(call: BotCall, position: Position) -> None:
     """Refuse parameters that belong to no action that the call opens."""
     actions = [each.action for each in call.plan.together(position)]
     names = (each.name for each in call.definition.actions)
-    instead = {name: action_tool_name(call.bot.name, position.behavior, name) for name in names}
+    instead = {name: tool_name(call.bot.name, position.behavior, name) for name in names}
     require_understood(call.tool, call.parameters.given, actions, instead=instead)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trysquare.bots.definition.folder import action_tool_name, bot_tool_name, close_tool_name
+from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import Parameters
@@ -109,7 +109,7 @@ class BotCall:
 
     def action_next(self, position: Position) -> JsonObject:
         """The call that opens an action."""
-        tool = action_tool_name(self.bot.name, position.behavior, position.action)
+        tool = tool_name(self.bot.name, position.behavior, position.action)
         return {"tool": tool, "arguments": self.parameters.repeated()}
 
     def close_next(self, position: Position) -> JsonObject:
@@ -119,7 +119,7 @@ class BotCall:
 
     def forward_next(self) -> JsonObject:
         """The call that continues at the current action."""
-        return {"tool": bot_tool_name(self.bot.name), "arguments": self.parameters.repeated()}
+        return {"tool": tool_name(self.bot.name, TOOL), "arguments": self.parameters.repeated()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
