@@ -44,8 +44,6 @@ FIRST, OWN, GIVEN, BEHAVIOR, SAVED, RULES, EARLIER = 100, 95, 85, 80, 70, 60, 40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionInput:
-    """One call of an action."""
-
     definition: BotDefinition
     behavior: BehaviorDefinition
     action: ActionDefinition
@@ -393,7 +391,6 @@ BUILTIN: dict[str, Action] = {
 
 
 def run_action(call: ActionInput) -> ActionOutput:
-    """Run the action of this call."""
     return BUILTIN.get(call.action.name, custom_action)(call)
 
 

@@ -122,8 +122,6 @@ def _text(project: Path, path: str, digest: str | None) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SavedAnswers:
-    """Saved answers and decisions by behavior."""
-
     answers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     decisions: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 

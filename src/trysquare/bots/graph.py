@@ -29,8 +29,6 @@ Address: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """One part of a graph."""
-
     kind: Kind
     value: Any
     pointer: Pointer
@@ -299,8 +297,6 @@ def _next_line(text: str, start: int, line: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphFile:
-    """A graph as it was read."""
-
     path: str
     text: str
     graph: Graph

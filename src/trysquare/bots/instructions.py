@@ -37,7 +37,6 @@ class Part:
 
     @property
     def digest(self) -> str:
-        """Digest of name and content."""
         return hashlib.sha256(f"{self.name}\n{dump_json(self.content)}".encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -65,7 +64,6 @@ class Pack:
         return self.parts.held()
 
     def to_json(self, fetch: Fetch) -> JsonObject:
-        """The instructions in a response."""
         document: JsonObject = {part.name: part.content for part in self.parts.sent}
         if self.parts.unchanged:
             document["unchanged"] = {part.name: part.digest[:SHORT_DIGEST] for part in self.parts.unchanged}

@@ -231,7 +231,6 @@ class BotArguments:
         return f"`parameters` is one object with any of these; other names are refused:\n{lines}"
 
     def parse(self, tool: str, raw: JsonObject) -> Parameters:
-        """Parse the arguments of a call."""
         outer = {name: value for name, value in raw.items() if name != "parameters"}
         inner = _object(tool, raw.get("parameters"))
         for name in outer.keys() & inner.keys():

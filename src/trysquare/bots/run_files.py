@@ -72,8 +72,6 @@ def proof_holds(project: Path, definition: BotDefinition, run: str, entry: Entry
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copies:
-    """Files to copy from another run."""
-
     files: Mapping[str, bytes]
     """Contents by their new path."""
     lost: tuple[str, ...] = ()

@@ -63,8 +63,6 @@ class Defect:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowCheck:
-    """Result of an exploration."""
-
     states: int
     defects: tuple[Defect, ...] = ()
     exhaustive: bool = True

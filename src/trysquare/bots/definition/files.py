@@ -138,8 +138,6 @@ class ActivityFile(Open):
 
 
 class OptionEntry(Open):
-    """One option of a decision."""
-
     name: Words
     description: str = ""
     outcome: str = ""
@@ -196,8 +194,6 @@ class SynchronizeFile(Closed):
 
 
 class ExamplesEntry(Open):
-    """One side of a rule."""
-
     description: str = ""
     examples: list[Any] = []
 
@@ -216,16 +212,12 @@ AppliesTo = Annotated[Target, BeforeValidator(_target)]
 
 
 class ScannerEntry(Closed):
-    """Fields of all scanners."""
-
     message: str = ""
     applies_to: AppliesTo
     files: Texts = []
 
 
 class RegexEntry(ScannerEntry):
-    """A regular expression over texts."""
-
     kind: Literal["regex"]
     pattern: Annotated[str, AfterValidator(_pattern)]
     match: Literal["forbid", "require"] = "forbid"
@@ -233,23 +225,17 @@ class RegexEntry(ScannerEntry):
 
 
 class SchemaEntry(ScannerEntry):
-    """A JSON Schema over nodes."""
-
     kind: Literal["schema"]
     schema_: Annotated[dict[str, Any], Field(alias="schema"), AfterValidator(_schema)]
 
 
 class PythonEntry(ScannerEntry):
-    """A Python callable."""
-
     kind: Literal["python"]
     callable: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
     options: dict[str, Any] = {}
 
 
 class CommandEntry(ScannerEntry):
-    """A program."""
-
     kind: Literal["command"]
     argv: Annotated[list[str], Field(min_length=1)]
     applies_to: AppliesTo = Target(kind="file")

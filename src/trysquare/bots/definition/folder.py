@@ -60,8 +60,6 @@ def is_name(name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolName:
-    """A tool of a definition."""
-
     name: str
     behavior: str | None = None
     action: str | None = None

@@ -114,7 +114,6 @@ _PARTS = ("guardrails", "content", "rules")
 
 
 def load_behavior(folder: BotFolder, at: Named, actions: Iterable[str]) -> BehaviorDefinition:
-    """Load a behavior from its folder."""
     actions = tuple(actions)
     already_missing = len(folder.missing)
     parts = folder.subfolders(at.path)

@@ -54,8 +54,6 @@ class ActionAddition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
-    """One option of a decision, and its outcome."""
-
     name: str
     description: str = ""
     outcome: str = ""
@@ -125,8 +123,6 @@ class SynchronizeConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Content:
-    """Documents and files of a behavior."""
-
     knowledge: tuple[KnowledgeConfig, ...] = ()
     knowledge_instructions: tuple[str, ...] = ()
     renders: tuple[RenderConfig, ...] = ()
@@ -234,7 +230,6 @@ class BotDefinition:
 
 
 def strength_of(definition: BotDefinition) -> Strength:
-    """What the gates of a definition demand."""
     plan = definition.plan()
     order = [each for each in plan.order() if plan.policy(each) != "skip"]
     demands = {str(each): frozenset(_demands(definition, each)) for each in order}

@@ -52,7 +52,6 @@ def match_items(before: Sequence[_Item], after: Sequence[_Item], name: Callable[
 
 
 def likeness(one: str, other: str) -> float:
-    """Similarity of two names, from 0 to 1."""
     return SequenceMatcher(None, one.casefold(), other.casefold(), autojunk=False).ratio()
 
 

@@ -18,8 +18,6 @@ STAGES = ("criteria", "scenarios", "tests", "code")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """Progress of a story: the count of each stage."""
-
     counts: tuple[int, ...]
 
     @property
@@ -125,8 +123,6 @@ UNPLANNED = "Not planned yet"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Box:
-    """A rectangle with its texts."""
-
     x: float
     y: float
     width: float
@@ -148,8 +144,6 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoryMap:
-    """Boxes of a story map."""
-
     width: float
     height: float
     title: Box
@@ -394,7 +388,6 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def story_map_svg(graph: Graph) -> str:
-    """Render the map as an SVG image."""
     found = lay_out(graph)
     stories = [box for box in found.stories if box.node is not None]
     name = str(graph.get("product") or "Story map")

@@ -29,8 +29,6 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Records of a text."""
-
     record: Record
     unread: tuple[tuple[int, str], ...] = ()
     """Lines that match no line of the template, with their numbers."""

@@ -32,8 +32,6 @@ from trysquare.files.root import DirectoryRoot
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Synchronization:
-    """Result of a merge."""
-
     graph: Graph
     changes: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -206,5 +204,4 @@ def synchronize_from(folder: DirectoryRoot, config: RenderConfig, *, confirm_del
 
 
 def copy_path(output: str) -> str:
-    """Path of the copy of a rendered file."""
     return f"{_COPIES}/{output}"

@@ -26,15 +26,11 @@ class TemplateError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Literal text."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A placeholder."""
-
     name: str
 
 

@@ -83,8 +83,6 @@ class Examples:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """One rule, with examples and an optional scanner."""
-
     name: str
     file: str
     description: str
@@ -100,8 +98,6 @@ MAX_TEXT = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selected:
-    """One value for a scanner, with its location."""
-
     value: Any
     file: str
     line: int = 1
@@ -111,8 +107,6 @@ class Selected:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
-    """A match of a scanner in one of its values."""
-
     index: int
     message: str | None = None
     """None for the rule's own message."""

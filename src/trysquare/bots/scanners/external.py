@@ -85,8 +85,6 @@ MAX_OUTPUT = 4_000_000
 
 
 class Ended(NamedTuple):
-    """Exit of a process."""
-
     code: int
     output: str
     errors: str

@@ -108,8 +108,6 @@ GRAPH_RULE = "story_graph"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifacts:
-    """What a scan reads."""
-
     folder: DirectoryRoot
     graphs: tuple[str, ...] = ()
     files: tuple[str, ...] | None = None
@@ -118,8 +116,6 @@ class Artifacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScanReport:
-    """Result of a scan."""
-
     violations: tuple[Violation, ...] = ()
     problems: tuple[Problem, ...] = ()
     scanned: tuple[str, ...] = ()

@@ -12,7 +12,6 @@ from trysquare.bots.graph import first_error
 
 
 def main() -> None:
-    """Run the task from standard input."""
     task: dict[str, Any] = json.load(sys.stdin)
     # A scanner's own output must not be mixed with the result.
     output, sys.stdout = sys.stdout, sys.stderr

@@ -155,8 +155,6 @@ class RunState:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opened:
-    """An action was made current."""
-
     state: RunState
     jump: Jump
     added: tuple[Entry, ...] = ()
@@ -207,7 +205,6 @@ def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: Ne
 
 
 def begin(plan: Plan) -> RunState:
-    """The state of a new run."""
     return RunState(version=0, current=plan.first, pointers={plan.first.behavior: plan.first.action})
 
 

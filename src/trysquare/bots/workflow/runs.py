@@ -65,8 +65,6 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
-    """A state as it was read."""
-
     state: RunState
     notices: Notices = NOTHING
     raised: bool = False
@@ -85,8 +83,6 @@ class Transition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSummary:
-    """One run of a bot."""
-
     name: str
     state: RunState
     updated: str
@@ -95,16 +91,12 @@ class RunSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryLine:
-    """A numbered line of a run's history."""
-
     seq: int
     entry: Entry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventLine:
-    """A change of a run."""
-
     version: int
     at: str
     kind: str
@@ -192,7 +184,6 @@ class WorkflowRuns:
         return self.move(change, kind=_LOOSEN, principal=principal, run=run)
 
     def close(self) -> None:
-        """Close the store."""
         self._store.close()
 
     def load(self, run: str = MAIN) -> Loaded:
@@ -240,7 +231,6 @@ class WorkflowRuns:
             return rows.notes(run)
 
     def runs(self) -> list[RunSummary]:
-        """All runs, by name."""
         with self._store.read(self.plan.bot) as rows:
             transaction = self._transaction(rows)
             return [
@@ -305,7 +295,6 @@ class WorkflowRuns:
         ]
 
     def state_at(self, run: str, version: int) -> RunState:
-        """The state of a run at a version."""
         with self._store.read(self.plan.bot) as rows:
             return self._transaction(rows).state_at(run, version)
 
@@ -315,7 +304,6 @@ class WorkflowRuns:
             return rows.audited(kind)
 
     def verify(self) -> AuditReport:
-        """Verify the audit chain."""
         return self._store.verify(self.plan.bot)
 
     def _apply(

@@ -28,8 +28,6 @@ _TICK_NS = 20_000_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StateFileVersion:
-    """The state file as it was read."""
-
     digest: str | None = None
     """None without a file."""
     data: bytes | None = None
@@ -39,8 +37,6 @@ class StateFileVersion:
 
 
 class Hash(Protocol):
-    """An incremental hash."""
-
     def update(self, data: bytes | bytearray, /) -> None: ...
     def digest(self) -> bytes: ...
     def copy(self) -> Hash: ...

@@ -91,8 +91,6 @@ def _move_into_plan(plan: Plan, state: RunState) -> RunState:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stamp:
-    """Kind, author and time of a change."""
-
     kind: str
     principal: str
     at: str
@@ -214,7 +212,6 @@ class RunTransaction:
         return replace(point_to(state, gate), delivered=False, rejections=0)
 
     def state_at(self, run: str, version: int) -> RunState:
-        """The state of a run at a version."""
         return self._state_at(self._required(run), version)[0]
 
     def _state_at(self, row: StoredRun, version: int) -> tuple[RunState, int, int]:
