@@ -249,7 +249,7 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
             "at": line.at,
             "what": line.kind,
             "by": line.principal,
-            "current": f"{line.current.behavior}.{line.current.action}",
+            "current": ".".join(line.state["current"]),
         }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]

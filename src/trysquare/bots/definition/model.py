@@ -10,8 +10,7 @@ from typing import Any
 
 from trysquare.bots.definition.folder import ToolName, clean_name, tool_names
 from trysquare.bots.scanners.base import Rule
-from trysquare.bots.workflow.gate_changes import PROOF, Strength
-from trysquare.bots.workflow.machine import Jump, JumpPolicy, Plan, Policy, Position
+from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, Strength
 
 DEFAULT_BUDGET = 6_000
 _JUMPS: tuple[Jump, ...] = ("ahead", "reopened")

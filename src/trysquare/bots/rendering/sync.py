@@ -20,11 +20,18 @@ from trysquare.bots.graph import (
     text_or_none,
     walk,
 )
-from trysquare.bots.rendering.merge import NodeMerge, as_number, match_items, name_of, records, same_order, texts
-from trysquare.bots.rendering.outlines import merge_outline
+from trysquare.bots.rendering.merge import (
+    NodeMerge,
+    as_number,
+    match_items,
+    merge_outline,
+    name_of,
+    records,
+    same_order,
+    texts,
+)
 from trysquare.bots.rendering.pages import story_map_html, story_map_svg
-from trysquare.bots.rendering.reader import Record, read_back
-from trysquare.bots.rendering.template import as_line, render_template, view_of
+from trysquare.bots.rendering.template import Record, as_line, read_back, render_template, view_of
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.files.root import DirectoryRoot

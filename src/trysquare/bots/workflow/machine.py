@@ -1,10 +1,12 @@
-"""Pure workflow state machine: plan, run state, transitions."""
+"""Pure workflow state machine: plan, run state, transitions, and what a changed definition no longer demands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
 
 from trysquare.core.errors import ErrorCode, ToolError
 
@@ -316,3 +318,61 @@ def point_to(state: RunState, position: Position) -> RunState:
 def reject(state: RunState) -> RunState:
     """Send the current action back to work; it stays current."""
     return replace(state, version=state.version + 1, rejections=state.rejections + 1)
+
+
+PROOF = "a human's proof"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Strength:
+    """What a definition demands: the gates with their demands, the order that they guard, and the jumps.
+
+    The names of the demands make no difference, so that future demands are compared in the same way.
+    """
+
+    digest: str
+    order: tuple[str, ...]
+    """The workflow actions in order, as `behavior.action`, without skipped ones."""
+    gates: Mapping[str, frozenset[str]]
+    independent: frozenset[str]
+    jumps: Mapping[str, int]
+
+
+STORED_STRENGTH = TypeAdapter(Strength)
+"""Reads and writes the strength that is stored with a run."""
+
+
+def weakenings(before: Strength, after: Strength, *, strict: bool = False) -> tuple[str, ...]:
+    """Describe what a definition no longer demands; in a strict run every action is a gate.
+
+    A definition is weaker where a demand is missing, where an action is reachable without the gate that guarded it, or
+    where a jump is easier.
+    """
+    if before.digest == after.digest:
+        return ()
+    old, new = _gates_of(before, strict=strict), _gates_of(after, strict=strict)
+    found = [text for path in before.order if path in old for text in _weaker_gate(path, old, new, before, after)]
+    found += [f"the jump `{jump}` is easier" for jump, rank in before.jumps.items() if after.jumps.get(jump, 0) < rank]
+    return tuple(dict.fromkeys(found))
+
+
+def _gates_of(strength: Strength, *, strict: bool) -> Mapping[str, frozenset[str]]:
+    if not strict:
+        return strength.gates
+    return {path: strength.gates.get(path, frozenset()) | {PROOF} for path in strength.order}
+
+
+def _weaker_gate(
+    path: str, old: Mapping[str, frozenset[str]], new: Mapping[str, frozenset[str]], before: Strength, after: Strength
+) -> Iterator[str]:
+    if path not in after.order:
+        yield f"{path} is no longer part of the workflow"
+        return
+    for demand in sorted(old[path] - new.get(path, frozenset())):
+        yield f"{path} no longer needs {demand}"
+    index = after.order.index(path)
+    for guarded in before.order[before.order.index(path) + 1 :]:
+        if guarded in after.order and after.order.index(guarded) < index:
+            yield f"{guarded} comes before {path} now"
+        elif guarded.partition(".")[2] in after.independent:
+            yield f"{guarded} can be called without {path}"

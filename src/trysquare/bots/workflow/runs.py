@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from trysquare.bots.workflow.conflicts import NOTHING, OWN, EditGates, Notices, apply_edit, classify_edit
 from trysquare.bots.workflow.exporter import Exporter
-from trysquare.bots.workflow.gate_changes import Strength, weakenings
 from trysquare.bots.workflow.machine import (
+    STORED_STRENGTH,
     Entry,
     NeedsProof,
     Opened,
@@ -20,7 +20,9 @@ from trysquare.bots.workflow.machine import (
     Position,
     RunState,
     StateConflict,
+    Strength,
     open_actions,
+    weakenings,
 )
 from trysquare.bots.workflow.state_file import MAIN, is_run_name
 from trysquare.bots.workflow.sync import StateFileSync
@@ -39,7 +41,7 @@ from trysquare.core.json import JsonObject
 from trysquare.store import LazyDatabase, project_state
 from trysquare.store.audit import AuditReport, utc_now
 from trysquare.store.idempotency import RecordedAnswer
-from trysquare.store.workflows import SqliteWorkflows, StoredRun, WorkflowRows, WorkflowStore
+from trysquare.store.workflows import SqliteWorkflows, StoredEvent, StoredRun, WorkflowRows, WorkflowStore
 
 T = TypeVar("T")
 DEFINITION = "definition"
@@ -93,15 +95,6 @@ class RunSummary:
 class HistoryLine:
     seq: int
     entry: Entry
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventLine:
-    version: int
-    at: str
-    kind: str
-    principal: str
-    current: Position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,7 +164,7 @@ class WorkflowRuns:
         if self.strength is None or self.strength.digest != digest:
             return
         with self._store.write(self.plan.bot) as rows:
-            rows.put_note(run, DEFINITION, self.strength.to_json())
+            rows.put_note(run, DEFINITION, STORED_STRENGTH.dump_python(self.strength, mode="json"))
             accepted = {"run": run, "digest": self.strength.digest, **body}
             rows.audit(kind="workflow.definition_accepted", principal=principal, body=accepted)
 
@@ -279,20 +272,10 @@ class WorkflowRuns:
             found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
         return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
 
-    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[EventLine]:
+    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[StoredEvent]:
         """The changes of a run after a version, in order, edits and resets included."""
         with self._store.read(self.plan.bot) as rows:
-            found = rows.events(run, after=after, limit=limit)
-        return [
-            EventLine(
-                version=each.version,
-                at=each.at,
-                kind=each.kind,
-                principal=each.principal,
-                current=Position(behavior=each.state["current"][0], action=each.state["current"][1]),
-            )
-            for each in found
-        ]
+            return rows.events(run, after=after, limit=limit)
 
     def state_at(self, run: str, version: int) -> RunState:
         with self._store.read(self.plan.bot) as rows:
@@ -381,7 +364,7 @@ class WorkflowRuns:
         known = notes.get(DEFINITION)
         if known is None or self.strength is None or known["digest"] == self.strength.digest:
             return ()
-        return weakenings(Strength.from_json(known), self.strength, strict=strict)
+        return weakenings(STORED_STRENGTH.validate_python(known), self.strength, strict=strict)
 
     def _remember_definition(self, rows: WorkflowRows, run: str, state: RunState, stamp: Stamp) -> None:
         """Note with the run what its definition demands; a weaker one needs a human's agreement first."""
@@ -391,7 +374,7 @@ class WorkflowRuns:
         if known is not None and known["digest"] == self.strength.digest:
             return
         if not self.weakened({DEFINITION: known}, strict=state.strict):
-            rows.put_note(run, DEFINITION, self.strength.to_json())
+            rows.put_note(run, DEFINITION, STORED_STRENGTH.dump_python(self.strength, mode="json"))
         elif stamp.kind not in _BACKWARD:
             raise StateConflict(
                 "The bot's definition was changed meanwhile and demands less of this run. Nothing was changed.",
