@@ -12,17 +12,8 @@ from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.graph import problems_of
 from trysquare.bots.scanners.base import Rule, ScannerFailed, Selected
 from trysquare.bots.scanners.runner import is_command, run_scanner, self_test
-from trysquare.bots.workflow.machine import (
-    Plan,
-    Policy,
-    Position,
-    RunState,
-    begin,
-    close,
-    jump_of,
-    open_action,
-    select_behavior,
-)
+from trysquare.bots.workflow import machine
+from trysquare.bots.workflow.machine import Plan, Policy, Position, RunState
 from trysquare.core.errors import ConfigurationError
 
 
@@ -146,7 +137,7 @@ def _check(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) ->
 
 
 def _explore(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) -> _Explored:
-    state = begin(plan)
+    state = machine.begin(plan)
     explored = _Explored(_key(state))
     explored.came[explored.start] = None
     waiting = deque([state])
@@ -182,7 +173,7 @@ def _moves(plan: Plan, state: RunState, proof: frozenset[Position], shut: frozen
     position = state.current
     if plan.policy(position) == "auto":
         if state.delivered and position not in shut:
-            done = close(plan, state, at=_NEVER, approval="auto").state
+            done = machine.close(plan, state, at=_NEVER, approval="auto").state
             yield _Move(f"{_name(plan, position)} closes itself", done, tuple({position} & proof))
         return
     chain = _chain(plan, position)
@@ -193,12 +184,12 @@ def _moves(plan: Plan, state: RunState, proof: frozenset[Position], shut: frozen
 def _openings(plan: Plan, state: RunState) -> Iterator[_Move]:
     for behavior in plan.behaviors:
         if behavior != state.current.behavior:
-            yield _Move(f"select {behavior}", select_behavior(plan, state, behavior))
+            yield _Move(f"select {behavior}", machine.select_behavior(plan, state, behavior))
     for position in plan.order():
-        policy = plan.jump_policy(jump_of(state, position))
+        policy = plan.jump_policy(machine.jump_of(state, position))
         if policy != "deny":
             asked = ", which a human confirms" if policy == "confirm" else ""
-            opened = open_action(plan, state, position, at=_NEVER).state
+            opened = machine.open_action(plan, state, position, at=_NEVER).state
             yield _Move(f"open {_name(plan, position)}{asked}", opened)
 
 
@@ -214,7 +205,7 @@ def _closing(plan: Plan, state: RunState, chain: tuple[Position, ...], proof: fr
     approved = "a human approves, and " if proof & set(chain) else ""
     after = state
     for position in chain:
-        after = close(
+        after = machine.close(
             plan, replace(after, current=position), at=_NEVER, approval="proven" if approved else "claimed"
         ).state
     return _Move(f"{approved}{' with '.join(_name(plan, each) for each in chain)} is closed", after)

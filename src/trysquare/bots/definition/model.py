@@ -179,14 +179,6 @@ class BotDefinition:
         lines = "".join(f"{path}\0{digest}\n" for path, digest in sorted(self.digests.items()))
         return hashlib.sha256(lines.encode()).hexdigest()
 
-    @property
-    def workflow_actions(self) -> tuple[ActionDefinition, ...]:
-        return tuple(action for action in self.actions if action.workflow)
-
-    @property
-    def independent_actions(self) -> tuple[ActionDefinition, ...]:
-        return tuple(action for action in self.actions if not action.workflow)
-
     def behavior(self, name: str) -> BehaviorDefinition:
         """The behavior of that name, or `KeyError`."""
         return _by_name(self.behaviors, name)
@@ -221,8 +213,8 @@ class BotDefinition:
         return Plan(
             bot=self.name,
             behaviors=tuple(behavior.name for behavior in self.behaviors),
-            actions=tuple(action.name for action in self.workflow_actions),
-            independent=frozenset(action.name for action in self.independent_actions),
+            actions=tuple(action.name for action in self.actions if action.workflow),
+            independent=frozenset(action.name for action in self.actions if not action.workflow),
             policies={at: gate.policy for at, gate in self.gates.items() if self.action(at.action).workflow},
             jumps=self.jumps,
         )

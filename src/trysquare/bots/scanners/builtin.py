@@ -119,8 +119,8 @@ def _of_repeat(low: int, high: int, body: Iterable[Any], *, inside: bool) -> _Co
     return _Cost(1).then(_of_all(body, inside=True))
 
 
-def schema_problem(schema: JsonObject) -> str | None:
-    """Why a JSON Schema cannot be used, or None."""
+def checked_schema(schema: JsonObject) -> JsonObject:
+    """A JSON Schema that can be used, or `ValueError`."""
     # Imported late: most bots are loaded by commands that need no schema.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -129,10 +129,12 @@ def schema_problem(schema: JsonObject) -> str | None:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         path = "/".join(str(piece) for piece in error.absolute_path)
-        return f"this is not a JSON Schema, at `{path or '/'}`: {error.message[:200]}"
+        raise ValueError(f"this is not a JSON Schema, at `{path or '/'}`: {error.message[:200]}") from None
     except RecursionError:
-        return "this schema is nested too deeply"
-    return next(_unusable(schema, schema), None)
+        raise ValueError("this schema is nested too deeply") from None
+    for problem in _unusable(schema, schema):
+        raise ValueError(problem)
+    return schema
 
 
 def _unusable(schema: Any, whole: JsonObject) -> Iterator[str]:
@@ -171,9 +173,10 @@ def _anchors(schema: Any) -> Iterator[str]:
             yield from _anchors(each)
 
 
-def expression_problem(pattern: str) -> str | None:
+def checked_expression(pattern: str) -> str:
+    """A regular expression, or `ValueError`."""
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        return f"this is not a regular expression: {error}"
-    return None
+        raise ValueError(f"this is not a regular expression: {error}") from None
+    return pattern

@@ -19,19 +19,9 @@ from trysquare.bots.tools.responses import (
     nothing_left,
     respond_closed,
 )
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import (
-    INITIALIZE,
-    Approval,
-    Closed,
-    Entry,
-    Position,
-    RunState,
-    StateConflict,
-    close,
-    gate_before,
-    reject,
-)
+from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Entry, Position, RunState, StateConflict
 from trysquare.bots.workflow.runs import Change, Loaded, refers_to
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.approvals import ConsentGrant
@@ -133,7 +123,7 @@ def _needs_proof(call: BotCall, view: CloseView) -> bool:
 
 def closed_gate_before(call: BotCall, state: RunState, position: Position) -> Position | None:
     """The first gate before an action that waits for a human's proof."""
-    return gate_before(call.plan, state, position, call.gates(state).is_defined)
+    return machine.gate_before(call.plan, state, position, call.gates(state).is_defined)
 
 
 def require_no_gate_before(call: BotCall, state: RunState, position: Position) -> None:
@@ -362,7 +352,7 @@ def _steps(
     def complete(position: Position, approval: Approval, reason: str | None = None) -> Closed:
         own = [path for path in _files(call, (position,)) if path in view.files]
         files = None if agreement is None else defined_digests({path: view.files[path] for path in own}, call.run)
-        return close(call.plan, state, at=at, approval=approval, by=by, reason=reason, how=how, files=files)
+        return machine.close(call.plan, state, at=at, approval=approval, by=by, reason=reason, how=how, files=files)
 
     for position in together[:-1]:
         step = complete(position, "combined")
@@ -403,7 +393,7 @@ def _reject(call: BotCall, state: RunState) -> Change:
             instruction="`next` starts it.",
             next=call.forward_next(),
         )
-    after = reject(state)
+    after = machine.reject(state)
     rejection: JsonObject = {"action": str(position), "reason": reason, "by": call.principal, "at": utc_now()}
     response: JsonObject = {
         "status": "rejected",

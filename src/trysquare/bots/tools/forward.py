@@ -15,20 +15,9 @@ from trysquare.bots.tools.admin import Location, locate, propose_location, requi
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
 from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import (
-    INITIALIZE,
-    Approval,
-    Closed,
-    Plan,
-    Position,
-    RunState,
-    StateConflict,
-    close,
-    current_in,
-    jump_of,
-    open_action,
-)
+from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Plan, Position, RunState, StateConflict
 from trysquare.bots.workflow.runs import Change, Loaded, Transition
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
@@ -58,7 +47,7 @@ class Target:
     def position(self, plan: Plan, state: RunState) -> Position:
         if self.behavior is not None and self.action is not None:
             return Position(behavior=self.behavior, action=self.action)
-        return current_in(plan, state, self.behavior)
+        return machine.current_in(plan, state, self.behavior)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +121,7 @@ def _resolve(call: BotCall, target: Target, state: RunState) -> tuple[Position, 
 
 def _asks_to_jump(call: BotCall, view: OpenView) -> bool:
     # Returning to a gate is always allowed.
-    return not view.gate and check_jump(call.plan, jump_of(view.loaded.state, view.position), view.position)
+    return not view.gate and check_jump(call.plan, machine.jump_of(view.loaded.state, view.position), view.position)
 
 
 async def _ask(call: BotCall, view: OpenView, context: CallContext) -> ConsentGrant | None:
@@ -140,7 +129,7 @@ async def _ask(call: BotCall, view: OpenView, context: CallContext) -> ConsentGr
     state = view.loaded.state
     await ask_for_definition(call, state, view.notes, context)
     if _asks_to_jump(call, view):
-        path, jump = call.path(view.position), jump_of(state, view.position)
+        path, jump = call.path(view.position), machine.jump_of(state, view.position)
         binding: JsonObject = {"run": call.run, "open": path, "version": state.version}
         reason = "completed already" if jump == "reopened" else "out of order"
         await call.ask(f"Open {path} although it is {reason}?", binding, context)
@@ -183,7 +172,7 @@ def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
     require_no_gate_before(call, state, position)
     if not is_gate:
         _require_same(call.plan, view, state, position)
-    opened = open_action(call.plan, state, position, at=at, by=call.principal)
+    opened = machine.open_action(call.plan, state, position, at=at, by=call.principal)
     answer = {"behavior": position.behavior, "action": position.action, "jump": opened.jump, "asks": False}
     if position.action == INITIALIZE and view.location.asks:
         return Change.opened(opened, {**answer, "asks": True})
@@ -192,7 +181,7 @@ def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
         return Change.opened(opened, answer)
     by, how = call.evidence(agreement)
     files = None if agreement is None else _files(call, position)
-    closed = close(call.plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
+    closed = machine.close(call.plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
     return _complete(call, opened.added, closed, answer)
 
 
@@ -227,8 +216,8 @@ def _complete(call: BotCall, added: tuple[Any, ...], closed: Closed, answer: Jso
 
 def _require_same(plan: Plan, view: OpenView, state: RunState, position: Position) -> None:
     """Refuse a jump that nobody approved because the state moved in between."""
-    jump = jump_of(state, position)
-    if position == view.position and jump == jump_of(view.loaded.state, view.position):
+    jump = machine.jump_of(state, position)
+    if position == view.position and jump == machine.jump_of(view.loaded.state, view.position):
         return
     if plan.jump_policy(jump) != "allow":
         raise StateConflict(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import NOTHING, OWN, EditGates, Notices, apply_edit, classify_edit
 from trysquare.bots.workflow.exporter import Exporter
 from trysquare.bots.workflow.machine import (
@@ -21,8 +22,6 @@ from trysquare.bots.workflow.machine import (
     RunState,
     StateConflict,
     Strength,
-    open_actions,
-    weakenings,
 )
 from trysquare.bots.workflow.state_file import MAIN, is_run_name
 from trysquare.bots.workflow.sync import StateFileSync
@@ -357,14 +356,14 @@ class WorkflowRuns:
 
     def _is_complete(self, row: StoredRun) -> bool:
         state = read_state(self.plan, row.version, row.state)
-        return next(open_actions(self.plan, state, self._needs_proof), None) is None
+        return next(machine.open_actions(self.plan, state, self._needs_proof), None) is None
 
     def weakened(self, notes: JsonObject, *, strict: bool) -> tuple[str, ...]:
         """What the definition no longer demands of a run with these notes."""
         known = notes.get(DEFINITION)
         if known is None or self.strength is None or known["digest"] == self.strength.digest:
             return ()
-        return weakenings(STORED_STRENGTH.validate_python(known), self.strength, strict=strict)
+        return machine.weakenings(STORED_STRENGTH.validate_python(known), self.strength, strict=strict)
 
     def _remember_definition(self, rows: WorkflowRows, run: str, state: RunState, stamp: Stamp) -> None:
         """Note with the run what its definition demands; a weaker one needs a human's agreement first."""

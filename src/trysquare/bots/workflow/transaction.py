@@ -6,18 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from trysquare.bots.workflow.machine import (
-    Entry,
-    NeedsProof,
-    Plan,
-    Position,
-    RunState,
-    StateConflict,
-    begin,
-    derived,
-    open_gates,
-    point_to,
-)
+from trysquare.bots.workflow import machine
+from trysquare.bots.workflow.machine import Entry, NeedsProof, Plan, Position, RunState, StateConflict
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.store.workflows import StoredEvent, StoredRun, WorkflowRows
@@ -85,8 +75,8 @@ def read_head(plan: Plan, version: int, record: JsonObject) -> RunState:
 def _move_into_plan(plan: Plan, state: RunState) -> RunState:
     behavior = state.current.behavior if state.current.behavior in plan.behaviors else plan.behaviors[0]
     known = {position: entry for position, entry in state.latest.items() if plan.contains(position)}
-    current = derived(plan, replace(state, latest=known), behavior)
-    return replace(point_to(state, current), finished=state.finished, delivered=False)
+    current = machine.derived(plan, replace(state, latest=known), behavior)
+    return replace(machine.point_to(state, current), finished=state.finished, delivered=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +123,7 @@ class RunTransaction:
     def state(self, run: str) -> RunState:
         """The state of a run; one without a row is at the beginning."""
         row = self.rows.run(run)
-        return begin(self.plan) if row is None else self.read(row)
+        return machine.begin(self.plan) if row is None else self.read(row)
 
     def read(self, row: StoredRun) -> RunState:
         cached = self._cache.get(row.name)
@@ -206,10 +196,10 @@ class RunTransaction:
         return state
 
     def _at_open_gate(self, state: RunState, proofs: Proofs) -> RunState:
-        gate = next(open_gates(self.plan, state, proofs.needs_proof), None)
+        gate = next(machine.open_gates(self.plan, state, proofs.needs_proof), None)
         if gate is None or not (state.finished or self.plan.comes_before(gate, state.current)):
             return state
-        return replace(point_to(state, gate), delivered=False, rejections=0)
+        return replace(machine.point_to(state, gate), delivered=False, rejections=0)
 
     def state_at(self, run: str, version: int) -> RunState:
         return self._state_at(self._required(run), version)[0]
@@ -219,7 +209,7 @@ class RunTransaction:
             raise InvalidArguments(f"Run `{row.name}` has no version {version}; its versions are 0 to {row.version}.")
         event = self.rows.event_at(row.name, version)
         if event is None and version == 0:
-            return begin(self.plan), 0, 0
+            return machine.begin(self.plan), 0, 0
         if event is None:
             raise NotFound(
                 f"Run `{row.name}` has no record of version {version}: it began later.",
