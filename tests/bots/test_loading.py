@@ -223,8 +223,10 @@ def test_a_scanner_without_examples_is_reported_since_it_cannot_be_tested(tmp_pa
 
 def test_initialize_project_closes_itself_and_the_other_actions_wait_for_the_user(tmp_path: Path) -> None:
     definition = load_bot(write_bot(tmp_path))
-    assert definition.gate("shape", "initialize_project").policy == "auto"
-    assert definition.gate("shape", "gather_context") == Gate(policy="manual", budget_tokens=6_000)
+    assert definition.gates[Position(behavior="shape", action="initialize_project")].policy == "auto"
+    assert definition.gates[Position(behavior="shape", action="gather_context")] == Gate(
+        policy="manual", budget_tokens=6_000
+    )
 
 
 def test_gates_are_set_from_the_general_to_the_particular(tmp_path: Path) -> None:
@@ -240,9 +242,13 @@ def test_gates_are_set_from_the_general_to_the_particular(tmp_path: Path) -> Non
         f"{SHAPE}/gather_context/action_config.json": {"budget_tokens": 900, "requires_clean": True},
     }
     definition = load_bot(write_bot(tmp_path, changes))
-    assert definition.gate("shape", "gather_context") == Gate(policy="skip", requires_clean=True, budget_tokens=900)
-    assert definition.gate("code", "gather_context") == Gate(policy="manual", budget_tokens=4_000)
-    assert definition.gate("code", "build_knowledge").proof
+    assert definition.gates[Position(behavior="shape", action="gather_context")] == Gate(
+        policy="skip", requires_clean=True, budget_tokens=900
+    )
+    assert definition.gates[Position(behavior="code", action="gather_context")] == Gate(
+        policy="manual", budget_tokens=4_000
+    )
+    assert definition.gates[Position(behavior="code", action="build_knowledge")].proof
     plan = definition.plan()
     assert plan.jump_policy("ahead") == "confirm"
     assert plan.jump_policy("reopened") == "allow"

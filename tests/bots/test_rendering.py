@@ -376,8 +376,8 @@ def project(tmp_path: Path) -> Any:
 
 
 def test_a_file_is_rendered_edited_synchronized_and_rendered_again(project: DirectoryRoot) -> None:
-    assert render_to(project, config()).changed
-    assert not render_to(project, config()).changed
+    assert render_to(project, config())["changed"]
+    assert not render_to(project, config())["changed"]
     text = project.read_text("docs/map.md")
     project.write_bytes("docs/map.md", text.replace("Cook prints the list", "Cook prints a list").encode())
     with pytest.raises(GraphConflict, match="edited since"):
@@ -386,7 +386,7 @@ def test_a_file_is_rendered_edited_synchronized_and_rendered_again(project: Dire
     assert done.changes
     assert not done.conflicts
     assert "Cook prints a list" in project.read_text("docs/graph.json")
-    assert not render_to(project, config()).changed
+    assert not render_to(project, config())["changed"]
     assert not synchronize_from(project, config()).changes
 
 

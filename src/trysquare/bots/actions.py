@@ -256,11 +256,10 @@ def _problems(results: list[JsonObject]) -> tuple[str, ...]:
 
 def _render(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool) -> JsonObject:
     try:
-        done = render_to(folder, config, overwrite=overwrite)
+        return render_to(folder, config, overwrite=overwrite)
     except ToolError as error:
         result: JsonObject = {"path": config.output, "problem": f"{config.output}: {error.message}"}
         return {**result, "not_a_graph": True} if is_other_document(folder, config.input) else result
-    return {"path": done.path, "changed": done.changed, "digest": done.digest[:12]}
 
 
 def synchronize_output(call: ActionInput) -> ActionOutput:

@@ -73,9 +73,7 @@ class Pack:
 
     def _left_out(self, fetch: Fetch) -> list[JsonObject]:
         ranked = sorted(self.parts.left_out, key=lambda part: -part.priority)
-        entries: list[JsonObject] = [
-            {"part": part.name, "tokens": part.tokens, "fetch": fetch(part.name)} for part in ranked[: self.named]
-        ]
+        entries = listed(ranked[: self.named], fetch)
         if more := ranked[self.named :]:
             entries.append({"more_parts": len(more), "fetch": fetch(ALL_PARTS)})
         return entries

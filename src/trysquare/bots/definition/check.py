@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.graph import problems_of
-from trysquare.bots.scanners.base import Rule, ScannerFailed, Selected
-from trysquare.bots.scanners.runner import is_command, run_scanner, self_test
+from trysquare.bots.scanners.base import CommandScanner, Rule, ScannerFailed, Selected
+from trysquare.bots.scanners.runner import run_scanner, self_test
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.machine import Plan, Policy, Position, RunState
 from trysquare.core.errors import ConfigurationError
@@ -232,20 +232,15 @@ def _defects(plan: Plan, explored: _Explored) -> Iterator[Defect]:
             trace=_trace(explored, stuck),
         )
     reached = {key.current for key in explored.came}
-    for position in plan.order():
-        if position not in reached:
-            yield _unreachable(plan, explored, position)
-
-
-def _unreachable(plan: Plan, explored: _Explored, position: Position) -> Defect:
-    """Shown by the longest trace, which ends without the action."""
+    # Shown by the longest trace, which ends without the action.
     farthest = max(explored.came, key=lambda key: len(key.completed))
-    return Defect(
-        kind="unreachable",
-        position=position,
-        message=f"`{_name(plan, position)}` can never be opened.",
-        trace=(*_trace(explored, farthest), f"and {_name(plan, position)} was not reached"),
-    )
+    for position in (each for each in plan.order() if each not in reached):
+        yield Defect(
+            kind="unreachable",
+            position=position,
+            message=f"`{_name(plan, position)}` can never be opened.",
+            trace=(*_trace(explored, farthest), f"and {_name(plan, position)} was not reached"),
+        )
 
 
 def _stuck(explored: _Explored) -> _Key | None:
@@ -308,7 +303,7 @@ def _never_clean(definition: BotDefinition) -> frozenset[Position]:
 
 
 def _cannot_run(rule: Rule) -> bool:
-    if rule.scanner is None or is_command(rule.scanner):
+    if rule.scanner is None or isinstance(rule.scanner, CommandScanner):
         return False
     examples = (*rule.do.examples, *rule.dont.examples)
     try:

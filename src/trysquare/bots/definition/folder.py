@@ -99,15 +99,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Named:
-    """A folder or file of the bot, with its label."""
+class Named(Label):
+    """A folder or file of the bot."""
 
     path: str
-    label: Label
-
-    @property
-    def name(self) -> str:
-        return self.label.name
 
 
 @dataclass(kw_only=True, slots=True)
@@ -151,11 +146,11 @@ class BotFolder:
         found: dict[str, Named] = {}
         for label in sorted(labels, key=lambda label: label.order):
             if (other := found.get(label.name)) is not None:
-                message = (
-                    f"`{other.label.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
-                )
+                message = f"`{other.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
                 raise self.error(path, message, hint="Rename or remove one of them.")
-            found[label.name] = Named(path=f"{prefix}{label.raw}{ending}", label=label)
+            found[label.name] = Named(
+                path=f"{prefix}{label.raw}{ending}", raw=label.raw, name=label.name, number=label.number
+            )
         return found
 
     def read(self, path: str, model: type[Model]) -> Model:
@@ -233,8 +228,8 @@ def parse_json(text: str, *, where: str) -> Any:
         ) from None
     except _DuplicateKeyError as error:
         raise ConfigurationError(
-            f"Duplicate key `{error.key}` in one object.",
-            where=f"{where}{_line_of(text, error.key, last=True)}",
+            f"Duplicate key `{error.args[0]}` in one object.",
+            where=f"{where}{_line_of(text, error.args[0], last=True)}",
             hint="Keep one of them.",
         ) from None
     except (ValueError, RecursionError) as error:
@@ -242,9 +237,7 @@ def parse_json(text: str, *, where: str) -> Any:
 
 
 class _DuplicateKeyError(Exception):
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
+    """An object has a key twice; the argument is the key."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -358,7 +358,7 @@ def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
     if config.name is not None and clean_name(config.name) != at.name:
         raise folder.error(
             path,
-            f"`name` is `{config.name}`, but the folder is `{at.label.raw}`.",
+            f"`name` is `{config.name}`, but the folder is `{at.raw}`.",
             hint=f"Write `{at.name}`, or rename the folder.",
         )
     if not config.workflow and (config.policy or config.next_action):
@@ -374,18 +374,18 @@ def _order_actions(
     folder: BotFolder, folders: Mapping[str, Named], configs: Mapping[str, schema.ActionConfig]
 ) -> list[str]:
     """Order actions by the number of the folder, or by `order` where it has none; the two must not disagree."""
-    both = [name for name, at in folders.items() if at.label.number is not None and configs[name].order is not None]
+    both = [name for name, at in folders.items() if at.number is not None and configs[name].order is not None]
     for by_number, by_order in zip(both, sorted(both, key=lambda name: configs[name].order or 0), strict=True):
         if by_number != by_order:
             raise folder.error(
                 f"{folders[by_order].path}/action_config.json",
-                f"`order` puts this action at the position of `{folders[by_number].label.raw}`.",
+                f"`order` puts this action at the position of `{folders[by_number].raw}`.",
                 hint="Match `order` with the numbers of the folders, or remove it.",
             )
 
     def rank(name: str) -> tuple[bool, int, str]:
-        label, order = folders[name].label, configs[name].order
-        number = label.number if label.number is not None else order
+        at, order = folders[name], configs[name].order
+        number = at.number if at.number is not None else order
         return (number is None, number or 0, name)
 
     return sorted(folders, key=rank)
@@ -452,8 +452,8 @@ def _check_listed(folder: BotFolder, listed: list[str], found: Mapping[str, Name
             raise folder.error(config_path, f"Unknown behavior `{name}` in `behaviors`.", hint=hint)
         if name in listed[:position]:
             raise folder.error(config_path, f"`behaviors` lists `{name}` twice.", hint="Remove one of the two.")
-    numbered = [name for name in listed if found[name].label.number is not None]
-    if (by_number := sorted(numbered, key=lambda name: found[name].label.order)) != numbered:
+    numbered = [name for name in listed if found[name].number is not None]
+    if (by_number := sorted(numbered, key=lambda name: found[name].order)) != numbered:
         hint = f"By number the order is {', '.join(by_number)}. Renumber the folders, or correct the list."
         raise folder.error(config_path, "`behaviors` has another order than the numbers of the folders.", hint=hint)
     folder.warnings.extend(

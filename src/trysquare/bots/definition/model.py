@@ -187,9 +187,6 @@ class BotDefinition:
         """The action of that name, or `KeyError`."""
         return _by_name(self.actions, name)
 
-    def gate(self, behavior: str, action: str) -> Gate:
-        return self.gates[Position(behavior=behavior, action=action)]
-
     @property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*self.rules, *(rule for behavior in self.behaviors for rule in behavior.rules))
@@ -234,7 +231,7 @@ def strength_of(definition: BotDefinition) -> Strength:
 
 
 def _demands(definition: BotDefinition, position: Position) -> Iterator[str]:
-    gate = definition.gate(position.behavior, position.action)
+    gate = definition.gates[position]
     if gate.proof:
         yield PROOF
     if not gate.requires_clean:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, TypeVar, cast
 
-from trysquare.bots.graph import Graph, children, stories_of, top_node, walk
+from trysquare.bots.graph import Graph, all_stories, children, stories_of, top_node, walk
 from trysquare.bots.rendering.template import Record, as_line
 from trysquare.core.json import JsonObject
 
@@ -439,3 +439,79 @@ def _lists(graph: Graph) -> Iterator[list[Any]]:
         if node.kind in ("epic", "sub_epic"):
             for group in cast("list[JsonObject]", node.value.get("story_groups") or []):
                 yield group.get("stories", [])
+
+
+def merge_graph(graph: JsonObject, before: Record, after: Record, merge: NodeMerge) -> None:
+    """Merge every edit between two readings of a rendered file into the graph."""
+    merge.merge(graph, before, after, "the product")
+    renamed: dict[str, str] = {}
+    if "outline" in before or "outline" in after:
+        renamed |= merge_outline(graph, records(before, "outline"), records(after, "outline"), merge)
+    elif "stories" in before or "stories" in after:
+        renamed |= _merge_stories(graph, records(before, "stories"), records(after, "stories"), merge)
+    _follow_names(graph, renamed)
+    if "increments" in before or "increments" in after:
+        _merge_increments(graph, records(before, "increments"), records(after, "increments"), merge)
+
+
+def _merge_stories(graph: JsonObject, before: list[Record], after: list[Record], merge: NodeMerge) -> dict[str, str]:
+    """Merge edits within stories. A flat list cannot add or remove stories."""
+    nodes = {as_line(node.name): node.value for node in all_stories(graph)}
+    pairs = match_items(before, after, name_of)
+    renamed: dict[str, str] = {}
+    for record, index in zip(after, pairs.before_of, strict=True):
+        name = name_of(record)
+        if index is None:
+            merge.conflicts.append(f"`{name}` is new; add it to the story map instead.")
+            continue
+        old = name_of(before[index])
+        if old not in nodes:
+            if record != before[index]:
+                merge.conflicts.append(f"`{name}` is no longer in the graph.")
+            continue
+        full = str(nodes[old]["name"])
+        merge.merge(nodes[old], before[index], record, old)
+        if nodes[old]["name"] != full:
+            renamed[full] = name
+    for index in pairs.removed:
+        merge.conflicts.append(f"`{name_of(before[index])}` is not removed; remove it in the story map.")
+    return renamed
+
+
+def _follow_names(graph: JsonObject, renamed: dict[str, str]) -> None:
+    left = {node.name for node in all_stories(graph)}
+    for increment in graph.get("increments") or ():
+        if "stories" in increment:
+            names = [renamed.get(name, name) for name in increment["stories"]]
+            increment["stories"] = [name for name in names if name in left]
+
+
+def _merge_increments(graph: JsonObject, before: list[Record], after: list[Record], merge: NodeMerge) -> None:
+    pairs = match_items(before, after, name_of)
+    nodes: list[JsonObject] = list(graph.get("increments") or ())
+    known = {each["name"]: each for each in nodes}
+    made = merge.merge_list(nodes, before, after, key="name", needed=("name",), where="increments")
+    # Rendered names have single spaces.
+    stories = {as_line(node.name): node.name for node in all_stories(graph)}
+    now = {as_line(each["name"]): each for each in made}
+    for record, index in zip(after, pairs.before_of, strict=True):
+        node = now.get(name_of(record))
+        if node is None:
+            continue
+        old = before[index] if index is not None else {}
+        wanted = texts(record, "stories")
+        unknown = [name for name in wanted if name not in stories and name not in texts(old, "stories")]
+        merge.conflicts += [f"{node['name']}: unknown story `{name}`." for name in unknown]
+        found = [name for name in wanted if name in stories]
+        shown = [name for name in texts(old, "stories") if name in stories]
+        merge.merge_texts(node, "stories", shown, found, str(node["name"]))
+        if found != shown:
+            node["stories"] = [stories.get(name, name) for name in node["stories"]]
+    numbers_edited = any(
+        index is not None and record.get("priority") != before[index].get("priority")
+        for record, index in zip(after, pairs.before_of, strict=True)
+    )
+    if not same_order(pairs) and not numbers_edited and known:
+        for number, node in enumerate(made, start=1):
+            node["priority"] = as_number(str(number))
+    graph["increments"] = made

@@ -219,15 +219,8 @@ class Line:
     """Whether it starts an item of its section."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    record: Record
-    unread: tuple[tuple[int, str], ...] = ()
-    """Lines that match no line of the template, with their numbers."""
-
-
-def read_back(template: str, text: str) -> Reading:
-    """Read the records of a rendered and perhaps edited text.
+def read_back(template: str, text: str) -> tuple[Record, list[tuple[int, str]]]:
+    """Read the records of a rendered and perhaps edited text, and its lines that match no line of the template.
 
     A line matches the first pattern that may follow the previous one: further down in the same section, at its start
     for the next item, or after it.
@@ -245,7 +238,7 @@ def read_back(template: str, text: str) -> Reading:
             continue
         current, match = matched
         _put(record, lines[current], match)
-    return Reading(record=record, unread=tuple(unread))
+    return record, unread
 
 
 def _match(lines: Sequence[Line], current: int | None, text: str) -> tuple[int, re.Match[str]] | None:

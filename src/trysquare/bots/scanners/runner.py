@@ -94,11 +94,6 @@ def _scan_python(scanner: PythonScanner, selected: Sequence[Selected], seconds: 
     return [Hit(index=index, line=line, message=message or None) for index, line, message in answers]
 
 
-def is_command(scanner: Scanner) -> bool:
-    """Whether the scanner reads files itself."""
-    return isinstance(scanner, CommandScanner)
-
-
 MAX_SCANNED = 1_000_000
 """Larger files are not scanned."""
 MAX_FILES = 5_000
@@ -260,16 +255,15 @@ def self_test(rule: Rule) -> list[Problem]:
 
 
 def _caught(scanner: Scanner, examples: tuple[Any, ...]) -> set[int]:
-    if not is_command(scanner):
+    if not isinstance(scanner, CommandScanner):
         selected = [Selected(value=each, file=f"example {index + 1}") for index, each in enumerate(examples)]
         return {hit.index for hit in run_scanner(scanner, selected, None)}
     with tempfile.TemporaryDirectory() as folder:
-        selected = [_as_file(Path(folder), scanner, index, each) for index, each in enumerate(examples)]
+        selected = [_as_file(Path(folder), scanner.files, index, each) for index, each in enumerate(examples)]
         return {hit.index for hit in run_scanner(scanner, selected, Path(folder))}
 
 
-def _as_file(folder: Path, scanner: Scanner, index: int, example: Any) -> Selected:
-    globs = scanner.files if isinstance(scanner, CommandScanner) else ()
+def _as_file(folder: Path, globs: tuple[str, ...], index: int, example: Any) -> Selected:
     ending = globs[0].rpartition(".")[2] if globs and "." in globs[0] else "txt"
     name = f"example_{index + 1}.{ending}"
     (folder / name).write_text(str(example), encoding="utf-8")

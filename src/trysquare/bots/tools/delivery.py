@@ -73,7 +73,7 @@ def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: De
 
 
 def _pack(call: BotCall, position: Position, output: ActionOutput, known: AbstractSet[str]) -> Pack:
-    budget = call.definition.gate(position.behavior, position.action).budget_tokens
+    budget = call.definition.gates[position].budget_tokens
     return pack(output.parts, budget=budget, held=known)
 
 
