@@ -282,21 +282,6 @@ def action_arguments(action: str) -> BotArguments:
     return BotArguments((*_FORWARD, *sorted(OF_ACTION.get(action, ()))))
 
 
-def require_understood(tool: str, given: Iterable[str], actions: Iterable[str], *, instead: Mapping[str, str]) -> None:
-    """Refuse parameters of another action, which would be lost. `instead` maps actions to their tools."""
-    understood = {name for action in actions for name in OF_ACTION.get(action, ())}
-    for name in given:
-        owner = next((action for action, names in OF_ACTION.items() if name in names), None)
-        if owner is None or name in understood:
-            continue
-        hint = f" Send it to `{instead[owner]}`." if owner in instead else ""
-        raise InvalidArguments(
-            f"{tool}: `{name}` belongs to {owner}, and another action is current. Nothing was done.",
-            code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
-            instruction=f"Remove `{name}`.{hint}",
-        )
-
-
 def _read(tool: str, given: JsonObject) -> Parameters:
     texts = {name: _text(tool, given, name) for name in _TEXTS}
     flags = {name: _flag(tool, given, name) for name in _FLAGS}

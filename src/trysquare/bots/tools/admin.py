@@ -13,7 +13,7 @@ from trysquare.bots.parameters import Parameters
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.tools.responses import BotCall, BotResponse, respond
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import INITIALIZE, Position, StateConflict
+from trysquare.bots.workflow.machine import INITIALIZE, Position, RunState, StateConflict
 from trysquare.bots.workflow.runs import Loaded
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.catalog.search import ToolIndex
@@ -112,6 +112,23 @@ class Location:
     """Whether only a human can confirm it."""
     saved: str | None = None
     """The directory confirmed before, if it is another one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What a call found before it changed anything or asked anyone."""
+
+    loaded: Loaded
+    position: Position
+    notes: JsonObject
+    location: Location
+
+    @property
+    def state(self) -> RunState:
+        return self.loaded.state
+
+    def asks_for_directory(self) -> bool:
+        return self.position.action == INITIALIZE and self.location.needs_human
 
 
 def locate(

@@ -10,7 +10,7 @@ from trysquare.bots.actions import LOCATION, produced_files, scan_rules
 from trysquare.bots.artifacts import store_contents
 from trysquare.bots.gates import file_digests
 from trysquare.bots.run_files import defined_digests, defined_path
-from trysquare.bots.tools.admin import Location, locate, require_project
+from trysquare.bots.tools.admin import View, locate, require_project
 from trysquare.bots.tools.responses import (
     BotCall,
     already_closed,
@@ -22,7 +22,7 @@ from trysquare.bots.tools.responses import (
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Entry, Position, RunState, StateConflict
-from trysquare.bots.workflow.runs import Change, Loaded, refers_to
+from trysquare.bots.workflow.runs import Change, refers_to
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
@@ -38,25 +38,13 @@ _MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CloseView:
-    """What a close found before it asked anyone."""
-
-    loaded: Loaded
-    notes: JsonObject
-    location: Location
+class CloseView(View):
     together: tuple[Position, ...]
     """The current action and those that are closed with it. All their gates count."""
     files: dict[str, str]
     """Digests of the files that they produced."""
     absent: tuple[str, ...]
     """Files that they should have produced."""
-
-    @property
-    def state(self) -> RunState:
-        return self.loaded.state
-
-    def asks_for_directory(self) -> bool:
-        return self.state.current.action == INITIALIZE and self.location.needs_human
 
 
 async def close_action(call: BotCall, context: CallContext, *, proof: bool = False) -> Result[Any]:
@@ -102,6 +90,7 @@ def _view(call: BotCall) -> CloseView:
     files = file_digests(call.project.root, paths)
     return CloseView(
         loaded=loaded,
+        position=current,
         notes=notes,
         # Closing initialize_project confirms the proposed directory.
         location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),

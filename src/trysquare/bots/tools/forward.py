@@ -9,18 +9,19 @@ from typing import Any
 from trysquare.bots.actions import LOCATION, produced_files
 from trysquare.bots.definition.folder import tool_name
 from trysquare.bots.gates import check_jump, file_digests
-from trysquare.bots.parameters import require_understood
+from trysquare.bots.parameters import OF_ACTION
 from trysquare.bots.run_files import defined_digests
-from trysquare.bots.tools.admin import Location, locate, propose_location, require_project
+from trysquare.bots.tools.admin import View, locate, propose_location, require_project
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
 from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Plan, Position, RunState, StateConflict
-from trysquare.bots.workflow.runs import Change, Loaded, Transition
+from trysquare.bots.workflow.runs import Change, Transition
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
@@ -51,18 +52,9 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OpenView:
-    """What a call found before it changed anything."""
-
-    loaded: Loaded
-    position: Position
-    notes: JsonObject
-    location: Location
+class OpenView(View):
     gate: bool = False
     """Whether the position is an open gate that the run passed and returns to."""
-
-    def asks_for_directory(self) -> bool:
-        return self.position.action == INITIALIZE and self.location.needs_human
 
 
 async def forward(call: BotCall, target: Target, deliveries: DeliveryLog, context: CallContext) -> Result[Any]:
@@ -82,7 +74,7 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
         return deliver_part(call, position, view.notes, call.parameters.part)
     if call.is_repeated():
         return _open(call, target, view, None, deliveries)
-    if target.behavior is None and view.loaded.state.finished:
+    if target.behavior is None and view.state.finished:
         return _ended(call, view)
     _require_understood(call, position)
     if target.action is not None and target.action in call.plan.independent:
@@ -90,18 +82,26 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
     if not view.location.settled and position.action == INITIALIZE:
         return propose_location(call, position, view.location, view.loaded.notices)
     require_project(call, view.location)
-    require_no_gate_before(call, view.loaded.state, position)
-    is_weaker = bool(weakened(call, view.loaded.state, view.notes))
+    require_no_gate_before(call, view.state, position)
+    is_weaker = bool(weakened(call, view.state, view.notes))
     asks = is_weaker or _asks_to_jump(call, view) or view.asks_for_directory()
     return view if asks else _open(call, target, view, None, deliveries)
 
 
 def _require_understood(call: BotCall, position: Position) -> None:
-    """Refuse parameters that belong to no action that the call opens."""
-    actions = [each.action for each in call.plan.together(position)]
-    names = (each.name for each in call.definition.actions)
-    instead = {name: tool_name(call.bot.name, position.behavior, name) for name in names}
-    require_understood(call.tool, call.parameters.given, actions, instead=instead)
+    """Refuse parameters of an action that the call does not open: they would be lost."""
+    understood = {name for each in call.plan.together(position) for name in OF_ACTION.get(each.action, ())}
+    for name in call.parameters.given:
+        owner = next((action for action, names in OF_ACTION.items() if name in names), None)
+        if owner is None or name in understood:
+            continue
+        known = any(each.name == owner for each in call.definition.actions)
+        hint = f" Send it to `{tool_name(call.bot.name, position.behavior, owner)}`." if known else ""
+        raise InvalidArguments(
+            f"{call.tool}: `{name}` belongs to {owner}, and another action is current. Nothing was done.",
+            code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
+            instruction=f"Remove `{name}`.{hint}",
+        )
 
 
 def _view(call: BotCall, target: Target) -> OpenView:
@@ -121,12 +121,12 @@ def _resolve(call: BotCall, target: Target, state: RunState) -> tuple[Position, 
 
 def _asks_to_jump(call: BotCall, view: OpenView) -> bool:
     # Returning to a gate is always allowed.
-    return not view.gate and check_jump(call.plan, machine.jump_of(view.loaded.state, view.position), view.position)
+    return not view.gate and check_jump(call.plan, machine.jump_of(view.state, view.position), view.position)
 
 
 async def _ask(call: BotCall, view: OpenView, context: CallContext) -> ConsentGrant | None:
     """Ask a human for everything that opening needs; returns the approval of the directory."""
-    state = view.loaded.state
+    state = view.state
     await ask_for_definition(call, state, view.notes, context)
     if _asks_to_jump(call, view):
         path, jump = call.path(view.position), machine.jump_of(state, view.position)
@@ -156,7 +156,7 @@ def _open(
 
 def _already_open(call: BotCall, view: OpenView) -> Transition | None:
     """The result without a move, where the action is current and its instructions were delivered."""
-    state, position = view.loaded.state, view.position
+    state, position = view.state, view.position
     if view.loaded.raised or call.parameters.request_key is not None:
         return None
     if position != state.current or not state.delivered or state.finished:
@@ -194,7 +194,7 @@ def _approval(call: BotCall, view: OpenView, agreement: ConsentGrant | None, pos
     """The approval of an opened action that is completed at once; None where it is not."""
     if position.action == INITIALIZE and view.location.new and view.location.confirmed:
         return "claimed" if agreement is None else "proven"
-    gates = call.gates(view.loaded.state)
+    gates = call.gates(view.state)
     # A directory that was confirmed before is not asked for again, unless a human has to prove every step.
     resumed = position.action == INITIALIZE and not gates.needs_proof(position)
     return "auto" if resumed or gates.policy(position) == "auto" else None
@@ -217,7 +217,7 @@ def _complete(call: BotCall, added: tuple[Any, ...], closed: Closed, answer: Jso
 def _require_same(plan: Plan, view: OpenView, state: RunState, position: Position) -> None:
     """Refuse a jump that nobody approved because the state moved in between."""
     jump = machine.jump_of(state, position)
-    if position == view.position and jump == machine.jump_of(view.loaded.state, view.position):
+    if position == view.position and jump == machine.jump_of(view.state, view.position):
         return
     if plan.jump_policy(jump) != "allow":
         raise StateConflict(
@@ -260,7 +260,7 @@ def _independent(call: BotCall, view: OpenView, deliveries: DeliveryLog) -> Resu
 
 def _ended(call: BotCall, view: OpenView) -> Result[Any]:
     """Report the end. With a request key that is recorded too: a repeated call must open nothing later."""
-    state, notices = view.loaded.state, view.loaded.notices
+    state, notices = view.state, view.loaded.notices
     position = state.current
     if call.request is not None:
         moved = call.move(lambda state: _no_change(position, state), kind="open")
