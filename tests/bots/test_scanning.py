@@ -27,7 +27,7 @@ from trysquare.bots.scanners.base import (
     Target,
     matches,
 )
-from trysquare.bots.scanners.builtin import worst_steps
+from trysquare.bots.scanners.kinds import worst_steps
 from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, scan, self_test
 from trysquare.files.root import DirectoryRoot
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from trysquare.bots.scanners.base import Severity, Target
-from trysquare.bots.scanners.builtin import checked_expression, checked_schema
+from trysquare.bots.scanners.kinds import checked_expression, checked_schema
 from trysquare.bots.workflow.machine import JumpPolicy, Policy
 
 

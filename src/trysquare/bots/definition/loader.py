@@ -24,7 +24,7 @@ from trysquare.bots.definition.folder import (
     tool_names,
 )
 from trysquare.bots.scanners import base as scanners
-from trysquare.bots.scanners.external import callable_problem
+from trysquare.bots.scanners.kinds import callable_problem
 from trysquare.bots.workflow.machine import Position
 from trysquare.core.errors import ConfigurationError
 

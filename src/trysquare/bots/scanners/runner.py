@@ -7,18 +7,15 @@ import hashlib
 import json
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from trysquare.bots.graph import GraphFile, digest_of, first_error, nearest_line, problems_of, read_document
+from trysquare.bots.graph import GraphFile, digest_of, nearest_line, problems_of, read_document
 from trysquare.bots.scanners.base import (
     CommandScanner,
-    Hit,
     Problem,
-    PythonScanner,
-    RegexScanner,
     Rule,
     Scanner,
     ScannerFailed,
@@ -30,69 +27,9 @@ from trysquare.bots.scanners.base import (
     shortened,
     violation,
 )
-from trysquare.bots.scanners.builtin import CHEAP, scan_expression, worst_steps
-from trysquare.bots.scanners.external import ask_worker, scan_command
+from trysquare.bots.scanners.kinds import SECONDS, run_scanner
 from trysquare.core.errors import InvalidArguments, NotFound
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
-
-SECONDS = 10.0
-
-
-def run_scanner(
-    scanner: Scanner, selected: Sequence[Selected], root: Path | None, *, seconds: float = SECONDS
-) -> list[Hit]:
-    """Run a scanner, or raise `ScannerFailed`."""
-    if not selected:
-        return []
-    if isinstance(scanner, RegexScanner):
-        return scan_expression(scanner, selected, seconds=seconds)
-    if isinstance(scanner, SchemaScanner):
-        return _scan_schema(scanner, selected, seconds)
-    if isinstance(scanner, PythonScanner):
-        return _scan_python(scanner, selected, seconds)
-    if root is None:
-        raise ScannerFailed("a command needs a directory to run in")
-    return scan_command(scanner, selected, root, seconds=seconds)
-
-
-def _scan_schema(scanner: SchemaScanner, selected: Sequence[Selected], seconds: float) -> list[Hit]:
-    values = [each.value for each in selected]
-    schema = dict(scanner.schema)
-    longest = max((len(text) for text in _texts_in(values)), default=0)
-    costly = any(worst_steps(pattern, longest) > CHEAP for pattern in _patterns_in(schema))
-    if costly:
-        found = ask_worker({"schema": schema, "values": values}, seconds=seconds, what="the schema")
-    else:
-        found = [(index, 1, error) for index, value in enumerate(values) if (error := first_error(schema, value))]
-    return [Hit(index=index, message=f"{scanner.message} ({error})") for index, _, error in found]
-
-
-def _patterns_in(value: Any) -> Iterator[str]:
-    for key, each in _pairs(value):
-        if key == "pattern" and isinstance(each, str):
-            yield each
-        yield from _patterns_in(each)
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for _, each in _pairs(value):
-        yield from _texts_in(each)
-
-
-def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(value, Mapping):
-        return cast("Mapping[Any, Any]", value).items()
-    return enumerate(cast("list[Any]", value)) if isinstance(value, list) else ()
-
-
-def _scan_python(scanner: PythonScanner, selected: Sequence[Selected], seconds: float) -> list[Hit]:
-    values = [each.value for each in selected]
-    task = {"callable": scanner.callable, "options": dict(scanner.options), "values": values}
-    answers = ask_worker(task, seconds=seconds, what=f"the scanner `{scanner.callable}`")
-    return [Hit(index=index, line=line, message=message or None) for index, line, message in answers]
-
 
 MAX_SCANNED = 1_000_000
 """Larger files are not scanned."""
