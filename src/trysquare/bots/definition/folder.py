@@ -85,11 +85,6 @@ def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> It
             yield ToolName(name=tool_name(bot, behavior, action), behavior=behavior, action=action)
 
 
-def gateway_tool_names(bot: str) -> tuple[ToolName, ToolName]:
-    """The tools that only profile `gateway` lists."""
-    return ToolName(name=tool_name(bot, FIND)), ToolName(name=tool_name(bot, DO))
-
-
 MAX_FILES = 5_000
 MAX_FILE = 1_000_000
 TREES = ("behaviors", "base_actions", "rules", "config")

@@ -10,17 +10,19 @@ from shutil import which
 from trysquare.bots.definition import files as schema
 from trysquare.bots.definition import model
 from trysquare.bots.definition.folder import (
+    DO,
+    FIND,
     MAX_TOOL_NAME,
     RESERVED,
     BotFolder,
     Named,
     ToolName,
     clean_name,
-    gateway_tool_names,
     is_name,
     nearest,
     parse_json,
     read_bot_folder,
+    tool_name,
     tool_names,
 )
 from trysquare.bots.scanners import base as scanners
@@ -126,7 +128,6 @@ def _addition(folder: BotFolder, at: Named) -> model.ActionAddition:
     known = ("instructions", "trigger_words", "action_config")
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
     return model.ActionAddition(
-        action=at.name,
         instructions=_instructions(folder, at.path),
         trigger_patterns=folder.read(triggers, schema.TriggerFile).all() if triggers in folder.files else (),
     )
@@ -478,7 +479,8 @@ def _check_tools(
     """Check that tool names are unique and short enough for clients."""
     named = {at.name: at for at in folders}
     taken: dict[str, ToolName] = {}
-    for tool in (*gateway_tool_names(bot), *tool_names(bot, named, (action.name for action in actions))):
+    hidden = (ToolName(name=tool_name(bot, suffix)) for suffix in (FIND, DO))
+    for tool in (*hidden, *tool_names(bot, named, (action.name for action in actions))):
         path = named[tool.behavior].path if tool.behavior else config_path
         if len(tool.name) > MAX_TOOL_NAME:
             message = f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}."

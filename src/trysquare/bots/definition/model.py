@@ -46,7 +46,6 @@ class ActionDefinition:
 class ActionAddition:
     """What one behavior adds to a base action."""
 
-    action: str
     instructions: tuple[str, ...] = ()
     trigger_patterns: tuple[str, ...] = ()
 

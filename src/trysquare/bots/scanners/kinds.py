@@ -308,12 +308,6 @@ def _names(body: list[ast.stmt]) -> Iterator[str]:
 MAX_OUTPUT = 4_000_000
 
 
-class Ended(NamedTuple):
-    code: int
-    output: str
-    errors: str
-
-
 def ask_matcher(task: Mapping[str, Any], *, seconds: float) -> list[Any]:
     """Run a pattern in a process with a timeout."""
     command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("regex_worker.py"))]
@@ -329,11 +323,13 @@ def ask_worker(task: Mapping[str, Any], *, seconds: float, what: str) -> list[An
 def _ask(
     command: list[str], task: Mapping[str, Any], seconds: float, what: str, environment: Mapping[str, str] | None
 ) -> list[Any]:
-    ended = run_process(command, text=json.dumps(task), seconds=seconds, what=what, environment=environment)
-    if ended.code != 0:
-        last = ended.errors.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
+    code, output, errors = run_process(
+        command, text=json.dumps(task), seconds=seconds, what=what, environment=environment
+    )
+    if code != 0:
+        last = errors.strip().splitlines()[-1:] or [f"exit code {code}"]
         raise ScannerFailed(f"{what} failed: {last[0]}")
-    return json.loads(ended.output)
+    return json.loads(output)
 
 
 def run_process(
@@ -344,8 +340,8 @@ def run_process(
     text: str = "",
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Ended:
-    """Run a program to its end, or end it at the timeout."""
+) -> tuple[int, str, str]:
+    """Run a program to its end, or end it at the timeout; returns its status, output and errors."""
     try:
         ended = run_worker(
             command,
@@ -360,7 +356,7 @@ def run_process(
     except OSError as error:
         raise ScannerFailed(f"{what} cannot be started: `{command[0]}`: {error.strerror}") from None
     assert ended.status is not None
-    return Ended(ended.status, ended.output.decode("utf-8", "replace"), ended.errors.decode("utf-8", "replace"))
+    return ended.status, ended.output.decode("utf-8", "replace"), ended.errors.decode("utf-8", "replace")
 
 
 _FINDING = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+)(?::\d+)?:\s*(?P<message>.+)$")
@@ -376,21 +372,22 @@ def scan_command(scanner: CommandScanner, selected: Sequence[Selected], root: Pa
     # A path with a leading dash would be read as an option.
     safe = [f"./{path}" if path.startswith("-") else path for path in paths]
     argv = [piece for given in scanner.argv for piece in (safe if given == "{files}" else [given])]
-    ended = run_process(argv, seconds=seconds, what=f"the command `{scanner.argv[0]}`", folder=root)
+    what = f"the command `{scanner.argv[0]}`"
+    code, output, errors = run_process(argv, seconds=seconds, what=what, folder=root)
     indexes = {str(base / path): index for base in (root, root.resolve()) for index, path in enumerate(paths)}
-    hits = [hit for finding in _findings(ended) if (hit := _file_hit(finding, indexes, root)) is not None]
-    if ended.code != 0 and not hits:
-        last = (ended.output.strip() or ended.errors.strip()).splitlines()[-1:] or ["no output"]
-        raise ScannerFailed(f"the command `{scanner.argv[0]}` ended with {ended.code}: {last[0][:300]}")
+    hits = [hit for finding in _findings(output, errors) if (hit := _file_hit(finding, indexes, root)) is not None]
+    if code != 0 and not hits:
+        last = (output.strip() or errors.strip()).splitlines()[-1:] or ["no output"]
+        raise ScannerFailed(f"{what} ended with {code}: {last[0][:300]}")
     return hits
 
 
-def _findings(ended: Ended) -> Iterator[tuple[str, int, str]]:
-    text = ended.output.strip()
+def _findings(output: str, errors: str) -> Iterator[tuple[str, int, str]]:
+    text = output.strip()
     if text.startswith(("[", "{")):
         yield from _from_json(text)
         return
-    for line in (*text.splitlines(), *ended.errors.splitlines()):
+    for line in (*text.splitlines(), *errors.splitlines()):
         if found := _FINDING.match(line):
             yield found["file"], int(found["line"]), found["message"].strip()
 

@@ -10,30 +10,30 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from trysquare.bots.graph import GraphFile, digest_of, nearest_line, problems_of, read_document
+from trysquare.bots.graph import GraphFile, Node, Pointer, digest_of, nearest_line, problems_of, read_document, walk
 from trysquare.bots.scanners.base import (
     CommandScanner,
+    Hit,
     Problem,
     Rule,
     Scanner,
     ScannerFailed,
     SchemaScanner,
     Selected,
+    Target,
     Violation,
-    matches,
-    select,
-    shortened,
-    violation,
 )
 from trysquare.bots.scanners.kinds import SECONDS, run_scanner
 from trysquare.core.errors import InvalidArguments, NotFound
+from trysquare.files.globs import file_matches
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
 
 MAX_SCANNED = 1_000_000
 """Larger files are not scanned."""
 MAX_FILES = 5_000
+MAX_TEXT = 200
 GRAPH_RULE = "story_graph"
 """The implicit rule that a story graph is valid."""
 
@@ -113,14 +113,58 @@ def _scan_rule(
         selected = [Selected(value=text, file=path) for path, text in inputs.items()]
     else:
         inputs = {graph.path: graph.text for graph in graphs}
-        selected = [each for graph in graphs for each in select(scanner.target, graph)]
+        selected = [each for graph in graphs for each in _select(scanner.target, graph)]
     key = _key(rule, inputs)
     if (cached := cache.get(key)) is not None:
         return cached
     hits = run_scanner(scanner, selected, artifacts.folder.root, seconds=seconds)
-    found = tuple(violation(rule, selected[hit.index], hit, scanner.message) for hit in hits)
+    found = tuple(_violation(rule, selected[hit.index], hit, scanner.message) for hit in hits)
     cache.put(key, found)
     return found
+
+
+def _violation(rule: Rule, selected: Selected, hit: Hit, message: str) -> Violation:
+    return Violation(
+        rule=rule.name,
+        severity=rule.severity,
+        file=selected.file,
+        line=selected.line + hit.line - 1,
+        message=hit.message or message,
+        text=_shortened(hit.text if hit.text is not None else selected.value),
+        where=selected.where,
+        example=rule.do.examples[0] if rule.do.examples else None,
+    )
+
+
+def _shortened(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value.get("name", value) if isinstance(value, dict) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+
+
+def _select(target: Target, file: GraphFile) -> list[Selected]:
+    """Every node of the target's kind, or the values of its field."""
+    nodes = [node for node in walk(file.graph) if node.kind == target.kind]
+    found = [(node, pointer, value) for node in nodes for pointer, value in _values_of(target, node)]
+    return [
+        Selected(value=value, file=file.path, line=nearest_line(file, pointer), where=" > ".join(node.address))
+        for node, pointer, value in found
+    ]
+
+
+def _values_of(target: Target, node: Node) -> list[tuple[Pointer, Any]]:
+    if target.field is None:
+        return [(node.pointer, node.value)]
+    value: Any = None if node.kind == "step" else node.value.get(target.field)
+    pointer = (*node.pointer, target.field)
+    if isinstance(value, list):
+        return [((*pointer, index), item) for index, item in enumerate(cast("list[Any]", value))]
+    return [] if value is None else [(pointer, value)]
+
+
+def matches(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether a path matches one of the globs, or there are none."""
+    return not globs or any(file_matches(path, each) for each in globs)
 
 
 def _key(rule: Rule, inputs: dict[str, str]) -> str:
@@ -185,8 +229,8 @@ def self_test(rule: Rule) -> list[Problem]:
     missed = [each for index, each in enumerate(rule.dont.examples) if index not in caught]
     wrong = [each for index, each in enumerate(rule.do.examples, start=len(rule.dont.examples)) if index in caught]
     messages = (
-        *(f"The rule does not catch its own don't example: {shortened(each)}" for each in missed),
-        *(f"The rule reports its own do example: {shortened(each)}" for each in wrong),
+        *(f"The rule does not catch its own don't example: {_shortened(each)}" for each in missed),
+        *(f"The rule reports its own do example: {_shortened(each)}" for each in wrong),
     )
     return [Problem(rule=rule.name, file=rule.file, message=message) for message in messages]
 

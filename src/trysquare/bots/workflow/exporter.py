@@ -60,10 +60,9 @@ class Exporter:
     def is_current(self, bot: StoredBot) -> bool:
         """Whether this process wrote the file of the present revision, and it is unchanged."""
         last = self._exported
-        return last is not None and (last.bot.revision, last.digest) == (
-            bot.revision,
-            self._sync.read(bot.window).digest,
-        )
+        if last is None or last.bot.revision != bot.revision:
+            return False
+        return last.digest == self._sync.read(bot.window).digest
 
     @contextmanager
     def lock(self) -> Generator[str | None]:

@@ -77,10 +77,8 @@ class Plan:
         return (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
 
     def comes_before(self, first: Position, second: Position) -> bool:
-        return self._index(first) < self._index(second)
-
-    def _index(self, position: Position) -> tuple[int, int]:
-        return self.behaviors.index(position.behavior), self.actions.index(position.action)
+        behaviors, actions = self.behaviors.index, self.actions.index
+        return (behaviors(first.behavior), actions(first.action)) < (behaviors(second.behavior), actions(second.action))
 
     def after(self, position: Position) -> Position | None:
         """The next action of the same behavior that is not skipped, or None at its end."""

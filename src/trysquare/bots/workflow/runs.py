@@ -33,7 +33,6 @@ from trysquare.bots.workflow.transaction import (
     Stamp,
     read_entry,
     read_state,
-    split_path,
 )
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
@@ -425,8 +424,7 @@ def require_distinct(transaction: RunTransaction, run: str) -> None:
 
 def refers_to(plan: Plan, path: str, position: Position) -> bool:
     """Whether `action`, `behavior.action` or `bot.behavior.action` is this position."""
-    named = split_path(plan.bot, path)
-    return named is not None and named.action == position.action and named.behavior in ("", position.behavior)
+    return path in (position.action, str(position), position.path(plan.bot))
 
 
 def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> None:

@@ -299,13 +299,3 @@ def _marks(
         else:
             marks.append(replace(restored, version=version))
     return marks, invalid
-
-
-def split_path(bot: str, path: str) -> Position | None:
-    """`action`, `behavior.action` or `bot.behavior.action` as a position; the behavior may be empty."""
-    parts = path.split(".")
-    if len(parts) == 3 and parts[0] == bot:
-        parts = parts[1:]
-    if len(parts) > 2:
-        return None
-    return Position(behavior=parts[0] if len(parts) == 2 else "", action=parts[-1])
