@@ -8,11 +8,10 @@ from threading import Barrier, Thread
 
 import pytest
 
-from tests.bots.faults.desk import AT, BOT, OPENED, PLAN, Desk, at, desk
+from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at, desk
 from trysquare import ErrorCode, ToolError
 from trysquare.bots.workflow.machine import Plan, RunState, close
-from trysquare.bots.workflow.runs import Change, WorkflowRuns, open_workflows, refers_to
-from trysquare.bots.workflow.sync import StateFileSync
+from trysquare.bots.workflow.runs import Change, refers_to
 from trysquare.core.errors import NotFound
 
 
@@ -194,9 +193,7 @@ def test_a_plan_that_lost_the_current_action_goes_on_from_what_was_completed(her
     here.close()
     here.close()
     smaller = Plan(bot=BOT, behaviors=PLAN.behaviors, actions=PLAN.actions[:2])
-    state = WorkflowRuns(plan=smaller, store=open_workflows(url, here.project), sync=StateFileSync(here.project, BOT))
-    OPENED.append(state)
-    assert state.load().state.current == at("shape.gather_context")
+    assert desk(here.project, plan=smaller, url=url).load().state.current == at("shape.gather_context")
 
 
 def test_of_many_closers_of_one_action_one_wins(here: Desk, url: str | None) -> None:

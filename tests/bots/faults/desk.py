@@ -68,6 +68,10 @@ class Desk:
         position = self.state.load(run).state.current
         return f"{position.behavior}.{position.action}"
 
+    def begin(self) -> None:
+        """A call that finds nothing to change."""
+        self.state.move(lambda before: Change(state=before), kind="open", principal="agent")
+
     def open(self, path: str, run: str = "main") -> Transition:
         return self.state.move(
             lambda before: Change.opened(open_action(PLAN, before, at(path), at=AT)),
@@ -98,6 +102,7 @@ class Desk:
 def desk(
     project: Path,
     *,
+    plan: Plan = PLAN,
     store: WorkflowStore | None = None,
     url: str | None = None,
     legacy: Path | None = None,
@@ -105,8 +110,8 @@ def desk(
 ) -> Desk:
     """Open the bot's state in a project, as a server process does at its start."""
     project.mkdir(parents=True, exist_ok=True)
-    window = StateFileSync(project, BOT, legacy=legacy)
-    state = WorkflowRuns(plan=PLAN, store=store or open_workflows(url, project), sync=window, needs_proof=needs_proof)
+    window = StateFileSync(project, plan.bot, legacy=legacy)
+    state = WorkflowRuns(plan=plan, store=store or open_workflows(url, project), sync=window, needs_proof=needs_proof)
     OPENED.append(state)
     return Desk(project, state)
 
