@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from tests.bots.bot_folders import write_bot
+from tests.bots.faults.desk import at
 from trysquare.bots import load_bot
 from trysquare.bots.definition.folder import RESERVED
 from trysquare.bots.definition.model import BotDefinition, changed_parts
@@ -124,7 +125,7 @@ def test_everything_a_behavior_and_an_action_say_fits_into_the_budget(name: str)
     texts = [(STORY_BOT / path).read_text(encoding="utf-8") for path in files]
     longest = max(count_tokens(" ".join(action.instructions)) for action in definition.actions)
     whole = sum(map(count_tokens, texts)) + longest + count_tokens(" ".join(definition.instructions))
-    assert whole <= min(definition.gate(name, action.name).budget_tokens for action in definition.actions)
+    assert whole <= min(definition.gates[at(f"{name}.{action.name}")].budget_tokens for action in definition.actions)
 
 
 def test_a_definition_finds_its_parts_by_name() -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.bots.graph_strategies import graphs
 from tests.support import size
-from trysquare.bots.graph.file import GraphChanged, line_numbers, load_graph, save_graph
-from trysquare.bots.graph.graph import problems_of, walk
+from trysquare.bots.graph import GraphConflict, line_numbers, load_graph, problems_of, save_graph, walk
 from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
 
@@ -93,7 +92,7 @@ def test_a_graph_is_written_only_over_what_was_read(tmp_path: Path) -> None:
         first = save_graph(folder, "docs/graph.json", kitchen(), expected_digest=None)
         assert load_graph(folder, "docs/graph.json").graph == kitchen()
         save_graph(folder, "docs/graph.json", changed, expected_digest=first.digest)
-        with pytest.raises(GraphChanged):
+        with pytest.raises(GraphConflict, match="changed meanwhile"):
             save_graph(folder, "docs/graph.json", kitchen(), expected_digest=first.digest)
         assert load_graph(folder, "docs/graph.json").graph["product"] == "Kitchen"
 

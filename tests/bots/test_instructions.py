@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from tests.bots.bot_folders import write_bot
+from tests.bots.faults.desk import at
 from tests.bots.served_bots import STORY_BOT, BotClient, served
 from trysquare.bots import load_bot
 from trysquare.bots.instructions import Part, pack
@@ -76,7 +77,7 @@ async def test_every_pack_of_story_bot_stays_under_its_budget(tmp_path: Path) ->
             for action in definition.actions:
                 answer = await bot.call(f"{behavior.name}_{action.name}", fresh=True)
                 instructions = answer["data"].get("instructions", {})
-                budget = definition.gate(behavior.name, action.name).budget_tokens
+                budget = definition.gates[at(f"{behavior.name}.{action.name}")].budget_tokens
                 assert count_tokens(dump_json(instructions)) <= budget, (behavior.name, action.name)
 
 

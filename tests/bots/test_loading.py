@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bots.bot_folders import MINIMAL, write_bot
+from tests.bots.faults.desk import at
 from tests.support import size
 from trysquare import ConfigurationError
 from trysquare.bots import load_bot
 from trysquare.bots.definition.model import Gate
 from trysquare.bots.scanners.base import CommandScanner, PythonScanner, RegexScanner, SchemaScanner, Target
-from trysquare.bots.workflow.machine import Position
 
 SHAPE = "behaviors/1_shape"
 KNOWLEDGE = f"{SHAPE}/2_content/1_knowledge_graph"
@@ -66,7 +66,7 @@ def test_a_folder_becomes_a_plan_in_the_order_of_its_numbers(tmp_path: Path) -> 
     assert plan.behaviors == ("shape", "code")
     assert plan.actions == ("initialize_project", "gather_context", "build_knowledge")
     assert plan.independent == {"correct_bot"}
-    assert plan.first == Position(behavior="shape", action="initialize_project")
+    assert plan.first == at("shape.initialize_project")
 
 
 def test_numbers_order_as_numbers(tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ def test_a_scanner_without_examples_is_reported_since_it_cannot_be_tested(tmp_pa
 
 def test_initialize_project_closes_itself_and_the_other_actions_wait_for_the_user(tmp_path: Path) -> None:
     definition = load_bot(write_bot(tmp_path))
-    assert definition.gate("shape", "initialize_project").policy == "auto"
-    assert definition.gate("shape", "gather_context") == Gate(policy="manual", budget_tokens=6_000)
+    assert definition.gates[at("shape.initialize_project")].policy == "auto"
+    assert definition.gates[at("shape.gather_context")] == Gate(policy="manual", budget_tokens=6_000)
 
 
 def test_gates_are_set_from_the_general_to_the_particular(tmp_path: Path) -> None:
@@ -240,13 +240,13 @@ def test_gates_are_set_from_the_general_to_the_particular(tmp_path: Path) -> Non
         f"{SHAPE}/gather_context/action_config.json": {"budget_tokens": 900, "requires_clean": True},
     }
     definition = load_bot(write_bot(tmp_path, changes))
-    assert definition.gate("shape", "gather_context") == Gate(policy="skip", requires_clean=True, budget_tokens=900)
-    assert definition.gate("code", "gather_context") == Gate(policy="manual", budget_tokens=4_000)
-    assert definition.gate("code", "build_knowledge").proof
+    assert definition.gates[at("shape.gather_context")] == Gate(policy="skip", requires_clean=True, budget_tokens=900)
+    assert definition.gates[at("code.gather_context")] == Gate(policy="manual", budget_tokens=4_000)
+    assert definition.gates[at("code.build_knowledge")].proof
     plan = definition.plan()
     assert plan.jump_policy("ahead") == "confirm"
     assert plan.jump_policy("reopened") == "allow"
-    assert plan.after(plan.first) == Position(behavior="shape", action="build_knowledge")
+    assert plan.after(plan.first) == at("shape.build_knowledge")
 
 
 def test_keys_and_parts_that_mean_nothing_are_warned_of(tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from tests.bots.graph_strategies import graphs
 from tests.support import size
 from trysquare.bots import load_bot
 from trysquare.bots.definition.model import RenderConfig
-from trysquare.bots.graph.graph import LargeDeletion, all_stories, walk
-from trysquare.bots.rendering.layout import grid_of, lay_out, width_of, wrap
-from trysquare.bots.rendering.pages import story_map_html, story_map_svg
-from trysquare.bots.rendering.sync import MergeConflict, Synchronization, render_to, synchronize, synchronize_from
+from trysquare.bots.graph import GraphConflict, all_stories, walk
+from trysquare.bots.rendering.pages import grid_of, lay_out, story_map_html, story_map_svg, width_of, wrap
+from trysquare.bots.rendering.sync import Synchronization, render_to, synchronize, synchronize_from
 from trysquare.bots.rendering.template import TemplateError, render_template, view_of
 from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
@@ -336,7 +335,7 @@ def test_edits_that_would_break_the_graph_change_nothing() -> None:
 
 
 def test_a_file_that_lost_most_of_its_lines_needs_confirmation() -> None:
-    with pytest.raises(LargeDeletion):
+    with pytest.raises(GraphConflict, match="removes"):
         synchronize(kitchen(), TEMPLATES["story_map"], "# Family Table\n")
 
 
@@ -377,17 +376,18 @@ def project(tmp_path: Path) -> Any:
 
 
 def test_a_file_is_rendered_edited_synchronized_and_rendered_again(project: DirectoryRoot) -> None:
-    assert render_to(project, config()).changed
-    assert not render_to(project, config()).changed
+    assert render_to(project, config())["changed"]
+    assert not render_to(project, config())["changed"]
     text = project.read_text("docs/map.md")
     project.write_bytes("docs/map.md", text.replace("Cook prints the list", "Cook prints a list").encode())
-    with pytest.raises(MergeConflict):
+    with pytest.raises(GraphConflict, match="edited since"):
         render_to(project, config())
     done = synchronize_from(project, config())
-    assert (done.written, done.conflicts) == (True, ())
+    assert done.changes
+    assert not done.conflicts
     assert "Cook prints a list" in project.read_text("docs/graph.json")
-    assert not render_to(project, config()).changed
-    assert not synchronize_from(project, config()).written
+    assert not render_to(project, config())["changed"]
+    assert not synchronize_from(project, config()).changes
 
 
 def test_a_story_that_a_file_of_unknown_age_lacks_is_not_removed_without_asking(project: DirectoryRoot) -> None:
@@ -395,9 +395,9 @@ def test_a_story_that_a_file_of_unknown_age_lacks_is_not_removed_without_asking(
     project.remove(".trysquare/rendered/docs/map.md")
     text = project.read_text("docs/map.md").replace("- Cook prints the list\n", "")
     project.write_bytes("docs/map.md", text.encode())
-    with pytest.raises(LargeDeletion):
+    with pytest.raises(GraphConflict, match="removes"):
         synchronize_from(project, config())
-    assert synchronize_from(project, config(), confirm_deletion=True).written
+    assert synchronize_from(project, config(), confirm_deletion=True).changes
     assert "Cook prints the list" not in project.read_text("docs/graph.json")
 
 

@@ -25,10 +25,9 @@ from trysquare.bots.scanners.base import (
     SchemaScanner,
     Severity,
     Target,
-    matches,
 )
-from trysquare.bots.scanners.builtin import worst_steps
-from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, scan, self_test
+from trysquare.bots.scanners.kinds import worst_steps
+from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, matches, scan, self_test
 from trysquare.files.root import DirectoryRoot
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"

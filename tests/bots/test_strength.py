@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from tests.bots.bot_folders import write_bot
 from trysquare.bots import load_bot
 from trysquare.bots.definition.model import strength_of
-from trysquare.bots.workflow.gate_changes import Strength, weakenings
+from trysquare.bots.workflow.machine import STORED_STRENGTH, Strength, weakenings
 
 GATES = {"shape.gather_context": {"proof": True}, "code.build_knowledge": {"requires_clean": True}}
 RULE = {
@@ -32,7 +31,7 @@ def strength(folder: Path, **config: Any) -> Strength:
 
 def test_the_same_demands_are_not_weaker_and_survive_json(tmp_path: Path) -> None:
     before = strength(tmp_path / "a", gates=GATES)
-    assert Strength.from_json(json.loads(json.dumps(before.to_json()))) == before
+    assert STORED_STRENGTH.validate_json(STORED_STRENGTH.dump_json(before)) == before
     assert weakenings(before, replace(before, digest="other")) == ()
 
 

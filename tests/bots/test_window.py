@@ -11,8 +11,7 @@ import pytest
 
 from tests.bots.faults.desk import AT, BOT, PLAN, Desk, desk
 from trysquare.bots.workflow.machine import Plan
-from trysquare.bots.workflow.runs import WorkflowRuns, open_workflows
-from trysquare.bots.workflow.sync import NAME, StateFileSync
+from trysquare.bots.workflow.sync import NAME
 from trysquare.store import project_state
 from trysquare.store.database import open_database
 from trysquare.store.workflows import SqliteWorkflows
@@ -270,15 +269,14 @@ def test_a_state_in_the_project_outranks_one_in_the_bots_own_folder(project: Pat
     assert desk(project, legacy=legacy).current() == "shape.gather_context"
 
 
-def another_bot(project: Path) -> WorkflowRuns:
-    plan = Plan(bot="design_bot", behaviors=("model",), actions=("draw", "check"))
-    return WorkflowRuns(plan=plan, store=open_workflows(None, project), sync=StateFileSync(project, "design_bot"))
+def another_bot(project: Path) -> Desk:
+    return desk(project, plan=Plan(bot="design_bot", behaviors=("model",), actions=("draw", "check")))
 
 
 def test_a_second_bot_of_a_project_has_a_file_of_its_own(here: Desk) -> None:
     closes(here, 2)
     second = another_bot(here.project)
-    second.create_run("main", principal="agent")
+    second.begin()
     assert here.document()["current_action"] == f"{BOT}.shape.validate_rules"
     own = json.loads((here.project / ".trysquare" / "design_bot" / NAME).read_text())
     assert own["current_action"] == "design_bot.model.draw"
@@ -291,7 +289,7 @@ def test_a_bot_leaves_the_state_file_of_another_one_alone(here: Desk, tmp_path: 
     copied = tmp_path / "copied"
     copied.mkdir()
     (copied / NAME).write_bytes(here.file.read_bytes())
-    another_bot(copied).create_run("main", principal="agent")
+    another_bot(copied).begin()
     assert (copied / NAME).read_bytes() == here.file.read_bytes()
 
 

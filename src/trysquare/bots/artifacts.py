@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from trysquare.bots.definition.model import BotDefinition
+from trysquare.bots.graph import locked
+from trysquare.bots.workflow.machine import StateConflict
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -123,8 +122,6 @@ def _text(project: Path, path: str, digest: str | None) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SavedAnswers:
-    """Saved answers and decisions by behavior."""
-
     answers: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     decisions: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
@@ -137,31 +134,18 @@ def documents_folder(definition: BotDefinition) -> str:
     return f"docs/{definition.name}" + ("" if definition.run is None else f"/runs/{definition.run}")
 
 
-def clarification_path(definition: BotDefinition) -> str:
-    return str(PurePosixPath(documents_folder(definition)) / CLARIFICATION)
-
-
-def planning_path(definition: BotDefinition) -> str:
-    return str(PurePosixPath(documents_folder(definition)) / PLANNING)
+def saved_path(definition: BotDefinition, document: str) -> str:
+    """Path of the saved answers (`CLARIFICATION`) or decisions (`PLANNING`)."""
+    return str(PurePosixPath(documents_folder(definition)) / document)
 
 
 def load_saved(project: Path, definition: BotDefinition) -> SavedAnswers:
     """The answers and decisions that earlier actions saved."""
     with DirectoryRoot(project) as folder:
         return SavedAnswers(
-            answers=_read_document(folder, clarification_path(definition)),
-            decisions=_read_document(folder, planning_path(definition)),
+            answers=_read_document(folder, saved_path(definition, CLARIFICATION)),
+            decisions=_read_document(folder, saved_path(definition, PLANNING)),
         )
-
-
-def save_answers(project: Path, definition: BotDefinition, behavior: str, answers: JsonObject) -> None:
-    """Add answers to those of a behavior; a new answer to a question replaces the old one."""
-    _add(project, clarification_path(definition), behavior, answers)
-
-
-def save_decisions(project: Path, definition: BotDefinition, behavior: str, decided: JsonObject) -> None:
-    """Add decisions and assumptions to those of a behavior."""
-    _add(project, planning_path(definition), behavior, decided)
 
 
 def read_texts(name: str, raw: Any) -> JsonObject:
@@ -181,9 +165,10 @@ def read_texts(name: str, raw: Any) -> JsonObject:
     return given
 
 
-def _add(project: Path, path: str, behavior: str, more: JsonObject) -> None:
+def save_texts(project: Path, path: str, behavior: str, more: JsonObject) -> None:
+    """Add answers or decisions to those of a behavior; a new one replaces an old one of the same name."""
     try:
-        with _locked(project), DirectoryRoot(project) as folder:
+        with DirectoryRoot(project) as folder, locked(folder):
             document = _read_document(folder, path)
             saved = document.setdefault(behavior, {})
             for name, value in more.items():
@@ -216,22 +201,8 @@ def _read_document(folder: DirectoryRoot, path: str) -> dict[str, JsonObject]:
     return cast(dict[str, JsonObject], parts)
 
 
-def _unreadable(path: str, why: str) -> ToolError:
-    return ToolError(
+def _unreadable(path: str, why: str) -> StateConflict:
+    return StateConflict(
         f"`{path}` of the project cannot be read: {why}. Nothing was overwritten.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="Tell the user, or fix the file; then send the call again.",
     )
-
-
-@contextmanager
-def _locked(project: Path) -> Generator[None]:
-    """Lock against other processes that save at the same time."""
-    folder = project / FOLDER
-    prepare_folder(folder)
-    descriptor = os.open(folder / "saved.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position
+from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position, StateConflict
 from trysquare.core.approvals import Approvals, ConsentGrant, ConsentRequest, arguments_digest
 from trysquare.core.consent import obtain_consent
 from trysquare.core.context import CallContext
@@ -50,9 +50,8 @@ def check_jump(plan: Plan, jump: Jump, position: Position) -> bool:
     """Whether a human has to agree before this action is opened; raises where it may not be opened."""
     policy = plan.jump_policy(jump)
     if policy == "deny":
-        raise ToolError(
+        raise StateConflict(
             f"`{position}` is {_WORDS[jump]}, and this bot does not allow that.",
-            code=ErrorCode.STATE_CONFLICT,
             instruction="Continue with the current action; send `next`.",
             fields={"jump": jump},
         )

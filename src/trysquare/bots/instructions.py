@@ -37,7 +37,6 @@ class Part:
 
     @property
     def digest(self) -> str:
-        """Digest of name and content."""
         return hashlib.sha256(f"{self.name}\n{dump_json(self.content)}".encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -65,7 +64,6 @@ class Pack:
         return self.parts.held()
 
     def to_json(self, fetch: Fetch) -> JsonObject:
-        """The instructions in a response."""
         document: JsonObject = {part.name: part.content for part in self.parts.sent}
         if self.parts.unchanged:
             document["unchanged"] = {part.name: part.digest[:SHORT_DIGEST] for part in self.parts.unchanged}
@@ -75,9 +73,7 @@ class Pack:
 
     def _left_out(self, fetch: Fetch) -> list[JsonObject]:
         ranked = sorted(self.parts.left_out, key=lambda part: -part.priority)
-        entries: list[JsonObject] = [
-            {"part": part.name, "tokens": part.tokens, "fetch": fetch(part.name)} for part in ranked[: self.named]
-        ]
+        entries = listed(ranked[: self.named], fetch)
         if more := ranked[self.named :]:
             entries.append({"more_parts": len(more), "fetch": fetch(ALL_PARTS)})
         return entries

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trysquare.bots.graph.graph import Graph, Node, walk
+from trysquare.bots.graph import Graph, Node, walk
 from trysquare.bots.scanners.base import Rule
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.text import closest_names, truncate
 
-KINDS = ("epic", "story", "increment", "files")
+_NODE_KINDS = ("epic", "story", "increment")
+KINDS = (*_NODE_KINDS, "files")
 _NOT_IN = {
     "story": frozenset({"epic", "sub_epic", "increment"}),
     "epic": frozenset({"increment"}),
@@ -49,7 +50,7 @@ class Scope:
         kind = rule.scanner.target.kind
         if self.files and not self.names_nodes:
             return kind == "file"
-        named = [each for each in ("epic", "story", "increment") if getattr(self, each)]
+        named = [each for each in _NODE_KINDS if getattr(self, each)]
         return any(kind not in _NOT_IN[each] for each in named)
 
 
@@ -71,37 +72,24 @@ class Selected:
 def select(scope: Scope, graph: Graph) -> Selected:
     """Select the nodes of a scope, and the stories of its increments."""
     nodes = list(walk(graph))
-    planned = {
-        str(name)
-        for node in nodes
-        if node.kind == "increment" and node.name in scope.increment
-        for name in node.value.get("stories", ())
-    }
-    selected = [node for node in nodes if _is_in(scope, node) or (node.kind == "story" and node.name in planned)]
+    given = [(kind, str(name)) for kind in _NODE_KINDS for name in getattr(scope, kind)]
+    chosen = [node for node in nodes if node.kind == "increment" and node.name in scope.increment]
+    wanted = {*given, *(("story", str(name)) for node in chosen for name in node.value.get("stories", ()))}
+    selected = [node for node in nodes if (_SCOPE_KIND.get(node.kind), node.name) in wanted]
     roots = [node.address for node in selected if node.kind != "increment"]
     stories = [
         node for node in nodes if node.kind == "story" and any(node.address[: len(root)] == root for root in roots)
     ]
-    named = {(_SCOPE_KIND.get(node.kind, ""), node.name) for node in selected}
+    named = {(_SCOPE_KIND[node.kind], node.name) for node in selected}
     return Selected(
         paths=tuple(_SEPARATOR.join(node.address) for node in selected),
         files=tuple(dict.fromkeys(file for story in stories for file in _files_of(story))),
-        unknown=tuple(
-            f"{kind} `{name}`"
-            for kind in ("epic", "story", "increment")
-            for name in getattr(scope, kind)
-            if (kind, name) not in named
-        ),
+        unknown=tuple(f"{kind} `{name}`" for kind, name in given if (kind, name) not in named),
     )
 
 
 _SEPARATOR = " > "
 _SCOPE_KIND = {"epic": "epic", "sub_epic": "epic", "story": "story", "increment": "increment"}
-
-
-def _is_in(scope: Scope, node: Node) -> bool:
-    kind = _SCOPE_KIND.get(node.kind)
-    return kind is not None and node.name in getattr(scope, kind)
 
 
 def _files_of(story: Node) -> list[str]:
@@ -231,7 +219,6 @@ class BotArguments:
         return f"`parameters` is one object with any of these; other names are refused:\n{lines}"
 
     def parse(self, tool: str, raw: JsonObject) -> Parameters:
-        """Parse the arguments of a call."""
         outer = {name: value for name, value in raw.items() if name != "parameters"}
         inner = _object(tool, raw.get("parameters"))
         for name in outer.keys() & inner.keys():
@@ -281,21 +268,6 @@ DO = BotArguments(("tool", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *REST
 
 def action_arguments(action: str) -> BotArguments:
     return BotArguments((*_FORWARD, *sorted(OF_ACTION.get(action, ()))))
-
-
-def require_understood(tool: str, given: Iterable[str], actions: Iterable[str], *, instead: Mapping[str, str]) -> None:
-    """Refuse parameters of another action, which would be lost. `instead` maps actions to their tools."""
-    understood = {name for action in actions for name in OF_ACTION.get(action, ())}
-    for name in given:
-        owner = next((action for action, names in OF_ACTION.items() if name in names), None)
-        if owner is None or name in understood:
-            continue
-        hint = f" Send it to `{instead[owner]}`." if owner in instead else ""
-        raise InvalidArguments(
-            f"{tool}: `{name}` belongs to {owner}, and another action is current. Nothing was done.",
-            code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
-            instruction=f"Remove `{name}`.{hint}",
-        )
 
 
 def _read(tool: str, given: JsonObject) -> Parameters:

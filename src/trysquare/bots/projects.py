@@ -47,31 +47,21 @@ _MAX_RUNS = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ProjectDirectory:
-    """A project directory and the source of its path."""
+class BotProject:
+    """A bot in one project directory."""
 
     root: Path
+    state: WorkflowRuns
     source: str
+    """Where the path of the directory comes from."""
     named: bool
     """Whether it was named explicitly, so that state may be written there."""
     outside: bool = False
     """Whether a call named it and it is outside the project that the server was started for."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BotProject:
-    """A bot in one project."""
-
-    directory: ProjectDirectory
-    state: WorkflowRuns
-
-    @property
-    def root(self) -> Path:
-        return self.directory.root
-
     def load(self, run: str) -> Loaded:
         """The state of a run; in an outside directory without state of the bot, a new one."""
-        if self.directory.outside and not self._has_state():
+        if self.outside and not self._has_state():
             return Loaded(state=begin(self.state.plan))
         return self.state.load(run)
 
@@ -79,7 +69,7 @@ class BotProject:
         """Whether the bot has worked here before."""
         if loaded.state.version > 0:
             return True
-        return (not self.directory.outside or self._has_state()) and bool(self.state.runs())
+        return (not self.outside or self._has_state()) and bool(self.state.runs())
 
     def _has_state(self) -> bool:
         if project_state(self.root).exists():
@@ -141,19 +131,16 @@ class LiveBot:
 
     def project(self, given: str | None = None) -> BotProject:
         """The bot in the project that a call names, or in the one that the server was started for."""
-        directory = self._directory(given)
+        config = self.config
+        home = config.project.resolve()
+        root = home if given is None else _resolve(home, given)
         with self._lock:
-            state = self._states.get(directory.root)
+            state = self._states.get(root)
             if state is None:
-                state = self._states[directory.root] = self._open(directory.root)
-        return BotProject(directory=directory, state=state)
-
-    def _directory(self, given: str | None) -> ProjectDirectory:
-        home = self.config.project.resolve()
+                state = self._states[root] = self._open(root)
         if given is None:
-            return ProjectDirectory(root=home, source=self.config.project_from, named=self.config.project_named)
-        root = _resolve(home, given)
-        return ProjectDirectory(root=root, source="the call", named=True, outside=not root.is_relative_to(home))
+            return BotProject(root=root, state=state, source=config.project_from, named=config.project_named)
+        return BotProject(root=root, state=state, source="the call", named=True, outside=not root.is_relative_to(home))
 
     def _open(self, root: Path) -> WorkflowRuns:
         return WorkflowRuns(

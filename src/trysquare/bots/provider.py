@@ -12,16 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from trysquare.bots.definition import folder as names
 from trysquare.bots.definition.check import require_sound_rules
-from trysquare.bots.definition.folder import (
-    action_tool_name,
-    behavior_tool_name,
-    bot_tool_name,
-    close_tool_name,
-    do_tool_name,
-    find_tool_name,
-    restart_tool_name,
-)
 from trysquare.bots.definition.model import Changes
 from trysquare.bots.parameters import BOT_LEVEL, CLOSE, DO, FIND, RESTART, BotArguments, Parameters, action_arguments
 from trysquare.bots.projects import BotConfig, LiveBot, OpenStore
@@ -49,7 +41,8 @@ _LEVELS = frozenset({"full", "levels"})
 _FULL = frozenset({"full"})
 _GATEWAY = frozenset({"gateway"})
 
-Run = Callable[[Parameters, CallContext], Awaitable[Result[Any]]]
+Run = Callable[[str, Parameters, CallContext], Awaitable[Result[Any]]]
+"""Runs the tool of a name."""
 
 
 class BotToolset(DynamicToolset):
@@ -75,77 +68,85 @@ class BotToolset(DynamicToolset):
         return [tool for tool in self.tools() if tool.metadata.profiles != _GATEWAY]
 
     def _build(self) -> list[Tool]:
-        definition, bot = self.bot.definition, self.bot.name
-        about = f"Continue {bot} at its current action."
+        definition = self.bot.definition
+        about = f"Continue {self.bot.name} at its current action."
+        closing, done = "Close the current action when the user says so.", ("done", "close this step")
+        restarting = "Reload the bot's definition when its folder has changed."
         tools = [
-            self._forward(bot_tool_name(bot), about, definition.trigger_patterns, _ALL, Target(), BOT_LEVEL),
-            self._close_tool(),
-            self._restart_tool(),
+            self._tool(names.TOOL, about, definition.trigger_patterns, _ALL, BOT_LEVEL, self._forward(Target())),
+            self._tool(names.CLOSE, closing, done, _ALL, CLOSE, self._close),
+            self._tool(names.RESTART, restarting, (), _LEVELS, RESTART, self._restart, right=RESTART_RIGHT),
         ]
         for behavior in definition.behaviors:
-            name, about = behavior_tool_name(bot, behavior.name), f"Continue {behavior.name} at its current action."
-            target = Target(behavior=behavior.name)
-            tools.append(self._forward(name, about, behavior.trigger_patterns, _LEVELS, target, BOT_LEVEL))
-            tools += [self._action_tool(behavior.name, action.name) for action in definition.actions]
-        return [*tools, self._find_tool(), self._do_tool()]
+            suffix, about = f"{behavior.name}_{names.TOOL}", f"Continue {behavior.name} at its current action."
+            run = self._forward(Target(behavior=behavior.name))
+            tools.append(self._tool(suffix, about, behavior.trigger_patterns, _LEVELS, BOT_LEVEL, run))
+            for action in definition.actions:
+                about = f"{action.name.replace('_', ' ').capitalize()} for {behavior.name}."
+                triggers = definition.triggers_of(behavior.name, action.name)
+                run = self._forward(Target(behavior=behavior.name, action=action.name))
+                arguments = action_arguments(action.name)
+                tools.append(self._tool(f"{behavior.name}_{action.name}", about, triggers, _FULL, arguments, run))
+        return [
+            *tools,
+            self._tool(names.FIND, "Find a tool by parameters.query when none fits.", (), _GATEWAY, FIND, self._find),
+            self._tool(names.DO, "Call parameters.tool when it is not listed.", (), _GATEWAY, DO, self._do),
+        ]
 
-    def _action_tool(self, behavior: str, action: str) -> Tool:
-        name = action_tool_name(self.bot.name, behavior, action)
-        about = f"{action.replace('_', ' ').capitalize()} for {behavior}."
-        triggers = self.bot.definition.triggers_of(behavior, action)
-        target = Target(behavior=behavior, action=action)
-        return self._forward(name, about, triggers, _FULL, target, action_arguments(action))
+    def _forward(self, target: Target) -> Run:
+        async def run(name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
+            return await forward(self._call(name, parameters, context), target, self._deliveries, context)
 
-    def _forward(
+        return run
+
+    async def _close(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
+        return await close_action(self._call(name, parameters, context), context)
+
+    async def _restart(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
+        principal = context.principal.subject
+        result = await run_in_thread(lambda: restart(self.bot, parameters, reload=lambda: self.reload(principal)))
+        task = asyncio.current_task()
+        if parameters.hard and task is not None:
+            # The task that runs this call also sends its response: when it is done, the response is sent.
+            task.add_done_callback(lambda _: self._leave())
+        return result
+
+    async def _find(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
+        return self._finder.find(self.bot, parameters)
+
+    async def _do(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
+        return await do(self._findable(), parameters, context)
+
+    def _tool(
         self,
-        name: str,
+        suffix: str,
         purpose: str,
         triggers: tuple[str, ...],
         profiles: frozenset[str],
-        target: Target,
         arguments: BotArguments,
+        run: Run,
+        *,
+        right: str | None = None,
     ) -> Tool:
-        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            return await forward(self._call(name, parameters, context), target, self._deliveries, context)
+        name = names.tool_name(self.bot.name, suffix)
 
-        return _tool(self.bot.name, name, purpose, triggers, profiles, run, arguments)
+        async def call(given: JsonObject, context: CallContext) -> Result[Any]:
+            return await run(name, arguments.parse(name, given), context)
 
-    def _close_tool(self) -> Tool:
-        name = close_tool_name(self.bot.name)
-
-        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            return await close_action(self._call(name, parameters, context), context)
-
-        purpose = "Close the current action when the user says so."
-        return _tool(self.bot.name, name, purpose, ("done", "close this step"), _ALL, run, CLOSE)
-
-    def _restart_tool(self) -> Tool:
-        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            principal = context.principal.subject
-            result = await run_in_thread(lambda: restart(self.bot, parameters, reload=lambda: self.reload(principal)))
-            task = asyncio.current_task()
-            if parameters.hard and task is not None:
-                # The task that runs this call also sends its response: when it is done, the response is sent.
-                task.add_done_callback(lambda _: self._leave())
-            return result
-
-        purpose = "Reload the bot's definition when its folder has changed."
-        name = restart_tool_name(self.bot.name)
-        return _tool(self.bot.name, name, purpose, (), _LEVELS, run, RESTART, right=RESTART_RIGHT)
-
-    def _find_tool(self) -> Tool:
-        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            return self._finder.find(self.bot, parameters)
-
-        purpose = "Find a tool by parameters.query when none fits."
-        return _tool(self.bot.name, find_tool_name(self.bot.name), purpose, (), _GATEWAY, run, FIND)
-
-    def _do_tool(self) -> Tool:
-        async def run(parameters: Parameters, context: CallContext) -> Result[Any]:
-            return await do(self._findable(), parameters, context)
-
-        purpose = "Call parameters.tool when it is not listed."
-        return _tool(self.bot.name, do_tool_name(self.bot.name), purpose, (), _GATEWAY, run, DO)
+        metadata = ToolMetadata(
+            toolset=TOOLSET,
+            category="workflow",
+            profiles=profiles,
+            usage=arguments.usage(),
+            trigger_words=triggers,
+            read_only=False,
+            destructive=False,
+            result_limit=None,
+            right=right,
+            meta={FAMILY: self.bot.name},
+        )
+        description = describe(purpose, triggers)
+        return Tool(name=name, description=description, arguments=arguments, call=call, metadata=metadata)
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> BotCall:
         principal, client = context.principal.subject, context.client or ""
@@ -158,40 +159,6 @@ def _with_project(parameters: Parameters) -> Parameters:
         return parameters
     given = {**parameters.given, "project": parameters.confirm}
     return replace(parameters, project=parameters.confirm, given=given)
-
-
-def _tool(
-    family: str,
-    name: str,
-    purpose: str,
-    triggers: tuple[str, ...],
-    profiles: frozenset[str],
-    run: Run,
-    arguments: BotArguments,
-    *,
-    right: str | None = None,
-) -> Tool:
-    async def call(given: JsonObject, context: CallContext) -> Result[Any]:
-        return await run(arguments.parse(name, given), context)
-
-    return Tool(
-        name=name,
-        description=describe(purpose, triggers),
-        arguments=arguments,
-        call=call,
-        metadata=ToolMetadata(
-            toolset=TOOLSET,
-            category="workflow",
-            profiles=profiles,
-            usage=arguments.usage(),
-            trigger_words=triggers,
-            read_only=False,
-            destructive=False,
-            result_limit=None,
-            right=right,
-            meta={FAMILY: family},
-        ),
-    )
 
 
 def end_process() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from trysquare.bots.actions.builtin import produced_files
+from trysquare.bots.actions import produced_files
 from trysquare.bots.artifacts import contents, files_at
 from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, RenderConfig, SynchronizeConfig
 from trysquare.bots.gates import MAX_FILE, file_digests
@@ -72,8 +72,6 @@ def proof_holds(project: Path, definition: BotDefinition, run: str, entry: Entry
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copies:
-    """Files to copy from another run."""
-
     files: Mapping[str, bytes]
     """Contents by their new path."""
     lost: tuple[str, ...] = ()

@@ -210,7 +210,13 @@ def _entries(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[st
 
 def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return [
-        {"version": line.version, "at": line.at, "what": line.kind, "by": line.principal, "current": str(line.current)}
+        {
+            "version": line.version,
+            "at": line.at,
+            "what": line.kind,
+            "by": line.principal,
+            "current": ".".join(line.state["current"]),
+        }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from trysquare.bots.actions.builtin import produced_files
+from trysquare.bots.actions import produced_files
 from trysquare.bots.artifacts import Digests, changed_files, files_at
 from trysquare.bots.gates import file_digests
 from trysquare.bots.projects import LiveBot

@@ -38,7 +38,8 @@ def close_once(state: WorkflowRuns, key: str) -> str | None:
             return Change(state=before)
         closed = close(state.plan, before, at="now")
         path = f"{closed.completed.behavior}.{closed.completed.action}"
-        return Change.closed(closed, {"line": f"{key} {closed.state.version} {path}"})
+        answer = {"line": f"{key} {closed.state.version} {path}"}
+        return Change(state=closed.state, added=closed.added, answer=answer)
 
     def move(version: int | None) -> Transition:
         return state.move(change, kind="close", principal="agent", expected_version=version, request=request)

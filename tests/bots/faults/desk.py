@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trysquare.bots.workflow.machine import Approval, NeedsProof, Plan, Position, close, open_action
+from trysquare.bots.workflow.machine import Approval, NeedsProof, Plan, Position, RunState, close, open_action
 from trysquare.bots.workflow.runs import Change, Loaded, Request, Transition, WorkflowRuns, open_workflows
 from trysquare.bots.workflow.sync import NAME, StateFileSync
 from trysquare.store.workflows import WorkflowStore
@@ -26,6 +26,12 @@ def at(path: str) -> Position:
     """`behavior.action` as a position."""
     behavior, action = path.split(".")
     return Position(behavior=behavior, action=action)
+
+
+def close_change(state: RunState, answer: str, approval: Approval = "claimed") -> Change:
+    """The change of a close; its answer names the action."""
+    closed = close(PLAN, state, at=AT, approval=approval)
+    return Change(state=closed.state, added=closed.added, answer={answer: closed.completed.action})
 
 
 @dataclass
@@ -62,6 +68,10 @@ class Desk:
         position = self.state.load(run).state.current
         return f"{position.behavior}.{position.action}"
 
+    def begin(self) -> None:
+        """A call that finds nothing to change."""
+        self.state.move(lambda before: Change(state=before), kind="open", principal="agent")
+
     def open(self, path: str, run: str = "main") -> Transition:
         return self.state.move(
             lambda before: Change.opened(open_action(PLAN, before, at(path), at=AT)),
@@ -76,18 +86,14 @@ class Desk:
         run: str = "main",
         key: str | None = None,
         arguments: dict[str, Any] | None = None,
-        expected: str | None = None,
         version: int | None = None,
         approval: Approval = "claimed",
     ) -> Transition:
         return self.state.move(
-            lambda before: Change.closed(
-                closed := close(PLAN, before, at=AT, approval=approval), {"completed_action": closed.completed.action}
-            ),
+            lambda before: close_change(before, "completed_action", approval),
             kind="close",
             principal="agent",
             run=run,
-            expected_action=expected,
             expected_version=version,
             request=None if key is None else Request(key=key, tool="close", arguments=arguments or {}),
         )
@@ -96,6 +102,7 @@ class Desk:
 def desk(
     project: Path,
     *,
+    plan: Plan = PLAN,
     store: WorkflowStore | None = None,
     url: str | None = None,
     legacy: Path | None = None,
@@ -103,8 +110,8 @@ def desk(
 ) -> Desk:
     """Open the bot's state in a project, as a server process does at its start."""
     project.mkdir(parents=True, exist_ok=True)
-    window = StateFileSync(project, BOT, legacy=legacy)
-    state = WorkflowRuns(plan=PLAN, store=store or open_workflows(url, project), sync=window, needs_proof=needs_proof)
+    window = StateFileSync(project, plan.bot, legacy=legacy)
+    state = WorkflowRuns(plan=plan, store=store or open_workflows(url, project), sync=window, needs_proof=needs_proof)
     OPENED.append(state)
     return Desk(project, state)
 

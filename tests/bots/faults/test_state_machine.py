@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 )
 
 from tests.bots.faults.crashing import Crash, Faults, FaultyDatabase, failing_files
-from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at
+from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at, close_change
 from tests.support import size
 from trysquare import ErrorCode, ToolError
 from trysquare.bots.workflow.conflicts import passed_gate, without_delivery
@@ -37,7 +37,6 @@ from trysquare.bots.workflow.machine import (
     Position,
     RunState,
     begin,
-    close,
     open_action,
     open_gates,
     reject,
@@ -85,8 +84,7 @@ def steps(move: str) -> Step:
 
 def closing_step(state: RunState) -> Change:
     """A close; where proof is asked for, a person was there and gave it, as the tool makes sure."""
-    made = close(PLAN, state, at=AT, approval="proven" if needs_proof(state.current) else "claimed")
-    return Change.closed(made, {"completed": made.completed.action})
+    return close_change(state, "completed", "proven" if needs_proof(state.current) else "claimed")
 
 
 def needs_proof(position: Position) -> bool:

@@ -9,20 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.graph.graph import problems_of
-from trysquare.bots.scanners.base import Rule, ScannerFailed, Selected
-from trysquare.bots.scanners.runner import is_command, run_scanner, self_test
-from trysquare.bots.workflow.machine import (
-    Plan,
-    Policy,
-    Position,
-    RunState,
-    begin,
-    close,
-    jump_of,
-    open_action,
-    select_behavior,
-)
+from trysquare.bots.graph import problems_of
+from trysquare.bots.scanners.base import CommandScanner, Rule, ScannerFailed, Selected
+from trysquare.bots.scanners.runner import run_scanner, self_test
+from trysquare.bots.workflow import machine
+from trysquare.bots.workflow.machine import Plan, Policy, Position, RunState
 from trysquare.core.errors import ConfigurationError
 
 
@@ -63,8 +54,6 @@ class Defect:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowCheck:
-    """Result of an exploration."""
-
     states: int
     defects: tuple[Defect, ...] = ()
     exhaustive: bool = True
@@ -148,7 +137,7 @@ def _check(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) ->
 
 
 def _explore(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) -> _Explored:
-    state = begin(plan)
+    state = machine.begin(plan)
     explored = _Explored(_key(state))
     explored.came[explored.start] = None
     waiting = deque([state])
@@ -184,7 +173,7 @@ def _moves(plan: Plan, state: RunState, proof: frozenset[Position], shut: frozen
     position = state.current
     if plan.policy(position) == "auto":
         if state.delivered and position not in shut:
-            done = close(plan, state, at=_NEVER, approval="auto").state
+            done = machine.close(plan, state, at=_NEVER, approval="auto").state
             yield _Move(f"{_name(plan, position)} closes itself", done, tuple({position} & proof))
         return
     chain = _chain(plan, position)
@@ -195,33 +184,28 @@ def _moves(plan: Plan, state: RunState, proof: frozenset[Position], shut: frozen
 def _openings(plan: Plan, state: RunState) -> Iterator[_Move]:
     for behavior in plan.behaviors:
         if behavior != state.current.behavior:
-            yield _Move(f"select {behavior}", select_behavior(plan, state, behavior))
+            yield _Move(f"select {behavior}", machine.select_behavior(plan, state, behavior))
     for position in plan.order():
-        policy = plan.jump_policy(jump_of(state, position))
+        policy = plan.jump_policy(machine.jump_of(state, position))
         if policy != "deny":
             asked = ", which a human confirms" if policy == "confirm" else ""
-            opened = open_action(plan, state, position, at=_NEVER).state
+            opened = machine.open_action(plan, state, position, at=_NEVER).state
             yield _Move(f"open {_name(plan, position)}{asked}", opened)
 
 
-def _chain(plan: Plan, position: Position) -> list[Position]:
+def _chain(plan: Plan, position: Position) -> tuple[Position, ...]:
     """The actions that a close completes, combined ones included; none where it cannot be closed."""
     if plan.policy(position) == "skip" and plan.policy(plan.begin(position.behavior)) == "skip":
-        return []
-    chain = [position]
-    while plan.policy(chain[-1]) == "combine_next":
-        after = plan.after(chain[-1])
-        if after is None:
-            return []
-        chain.append(after)
-    return chain
+        return ()
+    chain = plan.together(position)
+    return () if plan.policy(chain[-1]) == "combine_next" else chain
 
 
-def _closing(plan: Plan, state: RunState, chain: list[Position], proof: frozenset[Position]) -> _Move:
+def _closing(plan: Plan, state: RunState, chain: tuple[Position, ...], proof: frozenset[Position]) -> _Move:
     approved = "a human approves, and " if proof & set(chain) else ""
     after = state
     for position in chain:
-        after = close(
+        after = machine.close(
             plan, replace(after, current=position), at=_NEVER, approval="proven" if approved else "claimed"
         ).state
     return _Move(f"{approved}{' with '.join(_name(plan, each) for each in chain)} is closed", after)
@@ -248,20 +232,15 @@ def _defects(plan: Plan, explored: _Explored) -> Iterator[Defect]:
             trace=_trace(explored, stuck),
         )
     reached = {key.current for key in explored.came}
-    for position in plan.order():
-        if position not in reached:
-            yield _unreachable(plan, explored, position)
-
-
-def _unreachable(plan: Plan, explored: _Explored, position: Position) -> Defect:
-    """Shown by the longest trace, which ends without the action."""
+    # Shown by the longest trace, which ends without the action.
     farthest = max(explored.came, key=lambda key: len(key.completed))
-    return Defect(
-        kind="unreachable",
-        position=position,
-        message=f"`{_name(plan, position)}` can never be opened.",
-        trace=(*_trace(explored, farthest), f"and {_name(plan, position)} was not reached"),
-    )
+    for position in (each for each in plan.order() if each not in reached):
+        yield Defect(
+            kind="unreachable",
+            position=position,
+            message=f"`{_name(plan, position)}` can never be opened.",
+            trace=(*_trace(explored, farthest), f"and {_name(plan, position)} was not reached"),
+        )
 
 
 def _stuck(explored: _Explored) -> _Key | None:
@@ -324,7 +303,7 @@ def _never_clean(definition: BotDefinition) -> frozenset[Position]:
 
 
 def _cannot_run(rule: Rule) -> bool:
-    if rule.scanner is None or is_command(rule.scanner):
+    if rule.scanner is None or isinstance(rule.scanner, CommandScanner):
         return False
     examples = (*rule.do.examples, *rule.dont.examples)
     try:

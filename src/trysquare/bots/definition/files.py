@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from trysquare.bots.scanners.base import Severity, Target
-from trysquare.bots.scanners.builtin import expression_problem, schema_problem
+from trysquare.bots.scanners.kinds import checked_expression, checked_schema
 from trysquare.bots.workflow.machine import JumpPolicy, Policy
 
 
@@ -20,18 +20,6 @@ def _relative(value: str) -> str:
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts or "\\" in value or "\0" in value:
         raise ValueError(f"`{value}` is outside the project; use a relative path without `..`")
-    return value
-
-
-def _pattern(value: str) -> str:
-    if (problem := expression_problem(value)) is not None:
-        raise ValueError(problem)
-    return value
-
-
-def _schema(value: dict[str, Any]) -> dict[str, Any]:
-    if (problem := schema_problem(value)) is not None:
-        raise ValueError(problem)
     return value
 
 
@@ -138,8 +126,6 @@ class ActivityFile(Open):
 
 
 class OptionEntry(Open):
-    """One option of a decision."""
-
     name: Words
     description: str = ""
     outcome: str = ""
@@ -196,8 +182,6 @@ class SynchronizeFile(Closed):
 
 
 class ExamplesEntry(Open):
-    """One side of a rule."""
-
     description: str = ""
     examples: list[Any] = []
 
@@ -216,40 +200,30 @@ AppliesTo = Annotated[Target, BeforeValidator(_target)]
 
 
 class ScannerEntry(Closed):
-    """Fields of all scanners."""
-
     message: str = ""
     applies_to: AppliesTo
     files: Texts = []
 
 
 class RegexEntry(ScannerEntry):
-    """A regular expression over texts."""
-
     kind: Literal["regex"]
-    pattern: Annotated[str, AfterValidator(_pattern)]
+    pattern: Annotated[str, AfterValidator(checked_expression)]
     match: Literal["forbid", "require"] = "forbid"
     ignore_case: bool = False
 
 
 class SchemaEntry(ScannerEntry):
-    """A JSON Schema over nodes."""
-
     kind: Literal["schema"]
-    schema_: Annotated[dict[str, Any], Field(alias="schema"), AfterValidator(_schema)]
+    schema_: Annotated[dict[str, Any], Field(alias="schema"), AfterValidator(checked_schema)]
 
 
 class PythonEntry(ScannerEntry):
-    """A Python callable."""
-
     kind: Literal["python"]
     callable: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
     options: dict[str, Any] = {}
 
 
 class CommandEntry(ScannerEntry):
-    """A program."""
-
     kind: Literal["command"]
     argv: Annotated[list[str], Field(min_length=1)]
     applies_to: AppliesTo = Target(kind="file")

@@ -19,7 +19,8 @@ from trysquare.files.root import DirectoryRoot
 
 MAX_TOOL_NAME = 64
 
-RESERVED = frozenset({"tool", "close", "close_current_action", "restart", "restart_server", "find", "do"})
+TOOL, CLOSE, RESTART, FIND, DO = "tool", "close_current_action", "restart_server", "find", "do"
+RESERVED = frozenset({TOOL, "close", CLOSE, "restart", RESTART, FIND, DO})
 """Suffixes of tool names, which no behavior or action may have as its name."""
 
 _PREFIX = re.compile(r"(\d+)_(?=.)", re.ASCII)
@@ -59,55 +60,29 @@ def is_name(name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolName:
-    """A tool of a definition."""
-
     name: str
     behavior: str | None = None
     action: str | None = None
 
 
-def bot_tool_name(bot: str) -> str:
-    return f"{bot}_tool"
+def tool_name(bot: str, *parts: str) -> str:
+    """The name of a tool: of an action, a behavior or the bot itself (with `TOOL`), or one of the others above."""
+    return "_".join((bot, *parts))
 
 
 def close_tool_name(bot: str) -> str:
-    return f"{bot}_close_current_action"
-
-
-def restart_tool_name(bot: str) -> str:
-    return f"{bot}_restart_server"
-
-
-def behavior_tool_name(bot: str, behavior: str) -> str:
-    return f"{bot}_{behavior}_tool"
-
-
-def action_tool_name(bot: str, behavior: str, action: str) -> str:
-    return f"{bot}_{behavior}_{action}"
-
-
-def find_tool_name(bot: str) -> str:
-    return f"{bot}_find"
-
-
-def do_tool_name(bot: str) -> str:
-    return f"{bot}_do"
+    return tool_name(bot, CLOSE)
 
 
 def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> Iterator[ToolName]:
     """The tools of profile `full`."""
     actions = tuple(actions)
-    for name in (bot_tool_name(bot), close_tool_name(bot), restart_tool_name(bot)):
+    for name in (tool_name(bot, TOOL), close_tool_name(bot), tool_name(bot, RESTART)):
         yield ToolName(name=name)
     for behavior in behaviors:
-        yield ToolName(name=behavior_tool_name(bot, behavior), behavior=behavior)
+        yield ToolName(name=tool_name(bot, behavior, TOOL), behavior=behavior)
         for action in actions:
-            yield ToolName(name=action_tool_name(bot, behavior, action), behavior=behavior, action=action)
-
-
-def gateway_tool_names(bot: str) -> tuple[ToolName, ToolName]:
-    """The tools that only profile `gateway` lists."""
-    return ToolName(name=find_tool_name(bot)), ToolName(name=do_tool_name(bot))
+            yield ToolName(name=tool_name(bot, behavior, action), behavior=behavior, action=action)
 
 
 MAX_FILES = 5_000
@@ -119,15 +94,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Named:
-    """A folder or file of the bot, with its label."""
+class Named(Label):
+    """A folder or file of the bot."""
 
     path: str
-    label: Label
-
-    @property
-    def name(self) -> str:
-        return self.label.name
 
 
 @dataclass(kw_only=True, slots=True)
@@ -171,11 +141,11 @@ class BotFolder:
         found: dict[str, Named] = {}
         for label in sorted(labels, key=lambda label: label.order):
             if (other := found.get(label.name)) is not None:
-                message = (
-                    f"`{other.label.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
-                )
+                message = f"`{other.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
                 raise self.error(path, message, hint="Rename or remove one of them.")
-            found[label.name] = Named(path=f"{prefix}{label.raw}{ending}", label=label)
+            found[label.name] = Named(
+                path=f"{prefix}{label.raw}{ending}", raw=label.raw, name=label.name, number=label.number
+            )
         return found
 
     def read(self, path: str, model: type[Model]) -> Model:
@@ -253,8 +223,8 @@ def parse_json(text: str, *, where: str) -> Any:
         ) from None
     except _DuplicateKeyError as error:
         raise ConfigurationError(
-            f"Duplicate key `{error.key}` in one object.",
-            where=f"{where}{_line_of(text, error.key, last=True)}",
+            f"Duplicate key `{error.args[0]}` in one object.",
+            where=f"{where}{_line_of(text, error.args[0], last=True)}",
             hint="Keep one of them.",
         ) from None
     except (ValueError, RecursionError) as error:
@@ -262,9 +232,7 @@ def parse_json(text: str, *, where: str) -> Any:
 
 
 class _DuplicateKeyError(Exception):
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
+    """An object has a key twice; the argument is the key."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,67 +8,47 @@ from pathlib import Path, PurePosixPath
 from shutil import which
 
 from trysquare.bots.definition import files as schema
+from trysquare.bots.definition import model
 from trysquare.bots.definition.folder import (
+    DO,
+    FIND,
     MAX_TOOL_NAME,
     RESERVED,
     BotFolder,
     Named,
     ToolName,
     clean_name,
-    gateway_tool_names,
     is_name,
     nearest,
     parse_json,
     read_bot_folder,
+    tool_name,
     tool_names,
 )
-from trysquare.bots.definition.model import (
-    DEFAULT_BUDGET,
-    ActionAddition,
-    ActionDefinition,
-    BehaviorDefinition,
-    BotDefinition,
-    Content,
-    DecisionCriterion,
-    Gate,
-    Guardrails,
-    KnowledgeConfig,
-    Option,
-    RenderConfig,
-    SynchronizeConfig,
-)
-from trysquare.bots.scanners.base import (
-    CommandScanner,
-    Examples,
-    PythonScanner,
-    RegexScanner,
-    Rule,
-    Scanner,
-    SchemaScanner,
-)
-from trysquare.bots.scanners.external import callable_problem
+from trysquare.bots.scanners import base as scanners
+from trysquare.bots.scanners.kinds import callable_problem
 from trysquare.bots.workflow.machine import Position
 from trysquare.core.errors import ConfigurationError
 
 
-def load_rules(folder: BotFolder, path: str) -> tuple[Rule, ...]:
+def load_rules(folder: BotFolder, path: str) -> tuple[scanners.Rule, ...]:
     """The rules of a folder by priority."""
     rules = [_load_rule(folder, each.path, each.name) for each in folder.json_files(path).values()]
     return tuple(sorted(rules, key=lambda rule: rule.priority))
 
 
-def _load_rule(folder: BotFolder, path: str, name: str) -> Rule:
+def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
     file = folder.read(path, schema.RuleFile)
     scanner = _scanner(file.scanner, file.description, folder.location(path)) if file.scanner else None
     if scanner is not None:
         # Without examples the scanner cannot be tested.
         folder.missing.extend(f"{path}: {side}.examples" for side in ("do", "dont") if not getattr(file, side).examples)
-    return Rule(
+    return scanners.Rule(
         name=name,
         file=path,
         description=file.description,
-        do=Examples(description=file.do.description, examples=tuple(file.do.examples)),
-        dont=Examples(description=file.dont.description, examples=tuple(file.dont.examples)),
+        do=scanners.Examples(description=file.do.description, examples=tuple(file.do.examples)),
+        dont=scanners.Examples(description=file.dont.description, examples=tuple(file.dont.examples)),
         scanner=scanner,
         severity=file.severity,
         priority=file.priority,
@@ -77,44 +57,32 @@ def _load_rule(folder: BotFolder, path: str, name: str) -> Rule:
 
 def _scanner(
     entry: schema.RegexEntry | schema.SchemaEntry | schema.PythonEntry | schema.CommandEntry, default: str, where: str
-) -> Scanner:
+) -> scanners.Scanner:
     message, target, files = entry.message or default, entry.applies_to, tuple(entry.files)
-    if isinstance(entry, schema.RegexEntry):
-        return RegexScanner(
-            pattern=entry.pattern,
-            target=target,
-            message=message,
-            match=entry.match,
-            ignore_case=entry.ignore_case,
-            files=files,
-        )
-    if isinstance(entry, schema.SchemaEntry):
-        return SchemaScanner(schema=entry.schema_, target=target, message=message)
-    if isinstance(entry, schema.CommandEntry):
-        _require_program(entry.argv[0], where)
-        return CommandScanner(argv=tuple(entry.argv), target=target, message=message, files=files)
-    _require_callable(entry.callable, where)
-    return PythonScanner(callable=entry.callable, target=target, message=message, options=entry.options, files=files)
-
-
-def _require_callable(dotted: str, where: str) -> None:
-    if (problem := callable_problem(dotted)) is not None:
-        hint = "Correct the name, or install its package."
-        raise ConfigurationError(f"The scanner `{dotted}` is not available: {problem}.", where=where, hint=hint)
-
-
-def _require_program(name: str, where: str) -> None:
-    # A path such as `scripts/check.sh` is relative to the project, which is not known here.
-    if ("/" not in name or name.startswith("/")) and which(name) is None:
-        hint = "Install it, or remove the scanner of the rule."
-        raise ConfigurationError(f"Program `{name}` of this rule not found.", where=where, hint=hint)
+    match entry:
+        case schema.RegexEntry(pattern=pattern, match=match, ignore_case=ignore_case):
+            return scanners.RegexScanner(
+                pattern=pattern, target=target, message=message, match=match, ignore_case=ignore_case, files=files
+            )
+        case schema.SchemaEntry():
+            return scanners.SchemaScanner(schema=entry.schema_, target=target, message=message)
+        case schema.CommandEntry(argv=argv):
+            # A path such as `scripts/check.sh` is relative to the project, which is not known here.
+            if ("/" not in argv[0] or argv[0].startswith("/")) and which(argv[0]) is None:
+                hint = "Install it, or remove the scanner of the rule."
+                raise ConfigurationError(f"Program `{argv[0]}` of this rule not found.", where=where, hint=hint)
+            return scanners.CommandScanner(argv=tuple(argv), target=target, message=message, files=files)
+        case schema.PythonEntry(callable=dotted, options=options):
+            if (problem := callable_problem(dotted)) is not None:
+                hint = "Correct the name, or install its package."
+                raise ConfigurationError(f"The scanner `{dotted}` is not available: {problem}.", where=where, hint=hint)
+            return scanners.PythonScanner(callable=dotted, target=target, message=message, options=options, files=files)
 
 
 _PARTS = ("guardrails", "content", "rules")
 
 
-def load_behavior(folder: BotFolder, at: Named, actions: Iterable[str]) -> BehaviorDefinition:
-    """Load a behavior from its folder."""
+def load_behavior(folder: BotFolder, at: Named, actions: Iterable[str]) -> model.BehaviorDefinition:
     actions = tuple(actions)
     already_missing = len(folder.missing)
     parts = folder.subfolders(at.path)
@@ -125,7 +93,7 @@ def load_behavior(folder: BotFolder, at: Named, actions: Iterable[str]) -> Behav
     guardrails = _guardrails(folder, _part(folder, parts, at.path, "guardrails"))
     content = _content(folder, _part(folder, parts, at.path, "content"))
     rules = _part(folder, parts, at.path, "rules")
-    return BehaviorDefinition(
+    return model.BehaviorDefinition(
         name=at.name,
         folder=at.path,
         description=texts.description,
@@ -149,24 +117,27 @@ def _part(folder: BotFolder, parts: dict[str, Named], path: str, name: str) -> s
     return None
 
 
-def _addition(folder: BotFolder, at: Named) -> ActionAddition:
+def _subparts(folder: BotFolder, path: str, *names: str) -> list[str | None]:
+    parts = folder.subfolders(path)
+    folder.note_unknown(parts.values(), names, what="folder")
+    return [_part(folder, parts, path, name) for name in names]
+
+
+def _addition(folder: BotFolder, at: Named) -> model.ActionAddition:
     triggers = f"{at.path}/trigger_words.json"
     known = ("instructions", "trigger_words", "action_config")
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
-    return ActionAddition(
-        action=at.name,
+    return model.ActionAddition(
         instructions=_instructions(folder, at.path),
         trigger_patterns=folder.read(triggers, schema.TriggerFile).all() if triggers in folder.files else (),
     )
 
 
-def _guardrails(folder: BotFolder, path: str | None) -> Guardrails:
+def _guardrails(folder: BotFolder, path: str | None) -> model.Guardrails:
     if path is None:
-        return Guardrails()
-    parts = folder.subfolders(path)
-    folder.note_unknown(parts.values(), ("required_context", "planning"), what="folder")
-    context, planning = (_part(folder, parts, path, name) for name in ("required_context", "planning"))
-    rails = Guardrails(context_instructions=_instructions(folder, context))
+        return model.Guardrails()
+    context, planning = _subparts(folder, path, "required_context", "planning")
+    rails = model.Guardrails(context_instructions=_instructions(folder, context))
     if context:
         questions = folder.read_optional(f"{context}/key_questions.json", schema.QuestionsFile).questions
         evidence = folder.read_optional(f"{context}/evidence.json", schema.EvidenceFile).evidence
@@ -186,36 +157,30 @@ def _instructions(folder: BotFolder, path: str | None) -> tuple[str, ...]:
     return tuple(folder.read(file, schema.InstructionsFile).instructions) if file in folder.files else ()
 
 
-def _criteria(folder: BotFolder, planning: str) -> tuple[DecisionCriterion, ...]:
-    parts = folder.subfolders(planning)
-    folder.note_unknown(parts.values(), ("decision_criteria",), what="folder")
-    path = _part(folder, parts, planning, "decision_criteria")
+def _criteria(folder: BotFolder, planning: str) -> tuple[model.DecisionCriterion, ...]:
+    (path,) = _subparts(folder, planning, "decision_criteria")
     return tuple(_criterion(folder, each) for each in folder.json_files(path).values()) if path else ()
 
 
-def _criterion(folder: BotFolder, at: Named) -> DecisionCriterion:
+def _criterion(folder: BotFolder, at: Named) -> model.DecisionCriterion:
     file = folder.read(at.path, schema.CriterionFile)
-    return DecisionCriterion(
+    return model.DecisionCriterion(
         name=at.name,
         question=file.question,
         description=file.description,
         options=tuple(
-            Option(name=each.name, description=each.description, outcome=each.outcome) for each in file.options
+            model.Option(name=each.name, description=each.description, outcome=each.outcome) for each in file.options
         ),
         outcome=file.outcome,
     )
 
 
-def _content(folder: BotFolder, path: str | None) -> Content:
+def _content(folder: BotFolder, path: str | None) -> model.Content:
     if path is None:
-        return Content()
-    parts = folder.subfolders(path)
-    folder.note_unknown(parts.values(), ("knowledge_graph", "render", "synchronize"), what="folder")
-    knowledge, render, synchronize = (
-        _part(folder, parts, path, name) for name in ("knowledge_graph", "render", "synchronize")
-    )
+        return model.Content()
+    knowledge, render, synchronize = _subparts(folder, path, "knowledge_graph", "render", "synchronize")
     renders = tuple(_render(folder, each) for each in _configs(folder, render, "render_"))
-    return Content(
+    return model.Content(
         knowledge=tuple(_knowledge(folder, each) for each in _configs(folder, knowledge, "build_")),
         knowledge_instructions=_instructions(folder, knowledge),
         renders=_distinct(folder, renders),
@@ -236,12 +201,12 @@ def _configs(folder: BotFolder, path: str | None, prefix: str) -> list[Named]:
     return found
 
 
-def _knowledge(folder: BotFolder, at: Named) -> KnowledgeConfig:
+def _knowledge(folder: BotFolder, at: Named) -> model.KnowledgeConfig:
     file = folder.read(at.path, schema.KnowledgeFile)
     template = _template(folder, at, file.template)
     text = folder.text(template)
     parse_json(text, where=folder.location(template))
-    return KnowledgeConfig(
+    return model.KnowledgeConfig(
         name=file.name,
         file=at.path,
         description=file.description,
@@ -251,10 +216,10 @@ def _knowledge(folder: BotFolder, at: Named) -> KnowledgeConfig:
     )
 
 
-def _render(folder: BotFolder, at: Named) -> RenderConfig:
+def _render(folder: BotFolder, at: Named) -> model.RenderConfig:
     file = folder.read(at.path, schema.RenderFile)
     template = _template(folder, at, file.template) if file.template else None
-    return RenderConfig(
+    return model.RenderConfig(
         name=file.name,
         file=at.path,
         description=file.description,
@@ -266,15 +231,15 @@ def _render(folder: BotFolder, at: Named) -> RenderConfig:
     )
 
 
-def _distinct(folder: BotFolder, renders: tuple[RenderConfig, ...]) -> tuple[RenderConfig, ...]:
-    names: dict[str, RenderConfig] = {}
+def _distinct(folder: BotFolder, renders: tuple[model.RenderConfig, ...]) -> tuple[model.RenderConfig, ...]:
+    names: dict[str, model.RenderConfig] = {}
     for each in renders:
         if (other := names.setdefault(each.name, each)) is not each:
             raise folder.error(each.file, f"The name `{each.name}` is taken by {other.file}.", hint="Rename one.")
     return renders
 
 
-def _synchronize(folder: BotFolder, at: Named, renders: tuple[RenderConfig, ...]) -> SynchronizeConfig:
+def _synchronize(folder: BotFolder, at: Named, renders: tuple[model.RenderConfig, ...]) -> model.SynchronizeConfig:
     file = folder.read(at.path, schema.SynchronizeFile)
     named = {each.name: each for each in renders}
     if file.render not in named:
@@ -284,7 +249,7 @@ def _synchronize(folder: BotFolder, at: Named, renders: tuple[RenderConfig, ...]
             hint=nearest(file.render, named) if named else "Add one, or remove this file.",
         )
     render = named[file.render]
-    return SynchronizeConfig(
+    return model.SynchronizeConfig(
         name=file.name,
         file=at.path,
         description=file.description,
@@ -314,7 +279,7 @@ def _joined(path: str, file: str) -> str:
 _AUTO_ACTIONS = frozenset({"initialize_project"})
 
 
-def load_bot(root: Path) -> BotDefinition:
+def load_bot(root: Path) -> model.BotDefinition:
     """Load a bot definition. Nothing is run or written, and nothing outside the folder is read."""
     folder = read_bot_folder(root)
     config_path = _config_path(folder)
@@ -327,7 +292,7 @@ def load_bot(root: Path) -> BotDefinition:
     _check_tools(folder, config_path, name, folders, actions)
     behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
     _note_unbuilt(folder, behaviors)
-    return BotDefinition(
+    return model.BotDefinition(
         name=name,
         root=root,
         description=texts.description or config.description,
@@ -366,7 +331,7 @@ def _bot_name(folder: BotFolder, config: schema.BotConfig, config_path: str) -> 
     return name
 
 
-def _load_actions(folder: BotFolder, config: schema.BotConfig) -> list[ActionDefinition]:
+def _load_actions(folder: BotFolder, config: schema.BotConfig) -> list[model.ActionDefinition]:
     folders = folder.subfolders("base_actions")
     configs = {name: _action_config(folder, at) for name, at in folders.items()}
     order = _order_actions(folder, folders, configs)
@@ -394,7 +359,7 @@ def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
     if config.name is not None and clean_name(config.name) != at.name:
         raise folder.error(
             path,
-            f"`name` is `{config.name}`, but the folder is `{at.label.raw}`.",
+            f"`name` is `{config.name}`, but the folder is `{at.raw}`.",
             hint=f"Write `{at.name}`, or rename the folder.",
         )
     if not config.workflow and (config.policy or config.next_action):
@@ -410,18 +375,18 @@ def _order_actions(
     folder: BotFolder, folders: Mapping[str, Named], configs: Mapping[str, schema.ActionConfig]
 ) -> list[str]:
     """Order actions by the number of the folder, or by `order` where it has none; the two must not disagree."""
-    both = [name for name, at in folders.items() if at.label.number is not None and configs[name].order is not None]
+    both = [name for name, at in folders.items() if at.number is not None and configs[name].order is not None]
     for by_number, by_order in zip(both, sorted(both, key=lambda name: configs[name].order or 0), strict=True):
         if by_number != by_order:
             raise folder.error(
                 f"{folders[by_order].path}/action_config.json",
-                f"`order` puts this action at the position of `{folders[by_number].label.raw}`.",
+                f"`order` puts this action at the position of `{folders[by_number].raw}`.",
                 hint="Match `order` with the numbers of the folders, or remove it.",
             )
 
     def rank(name: str) -> tuple[bool, int, str]:
-        label, order = folders[name].label, configs[name].order
-        number = label.number if label.number is not None else order
+        at, order = folders[name], configs[name].order
+        number = at.number if at.number is not None else order
         return (number is None, number or 0, name)
 
     return sorted(folders, key=rank)
@@ -445,17 +410,17 @@ def _check_following(
         raise folder.error(path, message, hint="Renumber the folders, or correct `next_action`.")
 
 
-def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, config: schema.BotConfig) -> ActionDefinition:
+def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema.BotConfig) -> model.ActionDefinition:
     texts = folder.read_optional(f"{at.path}/instructions.json", schema.InstructionsFile)
     triggers = folder.read_optional(f"{at.path}/trigger_words.json", schema.TriggerFile)
     known = ("action_config", "instructions", "trigger_words")
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
-    start = Gate(
+    start = model.Gate(
         policy="auto" if at.name in _AUTO_ACTIONS else "manual",
-        proof=config.proof,
-        budget_tokens=config.budget_tokens or DEFAULT_BUDGET,
+        proof=bot.proof,
+        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
     )
-    return ActionDefinition(
+    return model.ActionDefinition(
         name=at.name,
         folder=at.path,
         workflow=file.workflow,
@@ -488,8 +453,8 @@ def _check_listed(folder: BotFolder, listed: list[str], found: Mapping[str, Name
             raise folder.error(config_path, f"Unknown behavior `{name}` in `behaviors`.", hint=hint)
         if name in listed[:position]:
             raise folder.error(config_path, f"`behaviors` lists `{name}` twice.", hint="Remove one of the two.")
-    numbered = [name for name in listed if found[name].label.number is not None]
-    if (by_number := sorted(numbered, key=lambda name: found[name].label.order)) != numbered:
+    numbered = [name for name in listed if found[name].number is not None]
+    if (by_number := sorted(numbered, key=lambda name: found[name].order)) != numbered:
         hint = f"By number the order is {', '.join(by_number)}. Renumber the folders, or correct the list."
         raise folder.error(config_path, "`behaviors` has another order than the numbers of the folders.", hint=hint)
     folder.warnings.extend(
@@ -509,12 +474,13 @@ def _check_name(folder: BotFolder, at: Named, *, what: str) -> None:
 
 
 def _check_tools(
-    folder: BotFolder, config_path: str, bot: str, folders: Sequence[Named], actions: Sequence[ActionDefinition]
+    folder: BotFolder, config_path: str, bot: str, folders: Sequence[Named], actions: Sequence[model.ActionDefinition]
 ) -> None:
     """Check that tool names are unique and short enough for clients."""
     named = {at.name: at for at in folders}
     taken: dict[str, ToolName] = {}
-    for tool in (*gateway_tool_names(bot), *tool_names(bot, named, (action.name for action in actions))):
+    hidden = (ToolName(name=tool_name(bot, suffix)) for suffix in (FIND, DO))
+    for tool in (*hidden, *tool_names(bot, named, (action.name for action in actions))):
         path = named[tool.behavior].path if tool.behavior else config_path
         if len(tool.name) > MAX_TOOL_NAME:
             message = f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}."
@@ -524,7 +490,7 @@ def _check_tools(
             raise folder.error(path, message, hint="Rename the behavior or the action.")
 
 
-def _note_unbuilt(folder: BotFolder, behaviors: Sequence[BehaviorDefinition]) -> None:
+def _note_unbuilt(folder: BotFolder, behaviors: Sequence[model.BehaviorDefinition]) -> None:
     """Warn of rendered documents that no behavior builds; the project may bring them along."""
     built = {each.output for behavior in behaviors for each in behavior.content.knowledge}
     folder.warnings.extend(
@@ -545,9 +511,9 @@ def _gates(
     folder: BotFolder,
     config: schema.BotConfig,
     config_path: str,
-    behaviors: Sequence[BehaviorDefinition],
-    actions: Sequence[ActionDefinition],
-) -> dict[Position, Gate]:
+    behaviors: Sequence[model.BehaviorDefinition],
+    actions: Sequence[model.ActionDefinition],
+) -> dict[Position, model.Gate]:
     """The gate of each action in each behavior; the most specific setting wins."""
     known = [action.name for action in actions]
     positions = [Position(behavior=behavior.name, action=name) for behavior in behaviors for name in known]
@@ -556,7 +522,7 @@ def _gates(
         if key not in names:
             raise folder.error(config_path, f"Unknown action `{key}` in `gates`.", hint=nearest(key, sorted(names)))
     own = {behavior.name: _own_gates(folder, behavior) for behavior in behaviors}
-    gates: dict[Position, Gate] = {}
+    gates: dict[Position, model.Gate] = {}
     for action in actions:
         general = _changed(action.gate, config.gates.get(action.name))
         for behavior in behaviors:
@@ -567,13 +533,13 @@ def _gates(
     return gates
 
 
-def _own_gates(folder: BotFolder, behavior: BehaviorDefinition) -> dict[str, schema.GateKeys]:
+def _own_gates(folder: BotFolder, behavior: model.BehaviorDefinition) -> dict[str, schema.GateKeys]:
     parts = folder.subfolders(behavior.folder)
     files = {name: f"{parts[name].path}/action_config.json" for name in behavior.additions}
     return {name: folder.read(path, schema.GateKeys) for name, path in files.items() if path in folder.files}
 
 
-def _changed(gate: Gate, keys: schema.GateKeys | None) -> Gate:
+def _changed(gate: model.Gate, keys: schema.GateKeys | None) -> model.Gate:
     if keys is None:
         return gate
     given = {name: getattr(keys, name) for name in schema.GateKeys.model_fields}
@@ -583,9 +549,9 @@ def _changed(gate: Gate, keys: schema.GateKeys | None) -> Gate:
 def _check_policies(
     folder: BotFolder,
     config_path: str,
-    behaviors: Sequence[BehaviorDefinition],
+    behaviors: Sequence[model.BehaviorDefinition],
     workflow: Sequence[str],
-    gates: Mapping[Position, Gate],
+    gates: Mapping[Position, model.Gate],
 ) -> None:
     for behavior in behaviors:
         policies = [gates[Position(behavior=behavior.name, action=name)].policy for name in workflow]

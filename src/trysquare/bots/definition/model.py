@@ -10,8 +10,7 @@ from typing import Any
 
 from trysquare.bots.definition.folder import ToolName, clean_name, tool_names
 from trysquare.bots.scanners.base import Rule
-from trysquare.bots.workflow.gate_changes import PROOF, Strength
-from trysquare.bots.workflow.machine import Jump, JumpPolicy, Plan, Policy, Position
+from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, Strength
 
 DEFAULT_BUDGET = 6_000
 _JUMPS: tuple[Jump, ...] = ("ahead", "reopened")
@@ -47,15 +46,12 @@ class ActionDefinition:
 class ActionAddition:
     """What one behavior adds to a base action."""
 
-    action: str
     instructions: tuple[str, ...] = ()
     trigger_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
-    """One option of a decision, and its outcome."""
-
     name: str
     description: str = ""
     outcome: str = ""
@@ -125,8 +121,6 @@ class SynchronizeConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Content:
-    """Documents and files of a behavior."""
-
     knowledge: tuple[KnowledgeConfig, ...] = ()
     knowledge_instructions: tuple[str, ...] = ()
     renders: tuple[RenderConfig, ...] = ()
@@ -184,14 +178,6 @@ class BotDefinition:
         lines = "".join(f"{path}\0{digest}\n" for path, digest in sorted(self.digests.items()))
         return hashlib.sha256(lines.encode()).hexdigest()
 
-    @property
-    def workflow_actions(self) -> tuple[ActionDefinition, ...]:
-        return tuple(action for action in self.actions if action.workflow)
-
-    @property
-    def independent_actions(self) -> tuple[ActionDefinition, ...]:
-        return tuple(action for action in self.actions if not action.workflow)
-
     def behavior(self, name: str) -> BehaviorDefinition:
         """The behavior of that name, or `KeyError`."""
         return _by_name(self.behaviors, name)
@@ -199,9 +185,6 @@ class BotDefinition:
     def action(self, name: str) -> ActionDefinition:
         """The action of that name, or `KeyError`."""
         return _by_name(self.actions, name)
-
-    def gate(self, behavior: str, action: str) -> Gate:
-        return self.gates[Position(behavior=behavior, action=action)]
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
@@ -226,15 +209,14 @@ class BotDefinition:
         return Plan(
             bot=self.name,
             behaviors=tuple(behavior.name for behavior in self.behaviors),
-            actions=tuple(action.name for action in self.workflow_actions),
-            independent=frozenset(action.name for action in self.independent_actions),
+            actions=tuple(action.name for action in self.actions if action.workflow),
+            independent=frozenset(action.name for action in self.actions if not action.workflow),
             policies={at: gate.policy for at, gate in self.gates.items() if self.action(at.action).workflow},
             jumps=self.jumps,
         )
 
 
 def strength_of(definition: BotDefinition) -> Strength:
-    """What the gates of a definition demand."""
     plan = definition.plan()
     order = [each for each in plan.order() if plan.policy(each) != "skip"]
     demands = {str(each): frozenset(_demands(definition, each)) for each in order}
@@ -248,7 +230,7 @@ def strength_of(definition: BotDefinition) -> Strength:
 
 
 def _demands(definition: BotDefinition, position: Position) -> Iterator[str]:
-    gate = definition.gate(position.behavior, position.action)
+    gate = definition.gates[position]
     if gate.proof:
         yield PROOF
     if not gate.requires_clean:

@@ -95,7 +95,6 @@ _TEMPLATE: dict[str, Any] = {
 
 
 def template_files(name: str) -> dict[str, str]:
-    """The files of a new bot, by path."""
     documents: dict[str, Any] = {
         "bot_config.json": {"name": name, "description": "Maps the stories of a product."},
         "instructions.json": {"goal": "A map that a team can act on.", "instructions": ["One action at a time."]},

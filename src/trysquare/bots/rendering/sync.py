@@ -7,22 +7,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from trysquare.bots.definition.model import RenderConfig
-from trysquare.bots.graph.file import digest_of, load_graph, save_graph
-from trysquare.bots.graph.graph import LARGE, Graph, all_stories, problems_of, refuse_large, walk
-from trysquare.bots.rendering.merge import NodeMerge, as_number, match_items, records, same_order, texts
-from trysquare.bots.rendering.outlines import merge_outline
+from trysquare.bots.graph import (
+    LARGE,
+    Graph,
+    GraphConflict,
+    digest_of,
+    load_graph,
+    problems_of,
+    refuse_large,
+    save_graph,
+    text_or_none,
+    walk,
+)
+from trysquare.bots.rendering.merge import NodeMerge, merge_graph
 from trysquare.bots.rendering.pages import story_map_html, story_map_svg
-from trysquare.bots.rendering.reader import Record, read_back
-from trysquare.bots.rendering.template import as_line, render_template, view_of
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.bots.rendering.template import read_back, render_template, view_of
+from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.files.root import DirectoryRoot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Synchronization:
-    """Result of a merge."""
-
     graph: Graph
     changes: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -44,13 +50,13 @@ def synchronize(
     basis = rendered if rendered is not None else render_template(template, view_of(graph))
     if edited == basis:
         return Synchronization(graph=graph)
-    before, after = read_back(template, basis), read_back(template, edited)
+    (before, unread), (after, new) = read_back(template, basis), read_back(template, edited)
     made: JsonObject = copy.deepcopy(dict(graph))
     nodes = {id(node.value): node for node in walk(made) if node.kind not in ("step", "graph")}
     merge = NodeMerge()
-    known = {text for _, text in before.unread}
-    merge.conflicts += [f"line {at}: `{text}` was not recognized." for at, text in after.unread if text not in known]
-    _merge_all(made, before.record, after.record, merge)
+    known = {text for _, text in unread}
+    merge.conflicts += [f"line {at}: `{text}` was not recognized." for at, text in new if text not in known]
+    merge_graph(made, before, after, merge)
     problems = problems_of(made)
     if problems:
         invalid = tuple(f"The edits cannot be merged: {each.message}" for each in problems)
@@ -62,107 +68,8 @@ def synchronize(
     return Synchronization(graph=made, changes=tuple(merge.changes), conflicts=tuple(merge.conflicts))
 
 
-def _merge_all(graph: JsonObject, before: Record, after: Record, merge: NodeMerge) -> None:
-    merge.merge(graph, before, after, "the product")
-    renamed: dict[str, str] = {}
-    if "outline" in before or "outline" in after:
-        renamed |= merge_outline(graph, records(before, "outline"), records(after, "outline"), merge)
-    elif "stories" in before or "stories" in after:
-        renamed |= _merge_stories(graph, records(before, "stories"), records(after, "stories"), merge)
-    _follow_names(graph, renamed)
-    if "increments" in before or "increments" in after:
-        _merge_increments(graph, records(before, "increments"), records(after, "increments"), merge)
-
-
-def _merge_stories(graph: JsonObject, before: list[Record], after: list[Record], merge: NodeMerge) -> dict[str, str]:
-    """Merge edits within stories. A flat list cannot add or remove stories."""
-    nodes = {as_line(node.name): node.value for node in all_stories(graph)}
-    pairs = match_items(before, after, lambda each: str(each.get("name", "")))
-    renamed: dict[str, str] = {}
-    for record, index in zip(after, pairs.before_of, strict=True):
-        name = str(record.get("name", ""))
-        if index is None:
-            merge.conflicts.append(f"`{name}` is new; add it to the story map instead.")
-            continue
-        old = str(before[index].get("name", ""))
-        if old not in nodes:
-            if record != before[index]:
-                merge.conflicts.append(f"`{name}` is no longer in the graph.")
-            continue
-        full = str(nodes[old]["name"])
-        merge.merge(nodes[old], before[index], record, old)
-        if nodes[old]["name"] != full:
-            renamed[full] = name
-    for index in pairs.removed:
-        merge.conflicts.append(f"`{before[index].get('name', '')}` is not removed; remove it in the story map.")
-    return renamed
-
-
-def _follow_names(graph: JsonObject, renamed: dict[str, str]) -> None:
-    left = {node.name for node in all_stories(graph)}
-    for increment in graph.get("increments") or ():
-        if "stories" in increment:
-            names = [renamed.get(name, name) for name in increment["stories"]]
-            increment["stories"] = [name for name in names if name in left]
-
-
-def _merge_increments(graph: JsonObject, before: list[Record], after: list[Record], merge: NodeMerge) -> None:
-    pairs = match_items(before, after, lambda each: str(each.get("name", "")))
-    nodes: list[JsonObject] = list(graph.get("increments") or ())
-    known = {each["name"]: each for each in nodes}
-    made = merge.merge_list(nodes, before, after, key="name", needed=("name",), where="increments")
-    # Rendered names have single spaces.
-    stories = {as_line(node.name): node.name for node in all_stories(graph)}
-    now = {as_line(each["name"]): each for each in made}
-    for record, index in zip(after, pairs.before_of, strict=True):
-        node = now.get(str(record.get("name", "")))
-        if node is None:
-            continue
-        old = before[index] if index is not None else {}
-        wanted = texts(record, "stories")
-        unknown = [name for name in wanted if name not in stories and name not in texts(old, "stories")]
-        merge.conflicts += [f"{node['name']}: unknown story `{name}`." for name in unknown]
-        found = [name for name in wanted if name in stories]
-        shown = [name for name in texts(old, "stories") if name in stories]
-        merge.merge_texts(node, "stories", shown, found, str(node["name"]))
-        if found != shown:
-            node["stories"] = [stories.get(name, name) for name in node["stories"]]
-    numbers_edited = any(
-        index is not None and record.get("priority") != before[index].get("priority")
-        for record, index in zip(after, pairs.before_of, strict=True)
-    )
-    if not same_order(pairs) and not numbers_edited and known:
-        for number, node in enumerate(made, start=1):
-            node["priority"] = as_number(str(number))
-    graph["increments"] = made
-
-
 BUILDERS: Mapping[str, Callable[[Graph], str]] = {"story_map_svg": story_map_svg, "story_map_html": story_map_html}
 _COPIES = ".trysquare/rendered"
-
-
-class MergeConflict(ToolError):
-    """A rendered file has edits that rendering would lose."""
-
-    default_code = ErrorCode.STATE_CONFLICT
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rendered:
-    path: str
-    digest: str
-    changed: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Synchronized:
-    """Result of a synchronization."""
-
-    path: str
-    changes: tuple[str, ...]
-    conflicts: tuple[str, ...]
-    written: bool
-    digest: str
 
 
 def render(config: RenderConfig, graph: Graph) -> str:
@@ -171,29 +78,30 @@ def render(config: RenderConfig, graph: Graph) -> str:
     return render_template(config.template_text or "", view_of(graph))
 
 
-def render_to(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool = False) -> Rendered:
-    """Write a rendered file, and a copy that later edits are compared with."""
-    if not overwrite and edited_since(folder, config):
-        raise MergeConflict(
+def render_to(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool = False) -> JsonObject:
+    """Write a rendered file, and a copy that later edits are compared with; returns what was written."""
+    copied = copy_path(config.output)
+    before, copy = text_or_none(folder, config.output), text_or_none(folder, copied)
+    if not overwrite and before is not None and copy is not None and before != copy:
+        raise GraphConflict(
             f"`{config.output}` was edited since it was rendered, and the edits are not in the graph.",
             instruction="Synchronize the file first, or render it with `overwrite` to discard the edits.",
         )
     text = render(config, load_graph(folder, config.input).graph)
-    before = _text_of(folder, config.output)
     if text != before:
         folder.write_bytes(config.output, text.encode("utf-8", "replace"))
-    if config.builder is None and text != _text_of(folder, _copy_of(config)):
-        folder.write_bytes(_copy_of(config), text.encode("utf-8", "replace"))
-    return Rendered(path=config.output, digest=digest_of(text), changed=text != before)
+    if config.builder is None and text != copy:
+        folder.write_bytes(copied, text.encode("utf-8", "replace"))
+    return {"path": config.output, "changed": text != before, "digest": digest_of(text)[:12]}
 
 
-def synchronize_from(folder: DirectoryRoot, config: RenderConfig, *, confirm_deletion: bool = False) -> Synchronized:
+def synchronize_from(folder: DirectoryRoot, config: RenderConfig, *, confirm_deletion: bool = False) -> Synchronization:
     """Merge the edits of a rendered file into its graph."""
     if config.template_text is None:
         raise InvalidArguments(f"`{config.output}` is an image; edit the graph or a rendered text instead.")
     file = load_graph(folder, config.input)
     edited = folder.read_text(config.output)
-    rendered = _text_of(folder, _copy_of(config))
+    rendered = text_or_none(folder, copy_path(config.output))
     done = synchronize(
         file.graph,
         config.template_text,
@@ -203,37 +111,12 @@ def synchronize_from(folder: DirectoryRoot, config: RenderConfig, *, confirm_del
         # Without the copy, a removed node looks like one that was added to the graph later.
         confirm_from=1 if rendered is None else LARGE,
     )
-    saved = file
     if done.changes:
-        saved = save_graph(folder, config.input, done.graph, expected_digest=file.digest)
+        save_graph(folder, config.input, done.graph, expected_digest=file.digest)
         # Later edits are compared with this version.
-        folder.write_bytes(_copy_of(config), edited.encode())
-    return Synchronized(
-        path=config.input,
-        changes=done.changes,
-        conflicts=done.conflicts,
-        written=bool(done.changes),
-        digest=saved.digest,
-    )
-
-
-def edited_since(folder: DirectoryRoot, config: RenderConfig) -> bool:
-    """Whether the rendered file has edits that rendering would overwrite."""
-    text, copy = _text_of(folder, config.output), _text_of(folder, _copy_of(config))
-    return text is not None and copy is not None and text != copy
-
-
-def _copy_of(config: RenderConfig) -> str:
-    return copy_path(config.output)
+        folder.write_bytes(copy_path(config.output), edited.encode())
+    return done
 
 
 def copy_path(output: str) -> str:
-    """Path of the copy of a rendered file."""
     return f"{_COPIES}/{output}"
-
-
-def _text_of(folder: DirectoryRoot, path: str) -> str | None:
-    try:
-        return folder.read_text(path)
-    except NotFound:
-        return None

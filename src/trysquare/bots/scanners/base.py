@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from trysquare.bots.graph.file import GraphFile, nearest_line
-from trysquare.bots.graph.graph import Node, walk
 from trysquare.core.json import JsonObject
-from trysquare.files.globs import file_matches
 
 Severity: TypeAlias = Literal["error", "warning"]
 NodeKind: TypeAlias = Literal[
@@ -84,8 +81,6 @@ class Examples:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """One rule, with examples and an optional scanner."""
-
     name: str
     file: str
     description: str
@@ -96,13 +91,8 @@ class Rule:
     priority: int = 0
 
 
-MAX_TEXT = 200
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selected:
-    """One value for a scanner, with its location."""
-
     value: Any
     file: str
     line: int = 1
@@ -112,8 +102,6 @@ class Selected:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
-    """A match of a scanner in one of its values."""
-
     index: int
     message: str | None = None
     """None for the rule's own message."""
@@ -157,48 +145,3 @@ class Problem:
 
 class ScannerFailed(Exception):
     """A scanner could not run to its end."""
-
-
-def violation(rule: Rule, selected: Selected, hit: Hit, message: str) -> Violation:
-    return Violation(
-        rule=rule.name,
-        severity=rule.severity,
-        file=selected.file,
-        line=selected.line + hit.line - 1,
-        message=hit.message or message,
-        text=shortened(hit.text if hit.text is not None else selected.value),
-        where=selected.where,
-        example=rule.do.examples[0] if rule.do.examples else None,
-    )
-
-
-def shortened(value: Any) -> str:
-    text = value if isinstance(value, str) else str(value.get("name", value) if isinstance(value, dict) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
-
-
-def select(target: Target, file: GraphFile) -> list[Selected]:
-    """Every node of the target's kind, or the values of its field."""
-    return [each for node in walk(file.graph) if node.kind == target.kind for each in _of_node(target, file, node)]
-
-
-def _of_node(target: Target, file: GraphFile, node: Node) -> Iterator[Selected]:
-    where = " > ".join(node.address)
-    if target.field is None:
-        yield Selected(value=node.value, file=file.path, line=nearest_line(file, node.pointer), where=where)
-        return
-    value: Any = None if node.kind == "step" else node.value.get(target.field)
-    pointer = (*node.pointer, target.field)
-    if value is None:
-        return
-    if not isinstance(value, list):
-        yield Selected(value=value, file=file.path, line=nearest_line(file, pointer), where=where)
-        return
-    for index, item in enumerate(cast("list[Any]", value)):
-        yield Selected(value=item, file=file.path, line=nearest_line(file, (*pointer, index)), where=where)
-
-
-def matches(path: str, globs: tuple[str, ...]) -> bool:
-    """Whether a path matches one of the globs, or there are none."""
-    return not globs or any(file_matches(path, each) for each in globs)

@@ -7,110 +7,39 @@ import hashlib
 import json
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from trysquare.bots.graph.file import GraphFile, digest_of, nearest_line, read_document
-from trysquare.bots.graph.graph import first_error, problems_of
+from trysquare.bots.graph import GraphFile, Node, Pointer, digest_of, nearest_line, problems_of, read_document, walk
 from trysquare.bots.scanners.base import (
     CommandScanner,
     Hit,
     Problem,
-    PythonScanner,
-    RegexScanner,
     Rule,
     Scanner,
     ScannerFailed,
     SchemaScanner,
     Selected,
+    Target,
     Violation,
-    matches,
-    select,
-    shortened,
-    violation,
 )
-from trysquare.bots.scanners.builtin import CHEAP, scan_expression, worst_steps
-from trysquare.bots.scanners.external import ask_worker, scan_command
+from trysquare.bots.scanners.kinds import SECONDS, run_scanner
 from trysquare.core.errors import InvalidArguments, NotFound
+from trysquare.files.globs import file_matches
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
-
-SECONDS = 10.0
-
-
-def run_scanner(
-    scanner: Scanner, selected: Sequence[Selected], root: Path | None, *, seconds: float = SECONDS
-) -> list[Hit]:
-    """Run a scanner, or raise `ScannerFailed`."""
-    if not selected:
-        return []
-    if isinstance(scanner, RegexScanner):
-        return scan_expression(scanner, selected, seconds=seconds)
-    if isinstance(scanner, SchemaScanner):
-        return _scan_schema(scanner, selected, seconds)
-    if isinstance(scanner, PythonScanner):
-        return _scan_python(scanner, selected, seconds)
-    if root is None:
-        raise ScannerFailed("a command needs a directory to run in")
-    return scan_command(scanner, selected, root, seconds=seconds)
-
-
-def _scan_schema(scanner: SchemaScanner, selected: Sequence[Selected], seconds: float) -> list[Hit]:
-    values = [each.value for each in selected]
-    schema = dict(scanner.schema)
-    longest = max((len(text) for text in _texts_in(values)), default=0)
-    costly = any(worst_steps(pattern, longest) > CHEAP for pattern in _patterns_in(schema))
-    if costly:
-        found = ask_worker({"schema": schema, "values": values}, seconds=seconds, what="the schema")
-    else:
-        found = [(index, 1, error) for index, value in enumerate(values) if (error := first_error(schema, value))]
-    return [Hit(index=index, message=f"{scanner.message} ({error})") for index, _, error in found]
-
-
-def _patterns_in(value: Any) -> Iterator[str]:
-    for key, each in _pairs(value):
-        if key == "pattern" and isinstance(each, str):
-            yield each
-        yield from _patterns_in(each)
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for _, each in _pairs(value):
-        yield from _texts_in(each)
-
-
-def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(value, Mapping):
-        return cast("Mapping[Any, Any]", value).items()
-    return enumerate(cast("list[Any]", value)) if isinstance(value, list) else ()
-
-
-def _scan_python(scanner: PythonScanner, selected: Sequence[Selected], seconds: float) -> list[Hit]:
-    values = [each.value for each in selected]
-    task = {"callable": scanner.callable, "options": dict(scanner.options), "values": values}
-    answers = ask_worker(task, seconds=seconds, what=f"the scanner `{scanner.callable}`")
-    return [Hit(index=index, line=line, message=message or None) for index, line, message in answers]
-
-
-def is_command(scanner: Scanner) -> bool:
-    """Whether the scanner reads files itself."""
-    return isinstance(scanner, CommandScanner)
-
 
 MAX_SCANNED = 1_000_000
 """Larger files are not scanned."""
 MAX_FILES = 5_000
+MAX_TEXT = 200
 GRAPH_RULE = "story_graph"
 """The implicit rule that a story graph is valid."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifacts:
-    """What a scan reads."""
-
     folder: DirectoryRoot
     graphs: tuple[str, ...] = ()
     files: tuple[str, ...] | None = None
@@ -119,8 +48,6 @@ class Artifacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScanReport:
-    """Result of a scan."""
-
     violations: tuple[Violation, ...] = ()
     problems: tuple[Problem, ...] = ()
     scanned: tuple[str, ...] = ()
@@ -186,14 +113,58 @@ def _scan_rule(
         selected = [Selected(value=text, file=path) for path, text in inputs.items()]
     else:
         inputs = {graph.path: graph.text for graph in graphs}
-        selected = [each for graph in graphs for each in select(scanner.target, graph)]
+        selected = [each for graph in graphs for each in _select(scanner.target, graph)]
     key = _key(rule, inputs)
     if (cached := cache.get(key)) is not None:
         return cached
     hits = run_scanner(scanner, selected, artifacts.folder.root, seconds=seconds)
-    found = tuple(violation(rule, selected[hit.index], hit, scanner.message) for hit in hits)
+    found = tuple(_violation(rule, selected[hit.index], hit, scanner.message) for hit in hits)
     cache.put(key, found)
     return found
+
+
+def _violation(rule: Rule, selected: Selected, hit: Hit, message: str) -> Violation:
+    return Violation(
+        rule=rule.name,
+        severity=rule.severity,
+        file=selected.file,
+        line=selected.line + hit.line - 1,
+        message=hit.message or message,
+        text=_shortened(hit.text if hit.text is not None else selected.value),
+        where=selected.where,
+        example=rule.do.examples[0] if rule.do.examples else None,
+    )
+
+
+def _shortened(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value.get("name", value) if isinstance(value, dict) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+
+
+def _select(target: Target, file: GraphFile) -> list[Selected]:
+    """Every node of the target's kind, or the values of its field."""
+    nodes = [node for node in walk(file.graph) if node.kind == target.kind]
+    found = [(node, pointer, value) for node in nodes for pointer, value in _values_of(target, node)]
+    return [
+        Selected(value=value, file=file.path, line=nearest_line(file, pointer), where=" > ".join(node.address))
+        for node, pointer, value in found
+    ]
+
+
+def _values_of(target: Target, node: Node) -> list[tuple[Pointer, Any]]:
+    if target.field is None:
+        return [(node.pointer, node.value)]
+    value: Any = None if node.kind == "step" else node.value.get(target.field)
+    pointer = (*node.pointer, target.field)
+    if isinstance(value, list):
+        return [((*pointer, index), item) for index, item in enumerate(cast("list[Any]", value))]
+    return [] if value is None else [(pointer, value)]
+
+
+def matches(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether a path matches one of the globs, or there are none."""
+    return not globs or any(file_matches(path, each) for each in globs)
 
 
 def _key(rule: Rule, inputs: dict[str, str]) -> str:
@@ -258,23 +229,22 @@ def self_test(rule: Rule) -> list[Problem]:
     missed = [each for index, each in enumerate(rule.dont.examples) if index not in caught]
     wrong = [each for index, each in enumerate(rule.do.examples, start=len(rule.dont.examples)) if index in caught]
     messages = (
-        *(f"The rule does not catch its own don't example: {shortened(each)}" for each in missed),
-        *(f"The rule reports its own do example: {shortened(each)}" for each in wrong),
+        *(f"The rule does not catch its own don't example: {_shortened(each)}" for each in missed),
+        *(f"The rule reports its own do example: {_shortened(each)}" for each in wrong),
     )
     return [Problem(rule=rule.name, file=rule.file, message=message) for message in messages]
 
 
 def _caught(scanner: Scanner, examples: tuple[Any, ...]) -> set[int]:
-    if not is_command(scanner):
+    if not isinstance(scanner, CommandScanner):
         selected = [Selected(value=each, file=f"example {index + 1}") for index, each in enumerate(examples)]
         return {hit.index for hit in run_scanner(scanner, selected, None)}
     with tempfile.TemporaryDirectory() as folder:
-        selected = [_as_file(Path(folder), scanner, index, each) for index, each in enumerate(examples)]
+        selected = [_as_file(Path(folder), scanner.files, index, each) for index, each in enumerate(examples)]
         return {hit.index for hit in run_scanner(scanner, selected, Path(folder))}
 
 
-def _as_file(folder: Path, scanner: Scanner, index: int, example: Any) -> Selected:
-    globs = scanner.files if isinstance(scanner, CommandScanner) else ()
+def _as_file(folder: Path, globs: tuple[str, ...], index: int, example: Any) -> Selected:
     ending = globs[0].rpartition(".")[2] if globs and "." in globs[0] else "txt"
     name = f"example_{index + 1}.{ending}"
     (folder / name).write_text(str(example), encoding="utf-8")

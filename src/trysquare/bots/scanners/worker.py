@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from trysquare.bots.graph.graph import first_error
+from trysquare.bots.graph import first_error
 
 
 def main() -> None:
-    """Run the task from standard input."""
     task: dict[str, Any] = json.load(sys.stdin)
     # A scanner's own output must not be mixed with the result.
     output, sys.stdout = sys.stdout, sys.stderr

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION
-from trysquare.bots.definition.folder import bot_tool_name, do_tool_name
+from trysquare.bots.actions import LOCATION
+from trysquare.bots.definition.folder import DO, TOOL, tool_name
 from trysquare.bots.definition.model import Changes
 from trysquare.bots.parameters import Parameters
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.tools.responses import BotCall, BotResponse, respond
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import INITIALIZE, Position
+from trysquare.bots.workflow.machine import INITIALIZE, Position, RunState, StateConflict
 from trysquare.bots.workflow.runs import Loaded
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.catalog.search import ToolIndex
@@ -44,10 +44,10 @@ class Finder:
         self._index.update(self._tools())
         found = [match.tool for match in self._index.search(query, limit=_MAX_FOUND)]
         listed = [{"tool": tool.name, "about": tool.description.splitlines()[0]} for tool in found]
-        best = found[0].name if found else bot_tool_name(bot.name)
+        best = found[0].name if found else tool_name(bot.name, TOOL)
         return Result.ok(
             message=None if found else "No tool matches; `next` continues at the current action.",
-            next={"tool": do_tool_name(bot.name), "arguments": parameters.repeated(tool=best)},
+            next={"tool": tool_name(bot.name, DO), "arguments": parameters.repeated(tool=best)},
             fields={"status": "completed", "data": {"tools": listed}},
         )
 
@@ -90,7 +90,7 @@ def restart(bot: LiveBot, parameters: Parameters, *, reload: Callable[[], Change
     return Result.ok(
         message=f"{bot.name} was reloaded; {changed}.",
         instruction="The state of the workflow is unchanged; `next` continues it.",
-        next={"tool": bot_tool_name(bot.name), "arguments": {}},
+        next={"tool": tool_name(bot.name, TOOL), "arguments": {}},
         warnings=bot.definition.warnings,
         fields=fields,
     )
@@ -114,25 +114,42 @@ class Location:
     """The directory confirmed before, if it is another one."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What a call found before it changed anything or asked anyone."""
+
+    loaded: Loaded
+    position: Position
+    notes: JsonObject
+    location: Location
+
+    @property
+    def state(self) -> RunState:
+        return self.loaded.state
+
+    def asks_for_directory(self) -> bool:
+        return self.position.action == INITIALIZE and self.location.needs_human
+
+
 def locate(
     call: BotCall, position: Position, loaded: Loaded, notes: JsonObject, *, confirmed: bool | None = None
 ) -> Location:
     """Whether the directory is settled: known, named, or confirmed by this call."""
-    directory, state = call.project.directory, loaded.state
-    known = call.project.is_known(loaded)
+    project, state = call.project, loaded.state
+    known = project.is_known(loaded)
     agrees = call.parameters.confirm is not None and call.parameters.confirm is not False
     confirms = agrees if confirmed is None else confirmed
     saved = notes.get(LOCATION)
-    differs = saved is not None and saved != str(directory.root)
+    differs = saved is not None and saved != str(project.root)
     starts = (Position(behavior=each, action=INITIALIZE) for each in call.plan.behaviors)
     new = differs or not (any(map(state.is_completed, starts)) or _is_confirmed_for_main(call, known))
     proof = position.action == INITIALIZE and call.gates(state).needs_proof(position)
     return Location(
-        settled=known or confirms or (directory.named and not directory.outside),
+        settled=known or confirms or (project.named and not project.outside),
         new=new,
         asks=new and not confirms,
         confirmed=confirms,
-        needs_human=confirms and ((directory.outside and not known) or (proof and new)),
+        needs_human=confirms and ((project.outside and not known) or (proof and new)),
         saved=saved if differs else None,
     )
 
@@ -150,7 +167,7 @@ def propose_location(call: BotCall, position: Position, location: Location, noti
     data: JsonObject = {
         "requires_confirmation": True,
         "proposed_location": root,
-        "location_from": call.project.directory.source,
+        "location_from": call.project.source,
     }
     if location.saved is not None:
         data["saved_location"] = location.saved
@@ -172,9 +189,8 @@ def require_project(call: BotCall, location: Location) -> None:
     if location.settled:
         return
     root = str(call.project.root)
-    raise ToolError(
-        f"The project directory is not confirmed: {root} is only {call.project.directory.source}.",
-        code=ErrorCode.STATE_CONFLICT,
+    raise StateConflict(
+        f"The project directory is not confirmed: {root} is only {call.project.source}.",
         instruction="Ask the user whether this is the directory of the project; if so, send `next` first.",
         next={**call.forward_next(), "arguments": call.parameters.repeated(confirm=True)},
         fields={"project_required": True, "proposed_location": root},

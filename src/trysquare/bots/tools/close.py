@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION, produced_files, scan_rules
+from trysquare.bots.actions import LOCATION, produced_files, scan_rules
 from trysquare.bots.artifacts import store_contents
 from trysquare.bots.gates import file_digests
 from trysquare.bots.run_files import defined_digests, defined_path
-from trysquare.bots.tools.admin import Location, locate, require_project
-from trysquare.bots.tools.delivery import combined_with
+from trysquare.bots.tools.admin import View, locate, require_project
 from trysquare.bots.tools.responses import (
     BotCall,
     already_closed,
@@ -20,23 +19,14 @@ from trysquare.bots.tools.responses import (
     nothing_left,
     respond_closed,
 )
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import (
-    INITIALIZE,
-    Approval,
-    Closed,
-    Entry,
-    Position,
-    RunState,
-    close,
-    gate_before,
-    reject,
-)
-from trysquare.bots.workflow.runs import Change, Loaded, refers_to
+from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Entry, Position, RunState, StateConflict
+from trysquare.bots.workflow.runs import Change, refers_to
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
@@ -48,25 +38,13 @@ _MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CloseView:
-    """What a close found before it asked anyone."""
-
-    loaded: Loaded
-    notes: JsonObject
-    location: Location
+class CloseView(View):
     together: tuple[Position, ...]
     """The current action and those that are closed with it. All their gates count."""
     files: dict[str, str]
     """Digests of the files that they produced."""
     absent: tuple[str, ...]
     """Files that they should have produced."""
-
-    @property
-    def state(self) -> RunState:
-        return self.loaded.state
-
-    def asks_for_directory(self) -> bool:
-        return self.state.current.action == INITIALIZE and self.location.needs_human
 
 
 async def close_action(call: BotCall, context: CallContext, *, proof: bool = False) -> Result[Any]:
@@ -107,11 +85,12 @@ def _view(call: BotCall) -> CloseView:
     loaded = call.project.load(call.run)
     notes = call.project.state.notes(call.run) if call.project.is_known(loaded) else {}
     current = loaded.state.current
-    together = _together(call, current)
+    together = call.plan.together(current)
     paths = _files(call, together)
     files = file_digests(call.project.root, paths)
     return CloseView(
         loaded=loaded,
+        position=current,
         notes=notes,
         # Closing initialize_project confirms the proposed directory.
         location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),
@@ -127,17 +106,13 @@ def _files(call: BotCall, together: Sequence[Position]) -> list[str]:
     return sorted({path for paths in made for path in paths})
 
 
-def _together(call: BotCall, position: Position) -> tuple[Position, ...]:
-    return (position, *combined_with(call.plan, position))
-
-
 def _needs_proof(call: BotCall, view: CloseView) -> bool:
     return any(map(call.gates(view.state).needs_proof, view.together))
 
 
 def closed_gate_before(call: BotCall, state: RunState, position: Position) -> Position | None:
     """The first gate before an action that waits for a human's proof."""
-    return gate_before(call.plan, state, position, call.gates(state).is_defined)
+    return machine.gate_before(call.plan, state, position, call.gates(state).is_defined)
 
 
 def require_no_gate_before(call: BotCall, state: RunState, position: Position) -> None:
@@ -145,9 +120,8 @@ def require_no_gate_before(call: BotCall, state: RunState, position: Position) -
     gate = closed_gate_before(call, state, position)
     if gate is None:
         return
-    raise ToolError(
+    raise StateConflict(
         f"`{call.path(position)}` is behind `{call.path(gate)}`, which only a human can close. Nothing was changed.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="`next` opens the action that waits. Do its work and close it; the user is asked to approve that.",
         next=call.action_next(gate),
         fields={"gate": call.path(gate), "current_action": call.path(state.current), "version": state.version},
@@ -197,9 +171,8 @@ def _check_gate(call: BotCall, view: CloseView) -> None:
     require_no_gate_before(call, state, state.current)
     if state.strict and not _is_delivered(call, state) and state.current.action != INITIALIZE:
         current = call.path(state.current)
-        raise ToolError(
+        raise StateConflict(
             f"`{current}` cannot be closed before its instructions are delivered.",
-            code=ErrorCode.STATE_CONFLICT,
             instruction="Send `next`, follow the instructions, and close it then.",
             next=call.forward_next(),
             fields={"current_action": current, "delivered": False},
@@ -217,9 +190,8 @@ def _check_clean(call: BotCall, view: CloseView) -> None:
         return
     broken = [each.to_json() for each in report.violations if each.severity == "error"]
     count = len(broken) + len(report.problems)
-    raise ToolError(
+    raise StateConflict(
         f"`{call.path(strictest)}` needs clean rules; {count} problem{'' if count == 1 else 's'} found.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="Fix the violations and close again; `next` runs the rules once more.",
         next=call.forward_next(),
         fields={
@@ -234,12 +206,11 @@ def _is_delivered(call: BotCall, state: RunState) -> bool:
     return state.delivered or (state.current.action == INITIALIZE and call.was_proposed())
 
 
-def _other_action(call: BotCall, state: RunState) -> ToolError:
+def _other_action(call: BotCall, state: RunState) -> StateConflict:
     current, expected = call.path(state.current), call.parameters.expected_action
     what = "the expected action" if expected is None else f"`{expected[:120]}`"
-    return ToolError(
+    return StateConflict(
         f"Nothing was closed: {what} is not the current action; that is `{current}`.",
-        code=ErrorCode.STATE_CONFLICT,
         instruction="Check the current action first; `next` delivers it.",
         next=call.forward_next(),
         fields={"current_action": current, "version": state.version},
@@ -292,9 +263,8 @@ def _some(items: Sequence[object]) -> str:
 
 def _close(call: BotCall, view: CloseView, agreement: ConsentGrant | None) -> Result[Any]:
     if agreement is not None and file_digests(call.project.root, view.files) != view.files:
-        raise ToolError(
+        raise StateConflict(
             "The files changed during the approval, so nothing was closed.",
-            code=ErrorCode.STATE_CONFLICT,
             instruction="Send the same call again; the user is asked about the present files.",
         )
     # Before the move, so that recorded files can be compared later.
@@ -311,7 +281,7 @@ def _close(call: BotCall, view: CloseView, agreement: ConsentGrant | None) -> Re
 def _change(call: BotCall, view: CloseView, agreement: ConsentGrant | None, state: RunState) -> Change:
     """The pure change. Everything is checked again, on the state that is about to change."""
     expected = call.parameters.expected_action
-    if expected is not None and not _is_any_of(call, expected, _together(call, state.current)):
+    if expected is not None and not _is_any_of(call, expected, call.plan.together(state.current)):
         if (response := already_closed(call, state, expected)) is None:
             raise _other_action(call, state)
         return Change(state=state, answer=response)
@@ -323,7 +293,7 @@ def _change(call: BotCall, view: CloseView, agreement: ConsentGrant | None, stat
     if state.current != view.state.current:
         # Another close was faster: the action after it must not pass a gate that nobody checked.
         gates = call.gates(state)
-        if any(gates.needs_proof(each) or gates.requires_clean(each) for each in _together(call, state.current)):
+        if any(gates.needs_proof(each) or gates.requires_clean(each) for each in call.plan.together(state.current)):
             raise _other_action(call, state)
     return _complete(call, agreement, state, view)
 
@@ -343,7 +313,7 @@ def _acknowledge(call: BotCall, view: CloseView, state: RunState) -> Change | No
 
 def _complete(call: BotCall, agreement: ConsentGrant | None, state: RunState, view: CloseView) -> Change:
     at = utc_now()
-    approval, _ = _approval(call, agreement)
+    approval = _approval(call, agreement)
     closed, added = _steps(call, view, agreement, state, at)
     response = close_fields(closed.completed, closed.next, approval, call.open_actions(closed.state))
     response.update(_more_fields(call, closed, agreement, added, state))
@@ -364,30 +334,23 @@ def _steps(
     call: BotCall, view: CloseView, agreement: ConsentGrant | None, state: RunState, at: str
 ) -> tuple[Closed, tuple[Entry, ...]]:
     """Close the current action with those combined with it, one after the other; a proof applies to all of them."""
-    approval, by = _approval(call, agreement)
+    by, how = call.evidence(agreement)
     state = replace(state, delivered=_is_delivered(call, state))
-    together, added = _together(call, state.current), tuple[Entry, ...]()
-    how = None if agreement is None else agreement.how or "asked"
+    together, added = call.plan.together(state.current), tuple[Entry, ...]()
+
+    def complete(position: Position, approval: Approval, reason: str | None = None) -> Closed:
+        own = [path for path in _files(call, (position,)) if path in view.files]
+        files = None if agreement is None else defined_digests({path: view.files[path] for path in own}, call.run)
+        return machine.close(call.plan, state, at=at, approval=approval, by=by, reason=reason, how=how, files=files)
+
     for position in together[:-1]:
-        files = None if agreement is None else _digests(call, view, position)
-        step = close(call.plan, state, at=at, approval="combined", by=by, how=how, files=files)
+        step = complete(position, "combined")
         state, added = step.state, (*added, *step.added)
-    files = None if agreement is None else _digests(call, view, together[-1])
-    reason = call.parameters.reason
-    return close(call.plan, state, at=at, approval=approval, by=by, reason=reason, how=how, files=files), added
+    return complete(together[-1], _approval(call, agreement), call.parameters.reason), added
 
 
-def _digests(call: BotCall, view: CloseView, position: Position) -> dict[str, str]:
-    """The approved files of one action, by the paths of the definition."""
-    own = _files(call, (position,))
-    return defined_digests({path: view.files[path] for path in own if path in view.files}, call.run)
-
-
-def _approval(call: BotCall, agreement: ConsentGrant | None) -> tuple[Approval, str]:
-    by = call.principal if agreement is None or agreement.by is None else agreement.by
-    if call.parameters.skip:
-        return "skipped", by
-    return ("claimed" if agreement is None else "proven"), by
+def _approval(call: BotCall, agreement: ConsentGrant | None) -> Approval:
+    return "skipped" if call.parameters.skip else "claimed" if agreement is None else "proven"
 
 
 def _more_fields(
@@ -410,17 +373,16 @@ def _more_fields(
 
 def _reject(call: BotCall, state: RunState) -> Change:
     expected, position, reason = call.parameters.expected_action, state.current, call.parameters.reason
-    is_other = expected is not None and not _is_any_of(call, expected, _together(call, position))
+    is_other = expected is not None and not _is_any_of(call, expected, call.plan.together(position))
     if is_other or state.finished:
         raise _other_action(call, state)
     if state.version == 0:
-        raise ToolError(
+        raise StateConflict(
             f"Run `{call.run}` has not started, so there is nothing to reject.",
-            code=ErrorCode.STATE_CONFLICT,
             instruction="`next` starts it.",
             next=call.forward_next(),
         )
-    after = reject(state)
+    after = machine.reject(state)
     rejection: JsonObject = {"action": str(position), "reason": reason, "by": call.principal, "at": utc_now()}
     response: JsonObject = {
         "status": "rejected",

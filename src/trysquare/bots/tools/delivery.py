@@ -9,13 +9,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from trysquare.bots.actions.base import ActionInput, ActionOutput
-from trysquare.bots.actions.builtin import run_action
+from trysquare.bots.actions import ActionInput, ActionOutput, run_action
 from trysquare.bots.artifacts import load_saved
 from trysquare.bots.instructions import ALL_PARTS, Fetch, Pack, Part, listed, pack
 from trysquare.bots.parameters import read_scope
 from trysquare.bots.tools.responses import BotCall, BotResponse, respond
-from trysquare.bots.workflow.machine import Plan, Position
+from trysquare.bots.workflow.machine import Position
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.result import Result
@@ -58,7 +57,7 @@ def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: De
     packed = _pack(call, position, output, known)
     data: JsonObject = {"instructions": packed.to_json(_fetch_call(call, position)), **output.data}
     digests = {*packed.digests(), *known}
-    for following in combined_with(call.plan, position):
+    for following in call.plan.together(position)[1:]:
         more = _pack(call, following, _run(call, following, notes), digests)
         data.setdefault("combined", {})[following.action] = more.to_json(_fetch_call(call, following))
         digests.update(more.digests())
@@ -73,17 +72,8 @@ def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: De
     )
 
 
-def combined_with(plan: Plan, position: Position) -> list[Position]:
-    """The actions that are delivered and closed together with one."""
-    found: list[Position] = []
-    while plan.policy(position) == "combine_next" and (after := plan.after(position)) is not None:
-        found.append(after)
-        position = after
-    return found
-
-
 def _pack(call: BotCall, position: Position, output: ActionOutput, known: AbstractSet[str]) -> Pack:
-    budget = call.definition.gate(position.behavior, position.action).budget_tokens
+    budget = call.definition.gates[position].budget_tokens
     return pack(output.parts, budget=budget, held=known)
 
 

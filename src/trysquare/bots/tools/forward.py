@@ -6,32 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trysquare.bots.actions.builtin import LOCATION, produced_files
-from trysquare.bots.definition.folder import action_tool_name
+from trysquare.bots.actions import LOCATION, produced_files
+from trysquare.bots.definition.folder import tool_name
 from trysquare.bots.gates import check_jump, file_digests
-from trysquare.bots.parameters import require_understood
+from trysquare.bots.parameters import OF_ACTION
 from trysquare.bots.run_files import defined_digests
-from trysquare.bots.tools.admin import Location, locate, propose_location, require_project
+from trysquare.bots.tools.admin import View, locate, propose_location, require_project
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
-from trysquare.bots.tools.delivery import DeliveryLog, combined_with, deliver, deliver_part
+from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import (
-    INITIALIZE,
-    Approval,
-    Closed,
-    Plan,
-    Position,
-    RunState,
-    close,
-    current_in,
-    jump_of,
-    open_action,
-)
-from trysquare.bots.workflow.runs import Change, Loaded, Transition
+from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Plan, Position, RunState, StateConflict
+from trysquare.bots.workflow.runs import Change, Transition
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
@@ -58,22 +48,13 @@ class Target:
     def position(self, plan: Plan, state: RunState) -> Position:
         if self.behavior is not None and self.action is not None:
             return Position(behavior=self.behavior, action=self.action)
-        return current_in(plan, state, self.behavior)
+        return machine.current_in(plan, state, self.behavior)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OpenView:
-    """What a call found before it changed anything."""
-
-    loaded: Loaded
-    position: Position
-    notes: JsonObject
-    location: Location
+class OpenView(View):
     gate: bool = False
     """Whether the position is an open gate that the run passed and returns to."""
-
-    def asks_for_directory(self) -> bool:
-        return self.position.action == INITIALIZE and self.location.needs_human
 
 
 async def forward(call: BotCall, target: Target, deliveries: DeliveryLog, context: CallContext) -> Result[Any]:
@@ -93,7 +74,7 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
         return deliver_part(call, position, view.notes, call.parameters.part)
     if call.is_repeated():
         return _open(call, target, view, None, deliveries)
-    if target.behavior is None and view.loaded.state.finished:
+    if target.behavior is None and view.state.finished:
         return _ended(call, view)
     _require_understood(call, position)
     if target.action is not None and target.action in call.plan.independent:
@@ -101,18 +82,26 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
     if not view.location.settled and position.action == INITIALIZE:
         return propose_location(call, position, view.location, view.loaded.notices)
     require_project(call, view.location)
-    require_no_gate_before(call, view.loaded.state, position)
-    is_weaker = bool(weakened(call, view.loaded.state, view.notes))
+    require_no_gate_before(call, view.state, position)
+    is_weaker = bool(weakened(call, view.state, view.notes))
     asks = is_weaker or _asks_to_jump(call, view) or view.asks_for_directory()
     return view if asks else _open(call, target, view, None, deliveries)
 
 
 def _require_understood(call: BotCall, position: Position) -> None:
-    """Refuse parameters that belong to no action that the call opens."""
-    actions = [each.action for each in (position, *combined_with(call.plan, position))]
-    names = (each.name for each in call.definition.actions)
-    instead = {name: action_tool_name(call.bot.name, position.behavior, name) for name in names}
-    require_understood(call.tool, call.parameters.given, actions, instead=instead)
+    """Refuse parameters of an action that the call does not open: they would be lost."""
+    understood = {name for each in call.plan.together(position) for name in OF_ACTION.get(each.action, ())}
+    for name in call.parameters.given:
+        owner = next((action for action, names in OF_ACTION.items() if name in names), None)
+        if owner is None or name in understood:
+            continue
+        known = any(each.name == owner for each in call.definition.actions)
+        hint = f" Send it to `{tool_name(call.bot.name, position.behavior, owner)}`." if known else ""
+        raise InvalidArguments(
+            f"{call.tool}: `{name}` belongs to {owner}, and another action is current. Nothing was done.",
+            code=ErrorCode.VALIDATION_UNKNOWN_PARAM,
+            instruction=f"Remove `{name}`.{hint}",
+        )
 
 
 def _view(call: BotCall, target: Target) -> OpenView:
@@ -132,15 +121,15 @@ def _resolve(call: BotCall, target: Target, state: RunState) -> tuple[Position, 
 
 def _asks_to_jump(call: BotCall, view: OpenView) -> bool:
     # Returning to a gate is always allowed.
-    return not view.gate and check_jump(call.plan, jump_of(view.loaded.state, view.position), view.position)
+    return not view.gate and check_jump(call.plan, machine.jump_of(view.state, view.position), view.position)
 
 
 async def _ask(call: BotCall, view: OpenView, context: CallContext) -> ConsentGrant | None:
     """Ask a human for everything that opening needs; returns the approval of the directory."""
-    state = view.loaded.state
+    state = view.state
     await ask_for_definition(call, state, view.notes, context)
     if _asks_to_jump(call, view):
-        path, jump = call.path(view.position), jump_of(state, view.position)
+        path, jump = call.path(view.position), machine.jump_of(state, view.position)
         binding: JsonObject = {"run": call.run, "open": path, "version": state.version}
         reason = "completed already" if jump == "reopened" else "out of order"
         await call.ask(f"Open {path} although it is {reason}?", binding, context)
@@ -167,7 +156,7 @@ def _open(
 
 def _already_open(call: BotCall, view: OpenView) -> Transition | None:
     """The result without a move, where the action is current and its instructions were delivered."""
-    state, position = view.loaded.state, view.position
+    state, position = view.state, view.position
     if view.loaded.raised or call.parameters.request_key is not None:
         return None
     if position != state.current or not state.delivered or state.finished:
@@ -183,16 +172,16 @@ def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
     require_no_gate_before(call, state, position)
     if not is_gate:
         _require_same(call.plan, view, state, position)
-    opened = open_action(call.plan, state, position, at=at, by=call.principal)
+    opened = machine.open_action(call.plan, state, position, at=at, by=call.principal)
     answer = {"behavior": position.behavior, "action": position.action, "jump": opened.jump, "asks": False}
     if position.action == INITIALIZE and view.location.asks:
         return Change.opened(opened, {**answer, "asks": True})
     approval = _approval(call, view, agreement, position)
     if approval is None:
         return Change.opened(opened, answer)
-    by = agreement.by if agreement is not None and agreement.by else call.principal
-    how, files = (None, None) if agreement is None else (agreement.how or "asked", _files(call, position))
-    closed = close(call.plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
+    by, how = call.evidence(agreement)
+    files = None if agreement is None else _files(call, position)
+    closed = machine.close(call.plan, opened.state, at=at, approval=approval, by=by, how=how, files=files)
     return _complete(call, opened.added, closed, answer)
 
 
@@ -205,7 +194,7 @@ def _approval(call: BotCall, view: OpenView, agreement: ConsentGrant | None, pos
     """The approval of an opened action that is completed at once; None where it is not."""
     if position.action == INITIALIZE and view.location.new and view.location.confirmed:
         return "claimed" if agreement is None else "proven"
-    gates = call.gates(view.loaded.state)
+    gates = call.gates(view.state)
     # A directory that was confirmed before is not asked for again, unless a human has to prove every step.
     resumed = position.action == INITIALIZE and not gates.needs_proof(position)
     return "auto" if resumed or gates.policy(position) == "auto" else None
@@ -227,14 +216,12 @@ def _complete(call: BotCall, added: tuple[Any, ...], closed: Closed, answer: Jso
 
 def _require_same(plan: Plan, view: OpenView, state: RunState, position: Position) -> None:
     """Refuse a jump that nobody approved because the state moved in between."""
-    jump = jump_of(state, position)
-    if position == view.position and jump == jump_of(view.loaded.state, view.position):
+    jump = machine.jump_of(state, position)
+    if position == view.position and jump == machine.jump_of(view.state, view.position):
         return
     if plan.jump_policy(jump) != "allow":
-        raise ToolError(
-            "The state changed during the approval, so nothing was opened.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Send the same call again.",
+        raise StateConflict(
+            "The state changed during the approval, so nothing was opened.", instruction="Send the same call again."
         )
 
 
@@ -273,7 +260,7 @@ def _independent(call: BotCall, view: OpenView, deliveries: DeliveryLog) -> Resu
 
 def _ended(call: BotCall, view: OpenView) -> Result[Any]:
     """Report the end. With a request key that is recorded too: a repeated call must open nothing later."""
-    state, notices = view.loaded.state, view.loaded.notices
+    state, notices = view.state, view.loaded.notices
     position = state.current
     if call.request is not None:
         moved = call.move(lambda state: _no_change(position, state), kind="open")
@@ -283,10 +270,8 @@ def _ended(call: BotCall, view: OpenView) -> Result[Any]:
 
 def _no_change(position: Position, state: RunState) -> Change:
     if not state.finished:
-        raise ToolError(
-            "The workflow was continued meanwhile, so nothing was opened.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Send the same call again.",
+        raise StateConflict(
+            "The workflow was continued meanwhile, so nothing was opened.", instruction="Send the same call again."
         )
     return Change(state=state, answer={"behavior": position.behavior, "action": position.action, "finished": True})
 

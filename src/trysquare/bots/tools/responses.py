@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trysquare.bots.definition.folder import action_tool_name, bot_tool_name, close_tool_name
+from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import Parameters
@@ -41,7 +41,6 @@ class BotCall:
 
     @staticmethod
     def of(bot: LiveBot, *, tool: str, parameters: Parameters, principal: str, client: str = "") -> BotCall:
-        """A call with the present definition."""
         return BotCall(
             bot=bot,
             project=bot.project(parameters.project),
@@ -83,7 +82,6 @@ class BotCall:
         return request is not None and self.project.state.was_answered(request, self.principal)
 
     def move(self, change: Move, *, kind: str, expected_version: int | None = None) -> Transition:
-        """Change the state of the run."""
         return self.project.state.move(
             change,
             kind=kind,
@@ -93,17 +91,21 @@ class BotCall:
             request=self.request,
         )
 
+    def evidence(self, agreement: ConsentGrant | None) -> tuple[str, str | None]:
+        """Who completes an action, and how a human approved it."""
+        if agreement is None:
+            return self.principal, None
+        return agreement.by or self.principal, agreement.how or "asked"
+
     async def ask(self, question: str, binding: JsonObject, context: CallContext) -> ConsentGrant:
-        """Ask a human to approve."""
         return await ask_human(self.tool, question, binding, approvals=self.bot.approvals, context=context)
 
     async def ask_directory(self, binding: JsonObject, context: CallContext) -> ConsentGrant:
-        """Ask a human to approve the project directory."""
         return await self.ask(f"Let {self.bot.name} work in {self.project.root}?", binding, context)
 
     def action_next(self, position: Position) -> JsonObject:
         """The call that opens an action."""
-        tool = action_tool_name(self.bot.name, position.behavior, position.action)
+        tool = tool_name(self.bot.name, position.behavior, position.action)
         return {"tool": tool, "arguments": self.parameters.repeated()}
 
     def close_next(self, position: Position) -> JsonObject:
@@ -113,7 +115,7 @@ class BotCall:
 
     def forward_next(self) -> JsonObject:
         """The call that continues at the current action."""
-        return {"tool": bot_tool_name(self.bot.name), "arguments": self.parameters.repeated()}
+        return {"tool": tool_name(self.bot.name, TOOL), "arguments": self.parameters.repeated()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,7 +137,6 @@ class BotResponse:
 
 
 def respond(call: BotCall, position: Position, response: BotResponse) -> Result[Any]:
-    """The result of a bot tool."""
     fields: JsonObject = {
         "status": response.status,
         "behavior": position.behavior,
@@ -183,7 +184,6 @@ def already_closed(call: BotCall, state: RunState, expected: str) -> JsonObject 
 
 
 def closed_before(call: BotCall, state: RunState, entry: Entry) -> JsonObject:
-    """The response where the action was closed before."""
     following = None if state.finished else state.current
     return {
         **close_fields(entry.position, following, entry.approval, call.open_actions(state)),

@@ -6,17 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from trysquare.bots.workflow.machine import (
-    Entry,
-    NeedsProof,
-    Plan,
-    Position,
-    RunState,
-    begin,
-    current_in,
-    following,
-    point_to,
-)
+from trysquare.bots.workflow import machine
+from trysquare.bots.workflow.machine import Entry, NeedsProof, Plan, Position, RunState
 from trysquare.bots.workflow.state_file import Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
 from trysquare.bots.workflow.transaction import RunTransaction, Stamp, head_record, read_entry
@@ -97,7 +88,7 @@ def _skipped(plan: Plan, order: Sequence[Position], now: RunState, edited: RunSt
     start, stop = (len(order) if state.finished else order.index(state.current) for state in (now, edited))
     behind = [*order[start:stop]]
     for behavior in plan.behaviors:
-        start, stop = (order.index(current_in(plan, state, behavior)) for state in (now, edited))
+        start, stop = (order.index(machine.current_in(plan, state, behavior)) for state in (now, edited))
         behind += order[start:stop]
     return (each for each in behind if not now.is_completed(each))
 
@@ -195,7 +186,7 @@ def _reset(transaction: RunTransaction, bot: StoredBot) -> SyncDecision:
     stamp = Stamp(kind="reset_by_delete", principal=EDITOR, at=utc_now())
     for row in transaction.rows.runs():
         # A reset does not make a strict run less strict.
-        fresh = replace(begin(transaction.plan), version=row.version + 1, strict=transaction.read(row).strict)
+        fresh = replace(machine.begin(transaction.plan), version=row.version + 1, strict=transaction.read(row).strict)
         transaction.begin_generation(row.name, fresh, (), stamp)
     transaction.rows.forget_window()
     warning = f"{bot.window} was deleted, so the workflow starts again at its first action."
@@ -281,7 +272,7 @@ def _edit_of(transaction: RunTransaction, name: str, state: RunState, history: t
         return _edit_of_stored(transaction, row, state, history)
     claimed = tuple(_as_claimed(entry) for entry in history)
     new = _with_history(state, claimed, _newest(state, claimed))
-    return _Edit(now=begin(transaction.plan), state=new, history=claimed)
+    return _Edit(now=machine.begin(transaction.plan), state=new, history=claimed)
 
 
 def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> None:
@@ -326,10 +317,10 @@ def _skip_completed(plan: Plan, state: RunState, unexported: Sequence[Entry]) ->
     state = _with_history(state, [*state.latest.values(), *unexported], state.version)
     if not any(line.position == state.current for line in unexported) or not state.is_completed(state.current):
         return state
-    after = following(plan, state, state.current)
+    after = machine.following(plan, state, state.current)
     if after is None:
         return replace(state, finished=True)
-    return replace(point_to(state, after), finished=state.finished, delivered=False)
+    return replace(machine.point_to(state, after), finished=state.finished, delivered=False)
 
 
 def record_exported(rows: WorkflowRows, revision: int, versions: Mapping[str, int]) -> None:

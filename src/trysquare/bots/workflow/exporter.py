@@ -60,23 +60,22 @@ class Exporter:
     def is_current(self, bot: StoredBot) -> bool:
         """Whether this process wrote the file of the present revision, and it is unchanged."""
         last = self._exported
-        return last is not None and (last.bot.revision, last.digest) == (
-            bot.revision,
-            self._sync.read(bot.window).digest,
-        )
+        if last is None or last.bot.revision != bot.revision:
+            return False
+        return last.digest == self._sync.read(bot.window).digest
 
     @contextmanager
-    def lock(self) -> Generator[ExportLock]:
-        """Lock the state file. Without the lock a change is still made, and exported by a later call."""
+    def lock(self) -> Generator[str | None]:
+        """Lock the state file; yields why that failed. Then a change is still made, and exported by a later call."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._sync.locked())
             except _WRITE_ERRORS as error:
-                yield ExportLock(exporter=self, problem=_stale(error))
+                yield _stale(error)
                 return
             self._is_rendered = False
             try:
-                yield ExportLock(exporter=self)
+                yield None
             except BaseException:
                 if self._is_rendered:
                     # Lines of a rolled-back transaction must not be exported with the next one.
@@ -114,8 +113,16 @@ class Exporter:
             record_exported(rows, bot.revision, run_versions(rows))
         return revision is not None and revision != bot.revision
 
-    def write(self, plan: Plan, pending: PendingExport) -> None:
-        """Write the file. The change that it shows is committed already."""
+    def write(self, plan: Plan, pending: PendingExport | None) -> tuple[str, ...]:
+        """Write the file after the commit; returns warnings, and never raises for a failed write."""
+        try:
+            if pending is not None:
+                self._write(plan, pending)
+        except _WRITE_ERRORS as error:
+            return (_stale(error),)
+        return ()
+
+    def _write(self, plan: Plan, pending: PendingExport) -> None:
         path, garbage = pending.bot.window, pending.decision.garbage
         if not self._swept:
             self._sync.sweep(path)
@@ -165,28 +172,6 @@ class Exporter:
         for piece in rest[1:]:
             hashed.update(piece)
         return joined_digest(bytes(head), hashed)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExportLock:
-    """The export of one call, or the reason why it cannot lock the file."""
-
-    exporter: Exporter
-    problem: str | None = None
-
-    def prepare(self, plan: Plan, rows: WorkflowRows, decision: SyncDecision) -> PendingExport | None:
-        """Store the digest of the new contents, inside the transaction of the change."""
-        return None if self.problem is not None else self.exporter.prepare(plan, rows, decision)
-
-    def write(self, plan: Plan, pending: PendingExport | None) -> tuple[str, ...]:
-        """Write the file after the commit; returns warnings, and never raises for a failed write."""
-        if self.problem is not None or pending is None:
-            return () if self.problem is None else (self.problem,)
-        try:
-            self.exporter.write(plan, pending)
-        except _WRITE_ERRORS as error:
-            return (_stale(error),)
-        return ()
 
 
 def _stale(error: Exception) -> str:

@@ -1,10 +1,14 @@
-"""Pure workflow state machine: plan, run state, transitions."""
+"""Pure workflow state machine: plan, run state, transitions, and what a changed definition no longer demands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
+
+from trysquare.core.errors import ErrorCode, ToolError
 
 INITIALIZE = "initialize_project"
 """The action that confirms the project directory of a run."""
@@ -14,6 +18,12 @@ Policy: TypeAlias = Literal["manual", "auto", "skip", "combine_next"]
 
 JumpPolicy: TypeAlias = Literal["allow", "confirm", "deny"]
 Jump: TypeAlias = Literal["in_order", "ahead", "reopened"]
+
+
+class StateConflict(ToolError):
+    """The present state does not allow the call."""
+
+    default_code = ErrorCode.STATE_CONFLICT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -67,10 +77,8 @@ class Plan:
         return (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
 
     def comes_before(self, first: Position, second: Position) -> bool:
-        return self._index(first) < self._index(second)
-
-    def _index(self, position: Position) -> tuple[int, int]:
-        return self.behaviors.index(position.behavior), self.actions.index(position.action)
+        behaviors, actions = self.behaviors.index, self.actions.index
+        return (behaviors(first.behavior), actions(first.action)) < (behaviors(second.behavior), actions(second.action))
 
     def after(self, position: Position) -> Position | None:
         """The next action of the same behavior that is not skipped, or None at its end."""
@@ -78,8 +86,12 @@ class Plan:
         following = (Position(behavior=position.behavior, action=action) for action in rest)
         return next((each for each in following if self.policy(each) != "skip"), None)
 
-    def behaviors_after(self, behavior: str) -> tuple[str, ...]:
-        return self.behaviors[self.behaviors.index(behavior) + 1 :]
+    def together(self, position: Position) -> tuple[Position, ...]:
+        """An action and those that are delivered and closed together with it."""
+        found = [position]
+        while self.policy(found[-1]) == "combine_next" and (after := self.after(found[-1])) is not None:
+            found.append(after)
+        return tuple(found)
 
 
 NeedsProof: TypeAlias = Callable[[Position], bool]
@@ -140,17 +152,9 @@ class RunState:
         last = self.latest.get(position)
         return last is not None and last.kind == "completed"
 
-    def last_completed(self, behavior: str) -> Position | None:
-        """The last completed action of a behavior that was not reopened."""
-        done = (each for each in self.latest.values() if each.position.behavior == behavior)
-        last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
-        return None if last is None else last.position
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opened:
-    """An action was made current."""
-
     state: RunState
     jump: Jump
     added: tuple[Entry, ...] = ()
@@ -201,7 +205,6 @@ def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: Ne
 
 
 def begin(plan: Plan) -> RunState:
-    """The state of a new run."""
     return RunState(version=0, current=plan.first, pointers={plan.first.behavior: plan.first.action})
 
 
@@ -216,8 +219,9 @@ def current_in(plan: Plan, state: RunState, behavior: str | None = None) -> Posi
 
 def derived(plan: Plan, state: RunState, behavior: str) -> Position:
     """The current action of a behavior by its completions alone."""
-    last = state.last_completed(behavior)
-    return plan.begin(behavior) if last is None else plan.after(last) or last
+    done = (each for each in state.latest.values() if each.position.behavior == behavior)
+    last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
+    return plan.begin(behavior) if last is None else plan.after(last.position) or last.position
 
 
 def jump_of(state: RunState, position: Position) -> Jump:
@@ -296,7 +300,7 @@ def following(plan: Plan, state: RunState, position: Position) -> Position | Non
     """Where a run continues after an action: in its behavior, in a later one with work left, or nowhere."""
     if (after := plan.after(position)) is not None:
         return after
-    for behavior in plan.behaviors_after(position.behavior):
+    for behavior in plan.behaviors[plan.behaviors.index(position.behavior) + 1 :]:
         candidate = current_in(plan, state, behavior)
         if not (state.is_completed(candidate) and plan.after(candidate) is None):
             return candidate
@@ -312,3 +316,61 @@ def point_to(state: RunState, position: Position) -> RunState:
 def reject(state: RunState) -> RunState:
     """Send the current action back to work; it stays current."""
     return replace(state, version=state.version + 1, rejections=state.rejections + 1)
+
+
+PROOF = "a human's proof"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Strength:
+    """What a definition demands: the gates with their demands, the order that they guard, and the jumps.
+
+    The names of the demands make no difference, so that future demands are compared in the same way.
+    """
+
+    digest: str
+    order: tuple[str, ...]
+    """The workflow actions in order, as `behavior.action`, without skipped ones."""
+    gates: Mapping[str, frozenset[str]]
+    independent: frozenset[str]
+    jumps: Mapping[str, int]
+
+
+STORED_STRENGTH = TypeAdapter(Strength)
+"""Reads and writes the strength that is stored with a run."""
+
+
+def weakenings(before: Strength, after: Strength, *, strict: bool = False) -> tuple[str, ...]:
+    """Describe what a definition no longer demands; in a strict run every action is a gate.
+
+    A definition is weaker where a demand is missing, where an action is reachable without the gate that guarded it, or
+    where a jump is easier.
+    """
+    if before.digest == after.digest:
+        return ()
+    old, new = _gates_of(before, strict=strict), _gates_of(after, strict=strict)
+    found = [text for path in before.order if path in old for text in _weaker_gate(path, old, new, before, after)]
+    found += [f"the jump `{jump}` is easier" for jump, rank in before.jumps.items() if after.jumps.get(jump, 0) < rank]
+    return tuple(dict.fromkeys(found))
+
+
+def _gates_of(strength: Strength, *, strict: bool) -> Mapping[str, frozenset[str]]:
+    if not strict:
+        return strength.gates
+    return {path: strength.gates.get(path, frozenset()) | {PROOF} for path in strength.order}
+
+
+def _weaker_gate(
+    path: str, old: Mapping[str, frozenset[str]], new: Mapping[str, frozenset[str]], before: Strength, after: Strength
+) -> Iterator[str]:
+    if path not in after.order:
+        yield f"{path} is no longer part of the workflow"
+        return
+    for demand in sorted(old[path] - new.get(path, frozenset())):
+        yield f"{path} no longer needs {demand}"
+    index = after.order.index(path)
+    for guarded in before.order[before.order.index(path) + 1 :]:
+        if guarded in after.order and after.order.index(guarded) < index:
+            yield f"{guarded} comes before {path} now"
+        elif guarded.partition(".")[2] in after.independent:
+            yield f"{guarded} can be called without {path}"

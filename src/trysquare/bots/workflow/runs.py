@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import NOTHING, OWN, EditGates, Notices, apply_edit, classify_edit
 from trysquare.bots.workflow.exporter import Exporter
-from trysquare.bots.workflow.gate_changes import Strength, weakenings
 from trysquare.bots.workflow.machine import (
-    Closed,
+    STORED_STRENGTH,
     Entry,
     NeedsProof,
     Opened,
     Plan,
     Position,
     RunState,
-    begin,
-    open_actions,
+    StateConflict,
+    Strength,
 )
 from trysquare.bots.workflow.state_file import MAIN, is_run_name
 from trysquare.bots.workflow.sync import StateFileSync
@@ -33,19 +33,19 @@ from trysquare.bots.workflow.transaction import (
     Stamp,
     read_entry,
     read_state,
-    split_path,
 )
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.store import LazyDatabase, project_state
 from trysquare.store.audit import AuditReport, utc_now
 from trysquare.store.idempotency import RecordedAnswer
-from trysquare.store.workflows import SqliteWorkflows, StoredRun, WorkflowRows, WorkflowStore
+from trysquare.store.workflows import SqliteWorkflows, StoredEvent, StoredRun, WorkflowRows, WorkflowStore
 
 T = TypeVar("T")
 DEFINITION = "definition"
 """Key of a run's note on what its definition demanded."""
-_BACKWARD = frozenset({"reject", "loosen"})
+_LOOSEN = "loosen"
+_BACKWARD = frozenset({"reject", _LOOSEN})
 """Moves that pass no gate, whatever the definition demands."""
 
 
@@ -64,32 +64,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Precondition:
-    """The state that a caller expects; a move on any other state is refused."""
-
-    action: str | None = None
-    version: int | None = None
-
-    def check(self, plan: Plan, state: RunState) -> None:
-        problem = None
-        if self.action is not None and not refers_to(plan, self.action, state.current):
-            problem = f"`{self.action[:120]}` is not the current action"
-        elif self.version is not None and self.version != state.version:
-            problem = f"the state has version {state.version}, not {self.version}"
-        if problem is not None:
-            current = state.current.path(plan.bot)
-            raise ToolError(
-                f"Nothing was changed: {problem}. The current action is `{current}`.",
-                code=ErrorCode.STATE_CONFLICT,
-                instruction="Check the current action, and send the call again if it still applies.",
-                fields={"current_action": current, "version": state.version},
-            )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
-    """A state as it was read."""
-
     state: RunState
     notices: Notices = NOTHING
     raised: bool = False
@@ -108,8 +83,6 @@ class Transition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSummary:
-    """One run of a bot."""
-
     name: str
     state: RunState
     updated: str
@@ -118,21 +91,8 @@ class RunSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryLine:
-    """A numbered line of a run's history."""
-
     seq: int
     entry: Entry
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventLine:
-    """A change of a run."""
-
-    version: int
-    at: str
-    kind: str
-    principal: str
-    current: Position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,10 +109,6 @@ class Change:
     @staticmethod
     def opened(opened: Opened, answer: JsonObject | None = None) -> Change:
         return Change(state=opened.state, added=opened.added, answer=answer or {}, audit={"jump": opened.jump})
-
-    @staticmethod
-    def closed(closed: Closed, answer: JsonObject | None = None) -> Change:
-        return Change(state=closed.state, added=closed.added, answer=answer or {})
 
 
 Move: TypeAlias = Callable[[RunState], Change]
@@ -172,7 +128,7 @@ class WorkflowRuns:
         *,
         plan: Plan,
         store: WorkflowStore,
-        sync: StateFileSync | None,
+        sync: StateFileSync,
         needs_proof: NeedsProof = lambda _: False,
         strict: bool = False,
         strength: Strength | None = None,
@@ -188,15 +144,13 @@ class WorkflowRuns:
         self._needs_proof = needs_proof
         self._store = store
         self._sync = sync
-        self._exporter = None if sync is None else Exporter(store, sync, is_complete=self._is_complete)
+        self._exporter = Exporter(store, sync, is_complete=self._is_complete)
         self._cache: dict[str, CachedState] = {}
         self._audited: str | None = None
 
-    def use_definition(self, plan: Plan, strength: Strength | None = None, *, principal: str | None = None) -> None:
+    def use_definition(self, plan: Plan, strength: Strength, *, principal: str) -> None:
         """Continue with a reloaded definition; `principal` is who had it reloaded."""
         self.plan, self.strength = plan, strength
-        if principal is None or strength is None:
-            return
         with self._store.read(plan.bot) as rows:
             is_known = rows.bot() is not None
         if is_known:
@@ -208,7 +162,7 @@ class WorkflowRuns:
         if self.strength is None or self.strength.digest != digest:
             return
         with self._store.write(self.plan.bot) as rows:
-            rows.put_note(run, DEFINITION, self.strength.to_json())
+            rows.put_note(run, DEFINITION, STORED_STRENGTH.dump_python(self.strength, mode="json"))
             accepted = {"run": run, "digest": self.strength.digest, **body}
             rows.audit(kind="workflow.definition_accepted", principal=principal, body=accepted)
 
@@ -218,10 +172,9 @@ class WorkflowRuns:
         def change(state: RunState) -> Change:
             return Change(state=replace(state, version=state.version + 1, strict=False), audit=audit)
 
-        return self._move(run, change, "loosen", principal, Precondition(), None, raises=False)
+        return self.move(change, kind=_LOOSEN, principal=principal, run=run)
 
     def close(self) -> None:
-        """Close the store."""
         self._store.close()
 
     def load(self, run: str = MAIN) -> Loaded:
@@ -241,13 +194,16 @@ class WorkflowRuns:
         kind: str,
         principal: str,
         run: str = MAIN,
-        expected_action: str | None = None,
         expected_version: int | None = None,
         request: Request | None = None,
     ) -> Transition:
         """Apply a change to the present state once, completely or not at all."""
-        expected = Precondition(action=expected_action, version=expected_version)
-        return self._move(run, change, kind, principal, expected, request)
+        require_run_name(run)
+        stamp = Stamp(kind=kind, principal=principal, at=utc_now())
+        moved, notices = self._write(
+            lambda transaction: self._apply(transaction, run, change, stamp, expected_version, request)
+        )
+        return replace(moved, notices=notices)
 
     def was_answered(self, request: Request, principal: str) -> bool:
         """Whether a response to this call is recorded under its request key."""
@@ -266,30 +222,12 @@ class WorkflowRuns:
             return rows.notes(run)
 
     def runs(self) -> list[RunSummary]:
-        """All runs, by name."""
         with self._store.read(self.plan.bot) as rows:
             transaction = self._transaction(rows)
             return [
                 RunSummary(name=row.name, state=transaction.read(row), updated=row.updated, origin=row.origin)
                 for row in rows.runs()
             ]
-
-    def create_run(self, name: str, *, principal: str) -> Transition:
-        """Start a run at the first action."""
-        stamp = Stamp(kind="create_run", principal=principal, at=utc_now())
-
-        def create(transaction: RunTransaction) -> RunState:
-            if transaction.rows.run(name) is not None:
-                raise ToolError(
-                    f"Run `{name}` already exists.",
-                    code=ErrorCode.STATE_CONFLICT,
-                    instruction="Choose another name, or continue that run.",
-                )
-            state = begin(transaction.plan)
-            transaction.save(name, state, (), stamp)
-            return state
-
-        return self._change_runs(name, create)
 
     def fork(
         self,
@@ -332,23 +270,12 @@ class WorkflowRuns:
             found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
         return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
 
-    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[EventLine]:
+    def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[StoredEvent]:
         """The changes of a run after a version, in order, edits and resets included."""
         with self._store.read(self.plan.bot) as rows:
-            found = rows.events(run, after=after, limit=limit)
-        return [
-            EventLine(
-                version=each.version,
-                at=each.at,
-                kind=each.kind,
-                principal=each.principal,
-                current=Position(behavior=each.state["current"][0], action=each.state["current"][1]),
-            )
-            for each in found
-        ]
+            return rows.events(run, after=after, limit=limit)
 
     def state_at(self, run: str, version: int) -> RunState:
-        """The state of a run at a version."""
         with self._store.read(self.plan.bot) as rows:
             return self._transaction(rows).state_at(run, version)
 
@@ -358,26 +285,7 @@ class WorkflowRuns:
             return rows.audited(kind)
 
     def verify(self) -> AuditReport:
-        """Verify the audit chain."""
         return self._store.verify(self.plan.bot)
-
-    def _move(
-        self,
-        run: str,
-        change: Move,
-        kind: str,
-        principal: str,
-        expected: Precondition,
-        request: Request | None,
-        *,
-        raises: bool = True,
-    ) -> Transition:
-        require_run_name(run)
-        stamp = Stamp(kind=kind, principal=principal, at=utc_now())
-        moved, notices = self._write(
-            lambda transaction: self._apply(transaction, run, change, stamp, expected, request, raises=raises)
-        )
-        return replace(moved, notices=notices)
 
     def _apply(
         self,
@@ -385,10 +293,8 @@ class WorkflowRuns:
         run: str,
         change: Move,
         stamp: Stamp,
-        expected: Precondition,
+        expected_version: int | None,
         request: Request | None,
-        *,
-        raises: bool,
     ) -> Transition:
         before, rows, claim = transaction.state(run), transaction.rows, None
         require_distinct(transaction, run)
@@ -396,8 +302,15 @@ class WorkflowRuns:
             claim = rows.claim(request.key, tool=request.tool, principal=stamp.principal, digest=request.digest)
         if isinstance(claim, RecordedAnswer):
             return Transition(state=before, answer=claim.result, replayed=True)
-        expected.check(self.plan, before)
-        start = replace(before, strict=True) if self._strict and raises else before
+        if expected_version not in (None, before.version):
+            current = before.current.path(self.plan.bot)
+            problem = f"the state has version {before.version}, not {expected_version}"
+            raise StateConflict(
+                f"Nothing was changed: {problem}. The current action is `{current}`.",
+                instruction="Check the current action, and send the call again if it still applies.",
+                fields={"current_action": current, "version": before.version},
+            )
+        start = replace(before, strict=True) if self._strict and stamp.kind != _LOOSEN else before
         self._remember_definition(rows, run, start, stamp)
         made = change(start)
         if made.state == start != before:
@@ -420,8 +333,6 @@ class WorkflowRuns:
         return Transition(state=state, answer={}, notices=notices)
 
     def _is_in_sync(self, rows: WorkflowRows) -> bool:
-        if self._sync is None or self._exporter is None:
-            return True
         bot = rows.bot()
         if bot is not None and not self._store.two_way:
             return self._exporter.is_current(bot)
@@ -432,32 +343,26 @@ class WorkflowRuns:
     def _write(self, work: Callable[[RunTransaction], T]) -> tuple[T, Notices]:
         """Import an edit of the state file, do the work, and export the result; a failed export is only a warning."""
         plan = self.plan
-        if self._sync is None or self._exporter is None:
-            with self._store.write(plan.bot) as rows:
-                if rows.bot() is None:
-                    rows.add_bot("")
-                self._audit_definition(rows)
-                return work(self._transaction(rows)), NOTHING
-        with self._exporter.lock() as export:
+        with self._exporter.lock() as problem:
             with self._store.write(plan.bot) as rows:
                 transaction = self._transaction(rows)
                 decision = apply_edit(transaction, self._sync, two_way=self._store.two_way, gates=self._gates(rows))
                 self._audit_definition(rows)
                 result = work(transaction)
-                pending = export.prepare(plan, rows, decision)
-            warnings = export.write(plan, pending)
+                pending = None if problem else self._exporter.prepare(plan, rows, decision)
+            warnings = self._exporter.write(plan, pending) if problem is None else (problem,)
         return result, decision.notices + Notices(warnings=warnings)
 
     def _is_complete(self, row: StoredRun) -> bool:
         state = read_state(self.plan, row.version, row.state)
-        return next(open_actions(self.plan, state, self._needs_proof), None) is None
+        return next(machine.open_actions(self.plan, state, self._needs_proof), None) is None
 
     def weakened(self, notes: JsonObject, *, strict: bool) -> tuple[str, ...]:
         """What the definition no longer demands of a run with these notes."""
         known = notes.get(DEFINITION)
         if known is None or self.strength is None or known["digest"] == self.strength.digest:
             return ()
-        return weakenings(Strength.from_json(known), self.strength, strict=strict)
+        return machine.weakenings(STORED_STRENGTH.validate_python(known), self.strength, strict=strict)
 
     def _remember_definition(self, rows: WorkflowRows, run: str, state: RunState, stamp: Stamp) -> None:
         """Note with the run what its definition demands; a weaker one needs a human's agreement first."""
@@ -467,11 +372,10 @@ class WorkflowRuns:
         if known is not None and known["digest"] == self.strength.digest:
             return
         if not self.weakened({DEFINITION: known}, strict=state.strict):
-            rows.put_note(run, DEFINITION, self.strength.to_json())
+            rows.put_note(run, DEFINITION, STORED_STRENGTH.dump_python(self.strength, mode="json"))
         elif stamp.kind not in _BACKWARD:
-            raise ToolError(
+            raise StateConflict(
                 "The bot's definition was changed meanwhile and demands less of this run. Nothing was changed.",
-                code=ErrorCode.STATE_CONFLICT,
                 instruction="Send the same call again; the user is asked whether the definition may be used.",
             )
 
@@ -500,9 +404,8 @@ class WorkflowRuns:
 def require_run_name(run: str) -> None:
     """Refuse an invalid run name. It is a part of paths, so it contains nothing that leads elsewhere."""
     if not is_run_name(run):
-        raise ToolError(
+        raise InvalidArguments(
             f"Invalid run name `{run[:80]}`.",
-            code=ErrorCode.VALIDATION_INVALID_PARAM,
             instruction="Use 1 to 64 letters, digits, `_`, `-` and `.`, starting with a letter or digit.",
         )
 
@@ -513,17 +416,15 @@ def require_distinct(transaction: RunTransaction, run: str) -> None:
         return
     same = [each.name for each in transaction.rows.runs() if each.name.casefold() == run.casefold()]
     if same or run.casefold() == MAIN:
-        raise ToolError(
+        raise StateConflict(
             f"Run `{same[0] if same else MAIN}` already exists and differs from `{run}` only in case.",
-            code=ErrorCode.STATE_CONFLICT,
             instruction="Use that run, or choose another name.",
         )
 
 
 def refers_to(plan: Plan, path: str, position: Position) -> bool:
     """Whether `action`, `behavior.action` or `bot.behavior.action` is this position."""
-    named = split_path(plan.bot, path)
-    return named is not None and named.action == position.action and named.behavior in ("", position.behavior)
+    return path in (position.action, str(position), position.path(plan.bot))
 
 
 def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> None:

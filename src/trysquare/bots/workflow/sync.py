@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,8 +28,6 @@ _TICK_NS = 20_000_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StateFileVersion:
-    """The state file as it was read."""
-
     digest: str | None = None
     """None without a file."""
     data: bytes | None = None
@@ -39,8 +37,6 @@ class StateFileVersion:
 
 
 class Hash(Protocol):
-    """An incremental hash."""
-
     def update(self, data: bytes | bytearray, /) -> None: ...
     def digest(self) -> bytes: ...
     def copy(self) -> Hash: ...
@@ -49,18 +45,10 @@ class Hash(Protocol):
 class StateFileSync:
     """The state files of one bot in one project. A file is written whole or not at all, by one process at a time."""
 
-    def __init__(
-        self,
-        project: Path,
-        bot: str,
-        *,
-        legacy: Path | None = None,
-        open_folder: Callable[[Path], DirectoryRoot] = DirectoryRoot,
-    ) -> None:
+    def __init__(self, project: Path, bot: str, *, legacy: Path | None = None) -> None:
         self.project = project
         self.bot = bot
         self._legacy = legacy
-        self._open_folder = open_folder
         self._cache: dict[str, tuple[tuple[int, ...], StateFileVersion]] = {}
         self._thread_lock = threading.Lock()
 
@@ -98,7 +86,7 @@ class StateFileSync:
         """Replace the file. Call it inside `locked`."""
         # Older than any later change, so that the modification time tells our own write from all others.
         written = time.time_ns() - 2 * _TICK_NS
-        with self._open_folder(self.project) as folder:
+        with DirectoryRoot(self.project) as folder:
             folder.write_bytes(path, pieces, modified_ns=written)
         signature = self._signature(path)
         if signature is not None and signature[1:3] == (sum(map(len, pieces)), written):
@@ -113,7 +101,7 @@ class StateFileSync:
 
     def save_refused(self, path: str, data: bytes) -> None:
         """Store a copy of a refused edit before the file is overwritten."""
-        with self._open_folder(self.project) as folder:
+        with DirectoryRoot(self.project) as folder:
             folder.write_bytes(f"{path}.refused-{_stamp()}", data)
 
     def damaged_databases(self) -> tuple[str, ...]:
@@ -160,7 +148,7 @@ class StateFileSync:
 
     def _read(self, path: str) -> StateFileVersion:
         try:
-            with self._open_folder(self.project) as folder:
+            with DirectoryRoot(self.project) as folder:
                 data = folder.read_bytes(path, limit=MAX_BYTES)
         except NotFound:
             return StateFileVersion()

@@ -6,18 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from trysquare.bots.workflow.machine import (
-    Entry,
-    NeedsProof,
-    Plan,
-    Position,
-    RunState,
-    begin,
-    derived,
-    open_gates,
-    point_to,
-)
-from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.bots.workflow import machine
+from trysquare.bots.workflow.machine import Entry, NeedsProof, Plan, Position, RunState, StateConflict
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.store.workflows import StoredEvent, StoredRun, WorkflowRows
 
@@ -54,10 +45,6 @@ def head_record(state: RunState) -> JsonObject:
     }
 
 
-def state_record(state: RunState) -> JsonObject:
-    return {**head_record(state), "latest": [entry_record(entry) for entry in state.latest.values()]}
-
-
 def read_state(plan: Plan, version: int, record: JsonObject, history: Iterable[Entry] | None = None) -> RunState:
     """The state of a record, with the latest entries of a history where one is given.
 
@@ -88,14 +75,12 @@ def read_head(plan: Plan, version: int, record: JsonObject) -> RunState:
 def _move_into_plan(plan: Plan, state: RunState) -> RunState:
     behavior = state.current.behavior if state.current.behavior in plan.behaviors else plan.behaviors[0]
     known = {position: entry for position, entry in state.latest.items() if plan.contains(position)}
-    current = derived(plan, replace(state, latest=known), behavior)
-    return replace(point_to(state, current), finished=state.finished, delivered=False)
+    current = machine.derived(plan, replace(state, latest=known), behavior)
+    return replace(machine.point_to(state, current), finished=state.finished, delivered=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stamp:
-    """Kind, author and time of a change."""
-
     kind: str
     principal: str
     at: str
@@ -138,7 +123,7 @@ class RunTransaction:
     def state(self, run: str) -> RunState:
         """The state of a run; one without a row is at the beginning."""
         row = self.rows.run(run)
-        return begin(self.plan) if row is None else self.read(row)
+        return machine.begin(self.plan) if row is None else self.read(row)
 
     def read(self, row: StoredRun) -> RunState:
         cached = self._cache.get(row.name)
@@ -175,11 +160,7 @@ class RunTransaction:
         """Start a run from another run's state; `prepare` writes its files once nothing prevents the fork."""
         source = self._required(run)
         if self.rows.run(to) is not None:
-            raise ToolError(
-                f"Run `{to}` already exists.",
-                code=ErrorCode.STATE_CONFLICT,
-                instruction="Choose another name for the new run.",
-            )
+            raise StateConflict(f"Run `{to}` already exists.", instruction="Choose another name for the new run.")
         state, generation, entries = self._state_at(source, source.version if version is None else version)
         row = replace(_row(to, state, stamp, generation=0, entries=entries), origin=f"{run}@{state.version}")
         self._write(row, None, state, (), stamp, {"from": row.origin})
@@ -215,24 +196,20 @@ class RunTransaction:
         return state
 
     def _at_open_gate(self, state: RunState, proofs: Proofs) -> RunState:
-        gate = next(open_gates(self.plan, state, proofs.needs_proof), None)
+        gate = next(machine.open_gates(self.plan, state, proofs.needs_proof), None)
         if gate is None or not (state.finished or self.plan.comes_before(gate, state.current)):
             return state
-        return replace(point_to(state, gate), delivered=False, rejections=0)
+        return replace(machine.point_to(state, gate), delivered=False, rejections=0)
 
     def state_at(self, run: str, version: int) -> RunState:
-        """The state of a run at a version."""
         return self._state_at(self._required(run), version)[0]
 
     def _state_at(self, row: StoredRun, version: int) -> tuple[RunState, int, int]:
         if not 0 <= version <= row.version:
-            raise ToolError(
-                f"Run `{row.name}` has no version {version}; its versions are 0 to {row.version}.",
-                code=ErrorCode.VALIDATION_INVALID_PARAM,
-            )
+            raise InvalidArguments(f"Run `{row.name}` has no version {version}; its versions are 0 to {row.version}.")
         event = self.rows.event_at(row.name, version)
         if event is None and version == 0:
-            return begin(self.plan), 0, 0
+            return machine.begin(self.plan), 0, 0
         if event is None:
             raise NotFound(
                 f"Run `{row.name}` has no record of version {version}: it began later.",
@@ -259,9 +236,8 @@ class RunTransaction:
         audit: JsonObject | None = None,
     ) -> None:
         if not self.rows.put_run(row, replaces=None if before is None else before.version):
-            raise ToolError(
+            raise StateConflict(
                 f"Nothing was changed: another call moved run `{row.name}` at the same time.",
-                code=ErrorCode.STATE_CONFLICT,
                 instruction="Send the same call again.",
             )
         # Compared with the stored row before it is used, so a rolled-back transaction does no harm.
@@ -296,7 +272,7 @@ def _row(run: str, state: RunState, stamp: Stamp, *, generation: int, entries: i
         version=state.version,
         generation=generation,
         entries=entries,
-        state=state_record(state),
+        state={**head_record(state), "latest": [entry_record(entry) for entry in state.latest.values()]},
         updated=stamp.at,
     )
 
@@ -323,13 +299,3 @@ def _marks(
         else:
             marks.append(replace(restored, version=version))
     return marks, invalid
-
-
-def split_path(bot: str, path: str) -> Position | None:
-    """`action`, `behavior.action` or `bot.behavior.action` as a position; the behavior may be empty."""
-    parts = path.split(".")
-    if len(parts) == 3 and parts[0] == bot:
-        parts = parts[1:]
-    if len(parts) > 2:
-        return None
-    return Position(behavior=parts[0] if len(parts) == 2 else "", action=parts[-1])

@@ -1,15 +1,22 @@
-"""Story graph: nodes, schema, invariants."""
+"""Story graph: nodes, schema, invariants, and its file with line numbers."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import json
+import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, definition_ref
+from trysquare.files.root import DirectoryRoot
 
 Graph: TypeAlias = Mapping[str, Any]
 """A story graph as JSON; never changed in place."""
@@ -22,8 +29,6 @@ Address: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """One part of a graph."""
-
     kind: Kind
     value: Any
     pointer: Pointer
@@ -34,17 +39,18 @@ class Node:
         return self.address[-1] if self.address else ""
 
 
+def top_node(value: Graph, kind: Kind = "graph") -> Node:
+    """The graph itself as a node, or an epic without its place."""
+    return Node(kind=kind, value=value, pointer=(), address=())
+
+
 def walk(graph: Graph) -> Iterator[Node]:
     """Every node in document order, the graph itself first."""
-    top = Node(kind="graph", value=graph, pointer=(), address=())
+    top = top_node(graph)
     yield top
     for epic in children(top):
         yield from _walk_epic(epic)
-    yield from increments(graph)
-
-
-def increments(graph: Graph) -> list[Node]:
-    return _child_nodes(Node(kind="graph", value=graph, pointer=(), address=()), "increments", "increment")
+    yield from _child_nodes(top, "increments", "increment")
 
 
 def children(node: Node) -> list[Node]:
@@ -60,9 +66,8 @@ def stories_of(node: Node) -> list[Node]:
     """The stories directly below an epic, including those in story groups."""
     found = _child_nodes(node, "stories", "story")
     for index, group in enumerate(node.value.get("story_groups", ())):
-        for number, story in enumerate(group.get("stories", ())):
-            pointer = (*node.pointer, "story_groups", index, "stories", number)
-            found.append(Node(kind="story", value=story, pointer=pointer, address=(*node.address, _name(story))))
+        inside = replace(node, value=group, pointer=(*node.pointer, "story_groups", index))
+        found += _child_nodes(inside, "stories", "story")
     return found
 
 
@@ -101,8 +106,8 @@ LARGE = 5
 """A deletion of this many nodes has to be confirmed."""
 
 
-class LargeDeletion(ToolError):
-    """A large deletion was not confirmed."""
+class GraphConflict(ToolError):
+    """A change that would lose something of the graph or of its files."""
 
     default_code = ErrorCode.STATE_CONFLICT
 
@@ -113,7 +118,7 @@ def refuse_large(what: str, lost: list[Node], *, from_count: int = LARGE) -> Non
         return
     counts = Counter(each.kind for each in lost)
     kinds = ", ".join(f"{kind.replace('_', '-')}: {count}" for kind, count in counts.items())
-    raise LargeDeletion(
+    raise GraphConflict(
         f"This removes {len(lost)} nodes with `{what}` ({kinds}).",
         instruction="Show the user what is removed, and repeat the call with the deletion confirmed.",
         fields={"removes": [" > ".join(each.address) for each in lost[:20]], "count": len(lost)},
@@ -185,7 +190,7 @@ GRAPH_SCHEMA: JsonObject = {
 class GraphProblem:
     """A violation of the schema or an invariant."""
 
-    pointer: tuple[str | int, ...]
+    pointer: Pointer
     message: str
 
     def __str__(self) -> str:
@@ -196,36 +201,30 @@ def problems_of(graph: Any) -> list[GraphProblem]:
     """Schema errors, or else broken references and duplicate names."""
     found = [
         GraphProblem(pointer=tuple(error.absolute_path), message=error.message[:300])
-        for error in schema_errors(GRAPH_SCHEMA, graph)
+        for error in _schema_errors(GRAPH_SCHEMA, graph)
     ]
     return found or list(_broken_invariants(graph))
 
 
-def schema_errors(schema: JsonObject, value: Any) -> Iterable[Any]:
-    """Errors of a JSON Schema validation, by path."""
-    errors = _validator_class()(schema).iter_errors(value)
-    return sorted(errors, key=lambda error: [str(piece) for piece in error.absolute_path])
+def _schema_errors(schema: JsonObject, value: Any) -> list[Any]:
+    # Imported late: the import takes longer than most commands.
+    from jsonschema import Draft202012Validator
+
+    validator: Any = Draft202012Validator(schema)
+    return sorted(validator.iter_errors(value), key=lambda error: [str(piece) for piece in error.absolute_path])
 
 
 def first_error(schema: JsonObject, value: Any) -> str | None:
     """The first schema error with its path, or None."""
-    for error in schema_errors(schema, value):
+    for error in _schema_errors(schema, value)[:1]:
         path = "/".join(str(piece) for piece in error.absolute_path)
         return f"{path}: {error.message}"[:200] if path else error.message[:200]
     return None
 
 
-@cache
-def _validator_class() -> Any:
-    # Imported late: the import takes longer than most commands.
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
-
-
 def _broken_invariants(graph: Graph) -> Iterator[GraphProblem]:
     yield from _duplicate_siblings(graph)
-    stories: dict[str, tuple[str | int, ...]] = {}
+    stories: dict[str, Pointer] = {}
     for node in walk(graph):
         if node.kind == "story":
             if node.name in stories:
@@ -250,7 +249,149 @@ def _duplicate_siblings(graph: Graph) -> Iterator[GraphProblem]:
             yield from _duplicates(scenarios, (*node.pointer, "scenarios"))
 
 
-def _duplicates(names: list[str], pointer: tuple[str | int, ...]) -> Iterator[GraphProblem]:
+def _duplicates(names: list[str], pointer: Pointer) -> Iterator[GraphProblem]:
     for name, count in Counter(names).items():
         if count > 1:
             yield GraphProblem(pointer=pointer, message=f"The name `{name}` is used {count} times.")
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def line_numbers(text: str) -> Mapping[Pointer, int]:
+    """The line of every value in a valid JSON text, by its pointer."""
+    found: dict[Pointer, int] = {(): 1}
+    path: list[str | int] = []
+    expects_key: list[bool] = []
+    line, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", end, token.start())
+        end = token.start()
+        word = token.group()
+        if word in "{[":
+            expects_key.append(word == "{")
+            path.append("" if word == "{" else 0)
+            if word == "[":
+                found[tuple(path)] = _next_line(text, token.end(), line)
+        elif word in "}]":
+            expects_key.pop()
+            path.pop()
+        elif word == ",":
+            if isinstance(last := path[-1], int):
+                path[-1] = last + 1
+                found[tuple(path)] = _next_line(text, token.end(), line)
+            else:
+                expects_key[-1] = True
+        elif word == ":":
+            expects_key[-1] = False
+        elif expects_key and expects_key[-1] and isinstance(path[-1], str):
+            path[-1] = json.loads(word)
+            found[tuple(path)] = line
+    return found
+
+
+def _next_line(text: str, start: int, line: int) -> int:
+    rest = re.compile(r"\s*").match(text, start)
+    return line + (text.count("\n", start, rest.end()) if rest else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphFile:
+    path: str
+    text: str
+    graph: Graph
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.text)
+
+    @cached_property
+    def lines(self) -> Mapping[Pointer, int]:
+        return line_numbers(self.text)
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_document(folder: DirectoryRoot, path: str) -> GraphFile:
+    """Read a JSON object of any shape; `GraphFile.graph` may break the schema."""
+    text = folder.read_text(path)
+    try:
+        value: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        message = f"{path}:{error.lineno}: this is not JSON: {error.msg}."
+        raise InvalidArguments(message, fields={"line": error.lineno}) from None
+    except RecursionError:
+        raise InvalidArguments(f"{path}: the document is nested too deeply.") from None
+    if not isinstance(value, dict):
+        raise InvalidArguments(f"{path}:1: a story graph must be a JSON object.")
+    return GraphFile(path=path, text=text, graph=value)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def load_graph(folder: DirectoryRoot, path: str) -> GraphFile:
+    """Read a valid graph; the error names the invalid lines."""
+    file = read_document(folder, path)
+    problems = problems_of(file.graph)
+    if problems:
+        lines = "; ".join(f"line {nearest_line(file, each.pointer)}: {each.message}" for each in problems[:5])
+        raise InvalidArguments(f"{path} is not a story graph: {lines}", fields={"problems": [str(p) for p in problems]})
+    return file
+
+
+def is_other_document(folder: DirectoryRoot, path: str) -> bool:
+    """Whether a document exists and is not a story graph at all."""
+    try:
+        return "epics" not in read_document(folder, path).graph
+    except (NotFound, InvalidArguments):
+        return False
+
+
+def nearest_line(file: GraphFile, pointer: Pointer) -> int:
+    """The line of a value, or of its nearest parent in the text."""
+    while pointer not in file.lines:
+        pointer = pointer[:-1]
+    return file.lines[pointer]
+
+
+def save_graph(folder: DirectoryRoot, path: str, graph: Graph, *, expected_digest: str | None) -> GraphFile:
+    """Write a graph if the file is unchanged; None expects no file."""
+    problems = problems_of(graph)
+    if problems:
+        raise InvalidArguments(f"{path} was not written; the graph would be invalid: {problems[0]}")
+    text = _dump(graph)
+    with locked(folder):
+        present = text_or_none(folder, path)
+        if (None if present is None else digest_of(present)) != expected_digest:
+            raise GraphConflict(f"`{path}` was changed meanwhile.", instruction="Read it again and repeat the edit.")
+        folder.write_bytes(path, text.encode())
+    return GraphFile(path=path, text=text, graph=graph)
+
+
+def _dump(graph: Graph) -> str:
+    text = json.dumps(graph, indent=2, ensure_ascii=False) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # JSON allows a lone surrogate only as an escape.
+        return json.dumps(graph, indent=2) + "\n"
+    return text
+
+
+@contextmanager
+def locked(folder: DirectoryRoot) -> Generator[None]:
+    """Lock the folder against other writers between check and write."""
+    descriptor = os.open(folder.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def text_or_none(folder: DirectoryRoot, path: str) -> str | None:
+    """The text of a file, None without one."""
+    try:
+        return folder.read_text(path)
+    except NotFound:
+        return None

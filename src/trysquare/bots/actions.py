@@ -1,40 +1,33 @@
-"""The eight built-in actions and their registry. Any other action returns its instructions."""
+"""The eight built-in actions: what they receive and return, and their registry. Others return their instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from trysquare.bots.actions.base import (
-    FIRST,
-    GIVEN,
-    OWN,
-    Action,
-    ActionInput,
-    ActionOutput,
-    base_parts,
-    missing_files,
-    rules_parts,
-    saved_parts,
-    without_empty,
-)
 from trysquare.bots.artifacts import (
-    clarification_path,
+    CLARIFICATION,
+    PLANNING,
+    SavedAnswers,
     load_saved,
-    planning_path,
     read_texts,
-    save_answers,
-    save_decisions,
+    save_texts,
+    saved_path,
 )
-from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, DecisionCriterion, RenderConfig
-from trysquare.bots.graph.file import is_other_document, load_graph
-from trysquare.bots.graph.graph import Graph
+from trysquare.bots.definition.model import (
+    ActionDefinition,
+    BehaviorDefinition,
+    BotDefinition,
+    DecisionCriterion,
+    RenderConfig,
+)
+from trysquare.bots.graph import Graph, is_other_document, load_graph
 from trysquare.bots.instructions import Part
-from trysquare.bots.parameters import Scope, Selected, select
+from trysquare.bots.parameters import Parameters, Scope, Selected, select
 from trysquare.bots.rendering.sync import render_to, synchronize_from
-from trysquare.bots.scanners.base import Violation
+from trysquare.bots.scanners.base import Rule, Violation
 from trysquare.bots.scanners.runner import GRAPH_RULE, Artifacts, ScanCache, ScanReport, scan
 from trysquare.core.errors import InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -43,9 +36,100 @@ from trysquare.files.root import DirectoryRoot
 LOCATION = "location"
 """The note of a run that holds the confirmed project directory."""
 _MAX_VIOLATIONS = 50
-Save: TypeAlias = Callable[[Path, BotDefinition, str, JsonObject], None]
 _SCANS = ScanCache()
 """Shared by the process: findings depend on nothing but the rule and the contents."""
+FIRST, OWN, GIVEN, BEHAVIOR, SAVED, RULES, EARLIER = 100, 95, 85, 80, 70, 60, 40
+"""Priorities of parts: the highest survive a short budget."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionInput:
+    definition: BotDefinition
+    behavior: BehaviorDefinition
+    action: ActionDefinition
+    project: Path
+    parameters: Parameters = field(default_factory=Parameters)
+    scope: Scope = field(default_factory=Scope)
+    saved: SavedAnswers = field(default_factory=SavedAnswers)
+    only_reads: bool = False
+    """Whether only the instructions are wanted, so that nothing may be written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionOutput:
+    """The parts of an action's instructions in reading order, with the data it produced."""
+
+    parts: tuple[Part, ...] = ()
+    data: JsonObject = field(default_factory=dict[str, Any])
+    warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Optional files of the bot that this action could use and that do not exist."""
+    message: str | None = None
+    failure: str | None = None
+    """Why the action produced nothing, although its instructions are returned."""
+
+
+Action: TypeAlias = Callable[[ActionInput], ActionOutput]
+"""An action. It may read and write in the project; it does not move the workflow."""
+
+
+def without_empty(**fields: Any) -> JsonObject:
+    """The fields that have a value, in the given order."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def base_parts(call: ActionInput) -> list[Part]:
+    """The parts of every action: its own text, the additions and goal of the behavior, the bot's text, the scope."""
+    behavior, bot = call.behavior, call.definition
+    addition = behavior.additions.get(call.action.name)
+    of_behavior = without_empty(
+        goal=behavior.goal,
+        inputs=list(behavior.inputs),
+        outputs=list(behavior.outputs),
+        instructions=list(behavior.instructions),
+    )
+    of_bot = without_empty(goal=bot.goal, instructions=list(bot.instructions))
+    return [
+        Part(name="base_instructions", content=list(call.action.instructions), priority=FIRST),
+        Part(name="action_instructions", content=list(addition.instructions) if addition else [], priority=OWN),
+        Part(name="behavior_instructions", content=of_behavior, priority=BEHAVIOR),
+        Part(name="bot_instructions", content=of_bot, priority=BEHAVIOR),
+        Part(name="scope", content=call.scope.to_json(), priority=OWN),
+    ]
+
+
+def saved_parts(call: ActionInput) -> list[Part]:
+    """The answers and decisions of this behavior, then those of the others."""
+    own, answers, decisions = call.behavior.name, dict(call.saved.answers), dict(call.saved.decisions)
+    return [
+        Part(name="clarifications", content=answers.pop(own, {}), priority=SAVED),
+        Part(name="decisions", content=decisions.pop(own, {}), priority=SAVED),
+        Part(name="earlier_clarifications", content=answers, priority=EARLIER),
+        Part(name="earlier_decisions", content=decisions, priority=EARLIER),
+    ]
+
+
+def rules_parts(call: ActionInput, *, priority: int = RULES, examples: bool = True) -> list[Part]:
+    """The behavior's rules within the scope: one part each, so that some fit a short budget, or a single summary."""
+    rules = [rule for rule in call.definition.rules_of(call.behavior.name) if call.scope.holds(rule)]
+    if not examples:
+        return [Part(name="rules", content={rule.name: rule.description for rule in rules}, priority=priority)]
+    return [Part(name=f"rule:{rule.name}", content=_rule(rule), priority=priority) for rule in rules]
+
+
+def _rule(rule: Rule) -> JsonObject:
+    content: JsonObject = {"description": rule.description, "severity": rule.severity}
+    for name, side in (("do", rule.do), ("dont", rule.dont)):
+        if side.description or side.examples:
+            content[name] = {"description": side.description, "examples": list(side.examples)}
+    return content
+
+
+def missing_files(call: ActionInput, part: str, *, parent: str = "") -> tuple[str, ...]:
+    """Files that the bot lacks for this action: its instructions, `part` of the behavior, or the whole `parent`."""
+    own = (path for path in call.definition.missing if path == f"{call.action.folder}/instructions.json")
+    behavior = (path for path in call.behavior.missing if part in path or (parent and path.endswith(f"/{parent}")))
+    return (*own, *behavior)
 
 
 def initialize_project(call: ActionInput) -> ActionOutput:
@@ -59,7 +143,7 @@ def gather_context(call: ActionInput) -> ActionOutput:
     new = without_empty(
         answers=read_texts("answers", given.get("answers")), evidence=read_texts("evidence", given.get("evidence"))
     )
-    call, data = _save(call, save_answers, new)
+    call, data = _save(call, CLARIFICATION, new)
     rails = call.behavior.guardrails
     if known := call.saved.answers.get(call.behavior.name, {}).get("answers", {}):
         data["open_questions"] = [each for each in rails.key_questions if each not in known]
@@ -77,7 +161,7 @@ def decide_planning_criteria(call: ActionInput) -> ActionOutput:
     new = without_empty(
         decisions=read_texts("decisions", given.get("decisions")), assumptions=_assumptions(given.get("assumptions"))
     )
-    call, data = _save(call, save_decisions, new)
+    call, data = _save(call, PLANNING, new)
     rails = call.behavior.guardrails
     if known := call.saved.decisions.get(call.behavior.name, {}).get("decisions", {}):
         data["open_decisions"] = [each.name for each in rails.decision_criteria if each.name not in known]
@@ -89,10 +173,10 @@ def decide_planning_criteria(call: ActionInput) -> ActionOutput:
     return _guardrails(call, content, data, "planning")
 
 
-def _save(call: ActionInput, save: Save, new: JsonObject) -> tuple[ActionInput, JsonObject]:
+def _save(call: ActionInput, document: str, new: JsonObject) -> tuple[ActionInput, JsonObject]:
     if not new:
         return call, {}
-    save(call.project, call.definition, call.behavior.name, new)
+    save_texts(call.project, saved_path(call.definition, document), call.behavior.name, new)
     saved = load_saved(call.project, call.definition)
     return replace(call, saved=saved), {"saved": {name: len(part) for name, part in new.items()}}
 
@@ -149,7 +233,9 @@ def build_knowledge(call: ActionInput) -> ActionOutput:
 def render_output(call: ActionInput) -> ActionOutput:
     """Render every file of the behavior; report each that cannot be rendered, with the reason."""
     content = call.behavior.content
-    results = [] if call.only_reads else _render_all(call)
+    overwrite = call.parameters.given.get("overwrite") is True
+    with DirectoryRoot(call.project) as folder:
+        results = [_render(folder, each, overwrite=overwrite) for each in content.renders if not call.only_reads]
     how = Part(name="render_instructions", content=list(content.render_instructions), priority=FIRST)
     renders = [{"name": each.name, "output": each.output, "description": each.description} for each in content.renders]
     failed = _problems(results)
@@ -168,25 +254,22 @@ def _problems(results: list[JsonObject]) -> tuple[str, ...]:
     return tuple(str(result["problem"]) for result in results if "problem" in result)
 
 
-def _render_all(call: ActionInput) -> list[JsonObject]:
-    overwrite = call.parameters.given.get("overwrite") is True
-    with DirectoryRoot(call.project) as folder:
-        return [_render(folder, each, overwrite=overwrite) for each in call.behavior.content.renders]
-
-
 def _render(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool) -> JsonObject:
     try:
-        done = render_to(folder, config, overwrite=overwrite)
+        return render_to(folder, config, overwrite=overwrite)
     except ToolError as error:
         result: JsonObject = {"path": config.output, "problem": f"{config.output}: {error.message}"}
         return {**result, "not_a_graph": True} if is_other_document(folder, config.input) else result
-    return {"path": done.path, "changed": done.changed, "digest": done.digest[:12]}
 
 
 def synchronize_output(call: ActionInput) -> ActionOutput:
     """Merge edits of the rendered files back into the documents; report each that cannot be merged."""
     content = call.behavior.content
-    results = [] if call.only_reads else _synchronize_all(call)
+    renders = {each.name: each for each in content.renders}
+    confirmed = call.parameters.given.get("confirm_deletion") is True
+    wanted = [] if call.only_reads else [renders[each.render] for each in content.synchronizations]
+    with DirectoryRoot(call.project) as folder:
+        results = [_synchronize(folder, each, confirmed=confirmed) for each in wanted]
     how = Part(name="synchronize_instructions", content=list(content.synchronize_instructions), priority=FIRST)
     configs = [
         {"name": each.name, "input": each.input, "output": each.output, "carries": list(each.carries)}
@@ -198,14 +281,6 @@ def synchronize_output(call: ActionInput) -> ActionOutput:
         warnings=_problems(results),
         missing=missing_files(call, "synchronize", parent="content"),
     )
-
-
-def _synchronize_all(call: ActionInput) -> list[JsonObject]:
-    content = call.behavior.content
-    renders = {each.name: each for each in content.renders}
-    confirmed = call.parameters.given.get("confirm_deletion") is True
-    with DirectoryRoot(call.project) as folder:
-        return [_synchronize(folder, renders[each.render], confirmed=confirmed) for each in content.synchronizations]
 
 
 def _synchronize(folder: DirectoryRoot, config: RenderConfig, *, confirmed: bool) -> JsonObject:
@@ -315,7 +390,6 @@ BUILTIN: dict[str, Action] = {
 
 
 def run_action(call: ActionInput) -> ActionOutput:
-    """Run the action of this call."""
     return BUILTIN.get(call.action.name, custom_action)(call)
 
 
@@ -326,9 +400,9 @@ def produced_files(definition: BotDefinition, behavior: BehaviorDefinition, acti
         case "initialize_project":
             return ()
         case "gather_context":
-            return (clarification_path(definition),)
+            return (saved_path(definition, CLARIFICATION),)
         case "decide_planning_criteria":
-            return (planning_path(definition),)
+            return (saved_path(definition, PLANNING),)
         case "render_output":
             return tuple(each.output for each in content.renders)
         case "synchronize_output":
