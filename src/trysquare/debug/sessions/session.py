@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ErrorCode, ToolError
@@ -35,17 +35,9 @@ from trysquare.debug.debugger import (
 from trysquare.debug.sessions.stops import StopConditions
 from trysquare.net.rpc import ConnectionLost
 
-
-class EventKind(StrEnum):
-    """Events that can be subscribed to. The end of the program and its breakpoints always are."""
-
-    BREAKPOINT = "breakpoint"
-    EXCEPTION = "exception"
-    STOPPED = "stopped"
-    TERMINATED = "terminated"
-
-
-ALWAYS = frozenset({EventKind.TERMINATED, EventKind.BREAKPOINT})
+EventKind: TypeAlias = Literal["breakpoint", "exception", "stopped", "terminated"]
+"""Events that can be subscribed to. The end of the program and its breakpoints always are."""
+ALWAYS: frozenset[EventKind] = frozenset({"terminated", "breakpoint"})
 
 
 class Status(StrEnum):
@@ -73,38 +65,8 @@ class Terminated:
         return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
 
 
-_STOP_EVENTS = {"breakpoint": EventKind.BREAKPOINT, "exception": EventKind.EXCEPTION}
+_STOP_EVENTS: dict[str, EventKind] = {"breakpoint": "breakpoint", "exception": "exception"}
 _HISTORY_LENGTH = 200
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """One operation with its outcome and duration."""
-
-    operation: str
-    outcome: str
-    milliseconds: float
-
-    def __str__(self) -> str:
-        return f"{self.operation}: {self.outcome} ({self.milliseconds:.0f} ms)"
-
-
-class History:
-    """The operations of one session, oldest first, bounded."""
-
-    def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_HISTORY_LENGTH)
-
-    def add(self, operation: str, outcome: str, *, began: float) -> None:
-        """Add an operation; `began` is a time of `time.perf_counter`."""
-        taken = (time.perf_counter() - began) * 1000
-        self._entries.append(Entry(operation=operation, outcome=outcome, milliseconds=taken))
-
-    def last(self, count: int) -> Sequence[Entry]:
-        """The last operations, oldest first."""
-        return list(self._entries)[-count:]
-
-
 LIMIT = 256 * 1024
 
 
@@ -209,7 +171,8 @@ class DebugSession:
         self.output = OutputLog()
         self.output_shown = 0
         """Position up to which its output has been shown."""
-        self.history = History()
+        self.history: deque[str] = deque(maxlen=_HISTORY_LENGTH)
+        """The operations with their outcome and duration, oldest first."""
         self.root: Path | None = None
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
@@ -270,7 +233,7 @@ class DebugSession:
                 self.output.add(event)
             case Stopped():
                 self.stop_count += 1
-                self._add_event(_STOP_EVENTS.get(event.reason, EventKind.STOPPED), event.text or event.reason)
+                self._add_event(_STOP_EVENTS.get(event.reason, "stopped"), event.text or event.reason)
                 self._change(Status.PAUSED, stop=event)
                 self.on_stop()
             case Resumed():
@@ -454,7 +417,7 @@ class DebugSession:
         if known is None or (known.code is None and known.signal is None and not ended.reason):
             self.ended = ended
         if known is None:
-            self._add_event(EventKind.TERMINATED, str(ended))
+            self._add_event("terminated", str(ended))
             self.on_end()
         self.status = Status.TERMINATED
         self.stop = None
@@ -462,7 +425,7 @@ class DebugSession:
 
     def _add_event(self, kind: EventKind, text: str) -> None:
         if kind in self.subscribed:
-            self._events.append(f"{kind}: {text}" if text != kind else str(kind))
+            self._events.append(f"{kind}: {text}" if text != kind else kind)
 
     def _rebind(self, bound: Bound) -> None:
         for breakpoint in self.breakpoints:

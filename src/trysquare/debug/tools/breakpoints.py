@@ -12,9 +12,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.debug.debugger import BreakpointSpec, FunctionBreakpoint
 from trysquare.debug.guard import require_parts
-from trysquare.debug.names import ActionArguments, BreakpointAction, require_argument
 from trysquare.debug.responses import answer
-from trysquare.debug.service import DebugService, debug_tool, unbound
+from trysquare.debug.service import ActionArguments, DebugService, debug_tool, require_argument, unbound
 from trysquare.debug.sessions.launch import Location, read_location
 from trysquare.debug.sessions.session import Breakpoint, DebugSession
 from trysquare.debug.sessions.stops import Entered
@@ -26,7 +25,7 @@ _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
 class BreakpointArguments(ActionArguments):
     also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "clear": "clear_all", "ls": "list"}
 
-    action: BreakpointAction = "set"
+    action: Literal["set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function"] = "set"
     location: Annotated[str | None, Field(description="file:line or file:line:column")] = None
     column: Annotated[int | None, Field(ge=1)] = None
     condition: Annotated[str | None, Field(description="Stop only where this is true")] = None

@@ -22,9 +22,8 @@ from trysquare.debug.explain.recording import Run, record_run, require_python
 from trysquare.debug.explain.sources import Sources, relative
 from trysquare.debug.explain.traces import Trace, compare, divergence_text, writes_text
 from trysquare.debug.guard import require_reading
-from trysquare.debug.names import require_argument
 from trysquare.debug.responses import answer
-from trysquare.debug.service import DebugService, debug_tool
+from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import read_location, read_target
 from trysquare.debug.snapshot import differences
 
