@@ -13,8 +13,8 @@ from trysquare.core.result import Result, dump_json
 from trysquare.core.signature import Arguments
 from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
-from trysquare.debug.debugger import Stopped
-from trysquare.debug.sessions.session import DebugSession, Terminated
+from trysquare.debug.debugger import Exited, Stopped
+from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.snapshot import Snapshot
 
 _STOPS = {"step": "stopped_after_step", "exception": "stopped_at_exception"}
@@ -56,7 +56,7 @@ def seen_at(snapshot: Snapshot) -> JsonObject:
     return fields | {"locals": dict(snapshot.values.values), **snapshot.values.about_left_out()}
 
 
-def ended_result(session: DebugSession, ended: Terminated, *, warnings: Sequence[str]) -> Result[Any]:
+def ended_result(session: DebugSession, ended: Exited, *, warnings: Sequence[str]) -> Result[Any]:
     """Result for an ended program, with its exit code or signal."""
     is_known = ended.code is None or ended.signal is None
     data: JsonObject = {"execution_state": execution_state(session), "exit_code": ended.code if is_known else None}
@@ -144,7 +144,7 @@ def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
     return stop.text or stop.reason
 
 
-def _how_ended(ended: Terminated) -> str:
+def _how_ended(ended: Exited) -> str:
     if ended.signal is not None and ended.code is not None:
         return (
             f"The program ended with exit code {ended.code} or was killed by {signal_name(ended.signal)}: "
@@ -172,7 +172,7 @@ def _next_when_stopped(stop: Stopped) -> list[JsonObject]:
     ]
 
 
-def _next_when_ended(ended: Terminated) -> list[JsonObject]:
+def _next_when_ended(ended: Exited) -> list[JsonObject]:
     restart = next_step("session", {"action": "restart"}, "run it again with the same breakpoints")
     output = next_step("inspect", {"target": "output"}, "read all of its output")
     return [restart] if ended.code == 0 else [output, restart]

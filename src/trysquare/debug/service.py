@@ -19,11 +19,11 @@ from trysquare.core.json import JsonObject, as_object
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.debug.debugger import RequestFailed, Stopped
+from trysquare.debug.debugger import Exited, RequestFailed, Stopped
 from trysquare.debug.explain.traces import Trace
 from trysquare.debug.responses import ended_result, fit_tokens, running_result, status_of, stopped_result
 from trysquare.debug.sessions.manager import DebugSessionRegistry
-from trysquare.debug.sessions.session import DebugSession, Outcome, Terminated
+from trysquare.debug.sessions.session import DebugSession, Outcome
 from trysquare.debug.snapshot import BUDGET, Snapshot, StopLog, take_snapshot
 from trysquare.net.rpc import ConnectionLost
 from trysquare.processes.supervisor import ProcessSupervisor
@@ -107,7 +107,7 @@ class DebugService:
         match outcome:
             case Stopped():
                 return await self._stopped(session, outcome, budget, warnings)
-            case Terminated():
+            case Exited():
                 return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
             case None:
                 if (child := session.stopped_child) is None:

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -35,10 +35,6 @@ class Target:
     @property
     def is_python(self) -> bool:
         return self.kind != "command"
-
-    def with_words(self, more: Sequence[str]) -> Target:
-        """The target with more words at its end."""
-        return replace(self, words=(*self.words, *more))
 
     def __str__(self) -> str:
         head = {

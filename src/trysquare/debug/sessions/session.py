@@ -13,26 +13,29 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.debug.debugger import (
     DEBUGGER_ERRORS,
+    Access,
     Bound,
     BreakpointMoved,
     BreakpointSpec,
     ChildStarted,
     ConditionFailed,
+    DataBreakpoint,
     Debugger,
     Disconnected,
     Event,
     Exited,
+    FunctionBreakpoint,
     Output,
     OutputStream,
     RequestFailed,
     Resumed,
     Stopped,
     require_capable,
+    unsupported,
 )
-from trysquare.debug.sessions.stops import StopConditions
 from trysquare.net.rpc import ConnectionLost
 
 EventKind: TypeAlias = Literal["breakpoint", "exception", "stopped", "terminated"]
@@ -47,22 +50,6 @@ class Status(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     TERMINATED = "terminated"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terminated:
-    """The end of a program. Both a code and a signal mean that the debugger does not distinguish the two."""
-
-    code: int | None = None
-    signal: int | None = None
-    reason: str = ""
-    """Set where the connection was lost, and the program may still run."""
-
-    def __str__(self) -> str:
-        if self.signal is not None:
-            either = "" if self.code is None else f"exit code {self.code} or "
-            return f"{either}killed by signal {self.signal}"
-        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
 
 
 _STOP_EVENTS: dict[str, EventKind] = {"breakpoint": "breakpoint", "exception": "exception"}
@@ -153,7 +140,7 @@ class Breakpoint:
         return f"{self.spec.file}:{self.bound.line or self.spec.line}"
 
 
-Outcome: TypeAlias = Stopped | Terminated | None
+Outcome: TypeAlias = Stopped | Exited | None
 """How a run came out: stopped, ended, or (None) still running."""
 
 
@@ -196,7 +183,7 @@ class DebugSession:
         self.stop: Stopped | None = None
         """The present stop, if the program is stopped."""
         self.stop_count = 0
-        self.ended: Terminated | None = None
+        self.ended: Exited | None = None
         self._is_ending = False
         """Whether the debugger is gone and the exit code is awaited."""
         self._changed = asyncio.Event()
@@ -239,11 +226,11 @@ class DebugSession:
             case Resumed():
                 self._change(Status.RUNNING)
             case Exited(code=None, signal=None):
-                self._end_soon(Terminated())
+                self._end_soon(event)
             case Exited():
-                self._end(Terminated(code=event.code, signal=event.signal))
+                self._end(event)
             case Disconnected():
-                self._end_soon(Terminated(reason=event.reason))
+                self._end_soon(Exited(reason=event.reason))
             case BreakpointMoved():
                 self._rebind(event.bound)
             case ConditionFailed():
@@ -376,7 +363,7 @@ class DebugSession:
         number = next(same, None) or next(self._numbers)
         self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
         before = dict(self._breakpoints)
-        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
+        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound())
         try:
             await self._send_breakpoints(spec.file)
         except DEBUGGER_ERRORS:
@@ -406,13 +393,13 @@ class DebugSession:
         self.stop = stop
         self._changed.set()
 
-    def _end_soon(self, ended: Terminated) -> None:
+    def _end_soon(self, ended: Exited) -> None:
         """End the session unless the exit code arrives first."""
         if self.ended is None:
             self._is_ending = True
             asyncio.get_running_loop().call_later(_EXIT_DELAY, self._end, ended)
 
-    def _end(self, ended: Terminated) -> None:
+    def _end(self, ended: Exited) -> None:
         known = self.ended
         if known is None or (known.code is None and known.signal is None and not ended.reason):
             self.ended = ended
@@ -435,3 +422,101 @@ class DebugSession:
 
 def _location(spec: BreakpointSpec) -> tuple[str, int, int | None]:
     return spec.file, spec.line, spec.column
+
+
+_INSTEAD_OF_WATCHING = {
+    "python": "Use who_wrote, trace or explain, or a breakpoint with a condition on the value.",
+}
+_INSTEAD = "Use a breakpoint with a condition on the value at the lines that may change it."
+
+
+class StopConditions:
+    """Exceptions, functions and values at which a session stops. Debuggers require all of a kind at each change."""
+
+    def __init__(self, session: DebugSession) -> None:
+        self._session = session
+        self.exception_filters: tuple[str, ...] | None = None
+        """None for the adapter's own choice."""
+        self.functions: dict[str, FunctionBreakpoint] = {}
+        self.watched: dict[str, DataBreakpoint] = {}
+
+    async def stop_at_exceptions(self, filters: Sequence[str]) -> None:
+        """Stop at exceptions that match these filters of the debugger, and at no others."""
+        known = self._session.debugger.capabilities.exception_filters
+        unknown = [each for each in filters if each not in known]
+        if unknown:
+            raise InvalidArguments(
+                f"Unknown exception filter `{', '.join(unknown)}` for the debugger of {self._session.language}.",
+                code=ErrorCode.VALIDATION_INVALID_PARAM if known else ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction=f"Use any of {', '.join(known)}." if known else "Set a breakpoint where it is raised.",
+            )
+        await self._session.debugger.set_exception_breakpoints(filters)
+        self.exception_filters = tuple(filters)
+
+    async def stop_at_function(self, wanted: FunctionBreakpoint) -> Bound:
+        """Stop when a function is entered."""
+        if not self._session.debugger.capabilities.function_breakpoints:
+            raise unsupported(
+                f"The debugger of {self._session.language} does not support function breakpoints.",
+                "Set a breakpoint at the function's first line.",
+            )
+        self.functions[wanted.name] = replace(wanted, bound=Bound())
+        await self._send_functions()
+        return self.functions[wanted.name].bound
+
+    async def remove_function(self, name: str) -> None:
+        if self.functions.pop(name, None) is None:
+            raise InvalidArguments(f"No breakpoint at a function `{name}`.")
+        await self._send_functions()
+
+    async def watch(self, expression: str, *, frame: int, access: Access, condition: str | None) -> None:
+        """Stop when a value is written or read. `frame` is the id of the frame that has its name."""
+        language = self._session.language
+        instruction = _INSTEAD_OF_WATCHING.get(language, _INSTEAD)
+        if not self._session.debugger.capabilities.data_breakpoints:
+            raise unsupported(f"The debugger of {language} does not support data breakpoints.", instruction)
+        identity = await self._data_id(expression, frame)
+        if identity is None:
+            raise unsupported(f"The debugger cannot watch `{expression}` here.", instruction)
+        self.watched[expression] = DataBreakpoint(data_id=identity, access=access, condition=condition)
+        await self._send_watched()
+
+    async def unwatch(self, expression: str) -> None:
+        if self.watched.pop(expression, None) is None:
+            raise InvalidArguments(f"`{expression}` is not watched.")
+        await self._send_watched()
+
+    async def clear(self) -> int:
+        """Remove the function and data breakpoints, and return how many there were."""
+        functions, self.functions = self.functions, {}
+        watched, self.watched = self.watched, {}
+        if functions:
+            await self._send_functions()
+        if watched:
+            await self._send_watched()
+        return len(functions) + len(watched)
+
+    async def copy_from(self, earlier: StopConditions) -> None:
+        """Copy the conditions of another session, but not its watched values: they are addresses in its memory."""
+        if earlier.exception_filters is not None:
+            await self.stop_at_exceptions(earlier.exception_filters)
+        for wanted in earlier.functions.values():
+            await self.stop_at_function(wanted)
+
+    async def _data_id(self, name: str, frame: int) -> str | None:
+        """The debugger's id of a value: by the scope that has it, or as an expression."""
+        debugger = self._session.debugger
+        for scope in await debugger.scopes(frame):
+            if scope.kind != "other" and (found := await debugger.data_id(name, reference=scope.reference, frame=None)):
+                return found
+        return await debugger.data_id(name, reference=0, frame=frame)
+
+    async def _send_functions(self) -> None:
+        wanted = list(self.functions.values())
+        bound = await self._session.debugger.set_function_breakpoints(wanted)
+        self.functions |= {each.name: replace(each, bound=made) for each, made in zip(wanted, bound, strict=False)}
+
+    async def _send_watched(self) -> None:
+        watched = list(self.watched.items())
+        bound = await self._session.debugger.set_data_breakpoints([each for _, each in watched])
+        self.watched |= {name: replace(each, bound=made) for (name, each), made in zip(watched, bound, strict=False)}

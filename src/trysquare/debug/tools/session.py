@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -195,7 +196,8 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
         )  # fmt: skip
         return normalize_language(args.language) if args.language else "python", spec
     folder = (root / (args.cwd or "")).resolve()
-    target = read_target(_target(args), folder, runtime=args.runtime_path).with_words(args.args or ())
+    target = read_target(_target(args), folder, runtime=args.runtime_path)
+    target = replace(target, words=(*target.words, *(args.args or ())))
     _require_file(target, folder)
     if target.kind == "code":
         raise InvalidArguments(
