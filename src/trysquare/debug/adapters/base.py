@@ -78,8 +78,7 @@ class AdapterPackage:
             _, output = await _run((path, *self.version), timeout=10)
         except (OSError, TimeoutError):
             return None
-        found = _VERSION.search(output)
-        return None if found is None else found[0]
+        return found[0] if (found := _VERSION.search(output)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +210,10 @@ async def begin(
     """Launch or attach through an adapter, up to the point where breakpoints can be set."""
     try:
         await debugger.initialize(timeout=spec.timeout)
-        await debugger.begin(_command(spec), arguments, timeout=spec.timeout)
+        command = "attach" if isinstance(spec, AttachSpec) else "launch"
+        await debugger.begin(command, arguments, timeout=spec.timeout)
     except DEBUGGER_ERRORS as error:
         raise not_started(session, error, child) from None
-
-
-def _command(spec: SessionSpec) -> Literal["launch", "attach"]:
-    return "attach" if isinstance(spec, AttachSpec) else "launch"
 
 
 async def begin_over_pipes(
@@ -264,16 +260,6 @@ async def compile_source(command: Sequence[str], root: Path, *, timeout: float =
 
 
 _LISTEN = "0A"  # the state of a listening socket in /proc/net/tcp
-
-
-def require_pid_or_port(spec: AttachSpec) -> None:
-    """Require exactly one of pid and port."""
-    if (spec.pid is None) == (spec.port is None):
-        raise InvalidArguments(
-            "Attaching requires either `pid` or `port`.",
-            code=ErrorCode.VALIDATION_MISSING_PARAM,
-            instruction="Give the process id, or the host and port where its debugger listens.",
-        )
 
 
 def require_own_process(pid: int) -> None:
@@ -364,12 +350,10 @@ class ChildSessions:
         self._environment = environment
         self._kind = kind
         self._background = BackgroundTasks()
+        self._connect = connect
         if connect is not None:
-            environment.session.on_child = lambda event: self._on_child(event, connect)
-
-    def close(self) -> None:
-        """Connect no more of them."""
-        self._background.cancel()
+            environment.session.on_child = self._on_child
+        self.close = self._background.cancel
 
     def open(self) -> DebugSession | None:
         """A session for a child, or None where there are too many."""
@@ -380,12 +364,9 @@ class ChildSessions:
         """Connect the debugger of a child in the background and let the child run with its parent's breakpoints."""
         self._background.start(self._begin(session, debugger))
 
-    def _on_child(
-        self, event: ChildStarted, connect: Callable[[DebugSession, JsonObject], Awaitable[Debugger]]
-    ) -> None:
-        session = self.open()
-        if session is not None:
-            self.begin(session, connect(session, event.arguments))
+    def _on_child(self, event: ChildStarted) -> None:
+        if self._connect is not None and (session := self.open()) is not None:
+            self.begin(session, self._connect(session, event.arguments))
 
     async def _begin(self, session: DebugSession, connecting: Awaitable[Debugger]) -> None:
         parent = self._environment.session

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.debug.adapters.registry import create_adapters, find_language, language_of
+from trysquare.debug.adapters.registry import ADAPTERS, find_language, language_of
 from trysquare.debug.cdp.debugger import NodeDebugger
 from trysquare.debug.debugger import Exited, FunctionBreakpoint, RequestFailed, Stopped
 from trysquare.debug.explain.explain import Explained, Explanation, explain_failure
@@ -43,7 +43,7 @@ async def explain_target(
         return await explain_failure(target, root, supervisor, timeout=timeout)
     if sessions is not None:
         return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
-    sessions = DebugSessionRegistry(supervisor, create_adapters())
+    sessions = DebugSessionRegistry(supervisor, ADAPTERS)
     try:
         return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
     finally:

@@ -202,9 +202,7 @@ class LaunchedProgram:
 
 
 class DebugAdapter(Protocol):
-    """Starts the debugger of one language."""
-
-    language: str
+    """Starts the debugger of one language: a module of `adapters`."""
 
     async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
         """Start a program and stop it before its first line, so that breakpoints can be set."""

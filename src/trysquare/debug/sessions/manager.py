@@ -30,11 +30,11 @@ class DebugSessionRegistry:
     """Starts, finds and stops debug sessions."""
 
     def __init__(
-        self, supervisor: ProcessSupervisor, adapters: Sequence[DebugAdapter], *, shows_secrets: bool = False
+        self, supervisor: ProcessSupervisor, adapters: Mapping[str, DebugAdapter], *, shows_secrets: bool = False
     ) -> None:
         self._shows_secrets = shows_secrets
         self._supervisor = supervisor
-        self._adapters: Mapping[str, DebugAdapter] = {adapter.language: adapter for adapter in adapters}
+        self._adapters = adapters
         # By principal and id, so that ids reveal nothing about other principals.
         self._sessions: dict[tuple[str, str], DebugSession] = {}
         self._specs: dict[tuple[str, str], SessionSpec] = {}
@@ -55,7 +55,8 @@ class DebugSessionRegistry:
         """Start a program, or attach to one, and set its breakpoints; it is stopped until `go`."""
         adapter = self._adapter(language)
         self._enforce_limit(principal)
-        if isinstance(spec, AttachSpec) and spec.pid is not None:
+        if isinstance(spec, AttachSpec):
+            _require_pid_or_port(spec)
             self._require_undebugged(spec.pid, principal)
         session = DebugSession(
             session_id=session_id or f"{language}-{next(self._numbers)}-{secrets.token_hex(3)}",
@@ -250,9 +251,9 @@ class DebugSessionRegistry:
                 instruction="Use another session_id, or `session restart`.",
             )
 
-    def _require_undebugged(self, pid: int, principal: str) -> None:
+    def _require_undebugged(self, pid: int | None, principal: str) -> None:
         """Refuse to attach to a program that is under a debugger already, whichever principal's."""
-        found = look_up(pid)
+        found = None if pid is None else look_up(pid)
         for (owner, name), launched in self._launched.items():
             if found is not None and launched.child is not None and found.session == launched.child.pid:
                 mine = f" in session `{name}`" if owner == principal else ""
@@ -274,6 +275,15 @@ class DebugSessionRegistry:
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Stop one with `session stop`.",
             )
+
+
+def _require_pid_or_port(spec: AttachSpec) -> None:
+    if (spec.pid is None) == (spec.port is None):
+        raise InvalidArguments(
+            "Attaching requires either `pid` or `port`.",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+            instruction="Give the process id, or the host and port where its debugger listens.",
+        )
 
 
 def _key(session: DebugSession) -> tuple[str, str]:

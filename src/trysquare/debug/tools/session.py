@@ -20,7 +20,7 @@ from trysquare.core.text import closest_names
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
 from trysquare.debug.adapters.registry import (
     NAMES,
-    SOURCE_SUFFIXES,
+    SUFFIXES,
     Framework,
     Language,
     check_packages,
@@ -228,7 +228,7 @@ def _require_file(target: Target, folder: Path) -> None:
     """Refuse a missing program or test file, which its debugger would report as a crash of the program."""
     name = target.words[0].partition("::")[0] if target.words else ""
     is_file = target.kind in ("program", "pytest") and name.endswith(".py")
-    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in SOURCE_SUFFIXES
+    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in SUFFIXES
     if (is_file or is_source) and not (folder / name).exists():
         near = closest_names(name, [str(each.relative_to(folder)) for each in folder.glob(f"*{Path(name).suffix}")])
         raise InvalidArguments(
