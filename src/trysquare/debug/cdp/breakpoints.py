@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.json import JsonObject, as_list
 from trysquare.debug.cdp.client import CdpClient
-from trysquare.debug.cdp.sources import Script, ScriptLocation, Scripts
+from trysquare.debug.cdp.sources import Script, Scripts
 from trysquare.debug.debugger import Bound, BreakpointMoved, BreakpointSpec, Listener, RequestFailed
 from trysquare.debug.expressions import parse_log_message
 from trysquare.net.rpc import ConnectionLost
@@ -129,11 +129,11 @@ class Breakpoints:
             return
 
     async def _set_one(self, spec: BreakpointSpec, number: int) -> Bound:
-        location = self._scripts.script_location(spec.file, spec.line)
-        location = location or ScriptLocation(url=spec.file, line=spec.line - 1, column=(spec.column or 1) - 1)
+        known = self._scripts.script_location(spec.file, spec.line)
+        url, line, column = known or (spec.file, spec.line - 1, (spec.column or 1) - 1)
         # Node names a file by its URL or, where it stripped types, by its path.
-        urls = f"^(file://)?{re.escape(location.url.removeprefix('file://'))}$"
-        wanted: JsonObject = {"lineNumber": location.line, "urlRegex": urls, "columnNumber": location.column}
+        urls = f"^(file://)?{re.escape(url.removeprefix('file://'))}$"
+        wanted: JsonObject = {"lineNumber": line, "urlRegex": urls, "columnNumber": column}
         if condition := condition_of(spec, number):
             wanted["condition"] = condition
         body = await self._client.request("Debugger.setBreakpointByUrl", wanted)

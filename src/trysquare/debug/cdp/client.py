@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, cast
+from functools import partial
+from typing import cast
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
@@ -20,14 +20,6 @@ MAX_MESSAGE = 256 * 1024 * 1024
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
-class Transport(Protocol):
-    """Transport of messages to an inspector: a socket, or the inspector of the parent thread."""
-
-    def send_text(self, text: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class CdpClient:
     """One connection to an inspector."""
 
@@ -35,7 +27,8 @@ class CdpClient:
         self._on_event = on_event
         self._on_lost = on_lost
         self._pending = PendingRequests[JsonObject]()
-        self._transport: Transport | None = None
+        self._send: Callable[[bytes], None] | None = None
+        self._close: Callable[[], None] = lambda: None
 
     async def connect(self, url: str, *, timeout: float = 10.0) -> None:
         """Connect to the URL of an inspector."""
@@ -45,19 +38,19 @@ class CdpClient:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: connection, address.hostname or "", address.port or 0)
             await connection.opened
-        self._transport = connection
+        self.use(connection.send_text, connection.close)
 
-    def use(self, transport: Transport) -> None:
-        """Use an open transport, whose owner calls `receive` and `disconnect`."""
-        self._transport = transport
+    def use(self, send: Callable[[bytes], None], close: Callable[[], None]) -> None:
+        """Use an open connection, whose owner calls `receive` and `disconnect`."""
+        self._send, self._close = send, close
 
     async def request(self, method: str, params: JsonObject | None = None, *, timeout: float = 30.0) -> JsonObject:
         """Send a command and wait for its result. Raises `RequestFailed` or `ConnectionLost`."""
-        if self._transport is None:
+        if self._send is None:
             raise ConnectionLost("The debugger is not connected.")
         number, future = self._pending.begin()
         try:
-            self._transport.send_text(to_json({"id": number, "method": method, "params": params or {}}))
+            self._send(to_json({"id": number, "method": method, "params": params or {}}))
         except ConnectionLost:
             self._pending.take(number)
             raise
@@ -70,8 +63,7 @@ class CdpClient:
 
     def close(self) -> None:
         """Close the connection. An ended program waits for this before its process exits."""
-        if self._transport is not None:
-            self._transport.close()
+        self._close()
 
     def receive(self, text: bytes) -> None:
         """Handle a message of the inspector."""
@@ -172,7 +164,7 @@ class WebSocket(asyncio.Protocol):
 
 
 class Workers:
-    """The transports to the worker threads of one program, by the inspector's session ids."""
+    """The connections to the worker threads of one program, by the inspector's session ids."""
 
     def __init__(self, client: CdpClient) -> None:
         self._client = client
@@ -190,7 +182,7 @@ class Workers:
     def open(self, name: str, client: CdpClient) -> None:
         """Connect a client to a thread."""
         self._threads[name] = client
-        client.use(_WorkerTransport(self, name))
+        client.use(partial(self._send, name), partial(self._remove, name))
 
     def receive(self, params: JsonObject) -> None:
         """Pass on a message of a thread's inspector."""
@@ -200,42 +192,27 @@ class Workers:
 
     def on_end(self, params: JsonObject) -> None:
         """Disconnect the client of a thread that has ended."""
-        self.remove(str(params.get("sessionId")), "The thread has ended.")
+        self._remove(str(params.get("sessionId")), "The thread has ended.")
 
     def disconnect(self, reason: str) -> None:
         """Disconnect all clients after the connection to the program was lost."""
         for name in list(self._threads):
-            self.remove(name, reason)
+            self._remove(name, reason)
 
-    def remove(self, name: str, reason: str | None = None) -> None:
+    def _remove(self, name: str, reason: str | None = None) -> None:
         """Remove a thread; with a reason, disconnect its client."""
         client = self._threads.pop(name, None)
         if client is not None and reason is not None:
             client.disconnect(reason)
 
-    def send(self, name: str, text: bytes) -> None:
-        """Send a message to a thread. Raises `ConnectionLost`."""
+    def _send(self, name: str, text: bytes) -> None:
         if name not in self._threads:
             raise ConnectionLost("The thread has ended.")
-        self._background.start(self._send(name, text))
+        self._background.start(self._pass_on(name, text))
 
-    async def _send(self, name: str, text: bytes) -> None:
+    async def _pass_on(self, name: str, text: bytes) -> None:
         try:
             message = {"sessionId": name, "message": text.decode()}
             await self._client.request("NodeWorker.sendMessageToWorker", message)
         except DEBUGGER_ERRORS as error:
-            self.remove(name, str(error) or "timeout")
-
-
-@dataclass(frozen=True, slots=True)
-class _WorkerTransport:
-    """The transport to one thread."""
-
-    workers: Workers
-    name: str
-
-    def send_text(self, text: bytes) -> None:
-        self.workers.send(self.name, text)
-
-    def close(self) -> None:
-        self.workers.remove(self.name)
+            self._remove(name, str(error) or "timeout")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from trysquare.core.json import JsonObject, as_list
@@ -17,8 +18,7 @@ _DIGITS = {character: value for value, character in enumerate(
 )}  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, order=True)
-class _Mapping:
+class _Mapping(NamedTuple):
     """One entry: a location in the generated file (counted from 0) and its source."""
 
     line: int
@@ -27,22 +27,23 @@ class _Mapping:
     source_line: int
     source_column: int
 
+    def place(self) -> tuple[int, int]:
+        return self.line, self.column
+
 
 class SourceMap:
     """The map of one generated file."""
 
     def __init__(self, mappings: list[_Mapping]) -> None:
-        self._generated = sorted(mappings, key=lambda each: (each.line, each.column))
-        self._keys = [(each.line, each.column) for each in self._generated]
+        self._generated = sorted(mappings, key=_Mapping.place)
         self.sources = frozenset(each.source for each in mappings)
 
     def original(self, line: int, column: int) -> tuple[str, int, int] | None:
         """The source file, line and column of a generated location."""
-        index = bisect.bisect_right(self._keys, (line, column)) - 1
+        index = bisect.bisect_right(self._generated, (line, column), key=_Mapping.place) - 1
         if index < 0 or self._generated[index].line != line:
             return None
-        found = self._generated[index]
-        return found.source, found.source_line, found.source_column
+        return self._generated[index][2:]
 
     def generated(self, source: str, line: int) -> tuple[int, int] | None:
         """The first generated location of a source line, or of the nearest line after it that has one."""
@@ -85,16 +86,13 @@ def _mappings(found: JsonObject, base: str) -> Iterator[_Mapping]:
         column = 0
         for segment in group.split(","):
             numbers = list(_numbers(segment))
+            column += numbers[0] if numbers else 0
             if len(numbers) < 4:
-                column += numbers[0] if numbers else 0
                 continue
-            column += numbers[0]
             source += numbers[1]
             source_line += numbers[2]
             source_column += numbers[3]
-            yield _Mapping(
-                line=line, column=column, source=sources[source], source_line=source_line, source_column=source_column
-            )
+            yield _Mapping(line, column, sources[source], source_line, source_column)
 
 
 def _numbers(segment: str) -> Iterator[int]:
@@ -122,15 +120,6 @@ class Script:
         return _path_of(self.url)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptLocation:
-    """A location in a script, counted from 0 as the inspector does."""
-
-    url: str
-    line: int
-    column: int = 0
-
-
 class Scripts:
     """The scripts of one program."""
 
@@ -154,9 +143,9 @@ class Scripts:
             return file, source_line + 1, source_column + 1
         return script.file, line + 1, column + 1
 
-    def script_location(self, file: str, line: int) -> ScriptLocation | None:
-        """The location in a loaded script of a line (from 1) of one of its sources."""
+    def script_location(self, file: str, line: int) -> tuple[str, int, int] | None:
+        """The URL, line and column (counted from 0) in a loaded script of a line (from 1) of one of its sources."""
         for script in self._by_id.values():
             if script.map is not None and (found := script.map.generated(file, line - 1)) is not None:
-                return ScriptLocation(url=script.url, line=found[0], column=found[1])
+                return script.url, *found
         return None
