@@ -41,8 +41,6 @@ class BreakpointSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FunctionBreakpoint:
-    """A function to stop in when it is entered."""
-
     name: str
     condition: str | None = None
     hit_condition: str | None = None
@@ -145,8 +143,6 @@ class Exited:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Output of the program or its debugger."""
-
     stream: OutputStream
     text: str
 
@@ -197,8 +193,6 @@ Listener: TypeAlias = Callable[[Event], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
-    """Optional features of a debugger."""
-
     conditions: bool = False
     hit_conditions: bool = False
     log_points: bool = False
@@ -214,7 +208,6 @@ class Capabilities:
 
 
 def unsupported(message: str, instruction: str) -> ToolError:
-    """Error for a feature that the debugger lacks."""
     return ToolError(message, code=ErrorCode.CAPABILITY_NOT_SUPPORTED, instruction=instruction)
 
 

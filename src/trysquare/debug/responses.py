@@ -57,7 +57,6 @@ def seen_at(snapshot: Snapshot) -> JsonObject:
 
 
 def ended_result(session: DebugSession, ended: Exited, *, warnings: Sequence[str]) -> Result[Any]:
-    """Result for an ended program, with its exit code or signal."""
     is_known = ended.code is None or ended.signal is None
     data: JsonObject = {"execution_state": execution_state(session), "exit_code": ended.code if is_known else None}
     if ended.signal is not None and is_known:
@@ -89,7 +88,6 @@ def answer(
     next_steps: Sequence[JsonObject] = (),
     warnings: Sequence[str] = (),
 ) -> Result[Any]:
-    """A result with summary, data, next steps and session id."""
     fields: JsonObject = {"summary": summary, "data": data}
     if next_steps:
         fields["next_steps"] = [_with_session(step, session) for step in next_steps]
@@ -106,7 +104,6 @@ def _with_session(step: JsonObject, session: DebugSession | None) -> JsonObject:
 
 
 def execution_state(session: DebugSession) -> JsonObject:
-    """The state of a program that every result has."""
     rules = session.rules
     others = [*rules.functions.values(), *rules.watched.values()]
     active = any(each.bound.verified for each in [*session.breakpoints, *others])
@@ -119,7 +116,6 @@ def execution_state(session: DebugSession) -> JsonObject:
 
 
 def status_of(session: DebugSession) -> str:
-    """The status of a session in a result."""
     if session.ended is not None:
         return "terminated"
     if session.stop is not None:
@@ -130,7 +126,6 @@ def status_of(session: DebugSession) -> str:
 
 
 def next_steps_of(session: DebugSession) -> Sequence[JsonObject]:
-    """Suggested calls for the present state of the program."""
     if session.ended is not None:
         return _next_when_ended(session.ended)
     if session.stop is not None:
@@ -179,7 +174,6 @@ def _next_when_ended(ended: Exited) -> list[JsonObject]:
 
 
 def next_step(tool: str, arguments: JsonObject, description: str) -> JsonObject:
-    """A suggested call: the tool, its arguments and the purpose."""
     return {"tool": tool, "arguments": arguments, "description": description}
 
 
@@ -191,7 +185,6 @@ _NEXT_WHEN_RUNNING = (
 
 
 def signal_name(number: int) -> str:
-    """The name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -31,8 +31,6 @@ from trysquare.processes.supervisor import ProcessSupervisor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebugConfig:
-    """Settings of the debugger."""
-
     root: Path
     """The default workspace."""
     timeout: float = 60.0
@@ -65,15 +63,12 @@ class DebugService:
     """Settings that a principal has changed."""
 
     def settings_of(self, principal: str) -> Mapping[str, float]:
-        """The effective settings of a principal."""
         return {**DEFAULTS, **self.overrides.get(principal, {})}
 
     def frames(self, session: DebugSession) -> int:
-        """Number of stack frames to show for a session."""
         return int(self.settings_of(session.principal)["frames"])
 
     def workspace(self, given: str | None) -> Path:
-        """The workspace directory of a call."""
         root = (self.config.root / (given or "")).expanduser().resolve()
         if root.is_dir():
             return root
@@ -103,7 +98,6 @@ class DebugService:
         warnings: tuple[str, ...] = (),
         paused_in_vain: bool = False,
     ) -> Result[Any]:
-        """The result for the outcome of a run."""
         match outcome:
             case Stopped():
                 return await self._stopped(session, outcome, budget, warnings)
@@ -117,7 +111,6 @@ class DebugService:
     async def _child_stopped(
         self, session: DebugSession, child: DebugSession, *, budget: int, warnings: tuple[str, ...]
     ) -> Result[Any]:
-        """The result for a stopped child, while the program itself runs."""
         async with child.lock:
             if child.stop is None:  # another call continued it meanwhile
                 return running_result(session, warnings=warnings)
@@ -153,7 +146,6 @@ class ActionArguments(ToolArguments):
 
 
 def require_argument(value: str | None, name: str, instruction: str | None = None) -> str:
-    """The value of an argument, or an error where it is missing."""
     if value:
         return value
     raise InvalidArguments(
@@ -188,7 +180,6 @@ def ran_past(session: DebugSession) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def _tool_errors(session: DebugSession) -> AsyncGenerator[None]:
-    """Convert errors of the debugger to tool errors."""
     try:
         yield
     except RequestFailed as error:

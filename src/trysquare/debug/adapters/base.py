@@ -58,7 +58,6 @@ class AdapterPackage:
         return find_program(self.programs, hint=self.install_command)
 
     async def check(self, languages: tuple[str, ...]) -> AdapterStatus:
-        """Find the program and its version."""
         if self.programs:
             path = _which(self.programs)
             return AdapterStatus(self, languages, path, version=path and await self._program_version(path))
@@ -98,7 +97,6 @@ class AdapterStatus:
 
 
 def debian(packages: str) -> tuple[str, ...]:
-    """The command that installs Debian packages."""
     return ("apt-get", "install", "-y", "--no-install-recommends", *packages.split())
 
 
@@ -124,7 +122,6 @@ def find_program(names: Sequence[str], *, hint: str) -> str:
 
 
 def not_installed(name: str, hint: str) -> ToolError:
-    """Error for a missing debugger; the hint is the command that installs it."""
     return ToolError(
         f"`{name}` is not installed.", code=ErrorCode.ADAPTER_NOT_FOUND, instruction=f"Ask the user to run: {hint}"
     )
@@ -236,7 +233,6 @@ async def begin_over_pipes(
 
 
 async def attach_over_socket(debugger: DapDebugger, arguments: JsonObject, spec: AttachSpec) -> LaunchedProgram:
-    """Attach through an adapter that listens on a port."""
     await connect(debugger, spec)
     try:
         await debugger.initialize(timeout=spec.timeout)
@@ -282,7 +278,6 @@ def require_own_process(pid: int) -> None:
 
 
 def cannot_attach(language: str, target: str, instruction: str) -> ToolError:
-    """Error for a target to which the debugger of a language cannot attach."""
     return unsupported(f"The debugger of {language} cannot attach to {target}.", instruction)
 
 
@@ -301,7 +296,6 @@ def listening_ports(pid: int) -> frozenset[int]:
 
 
 async def connect(debugger: DapDebugger, spec: AttachSpec) -> None:
-    """Connect to a debugger that listens on a port."""
     try:
         async with asyncio.timeout(spec.timeout):
             loop = asyncio.get_running_loop()
@@ -311,7 +305,6 @@ async def connect(debugger: DapDebugger, spec: AttachSpec) -> None:
 
 
 def not_reachable(spec: AttachSpec, reason: object) -> ToolError:
-    """Error for a port on which no debugger listens."""
     return ToolError(
         f"No debugger at {spec.host}:{spec.port}: {str(reason) or 'timeout'}.",
         code=ErrorCode.SESSION_START_FAILED,

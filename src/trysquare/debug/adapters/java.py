@@ -24,8 +24,6 @@ _SOURCES = sorted(Path(next(iter(jdi.__path__))).glob("*.java"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Program:
-    """Arguments of the Java launcher."""
-
     main: str
     class_path: str
     options: tuple[str, ...] = ()

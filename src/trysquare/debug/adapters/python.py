@@ -257,7 +257,6 @@ class PydevdListener:
             ended.cancel()
 
     def close(self) -> None:
-        """Stop listening and disconnect from the program and its children."""
         if self._server is not None:
             self._server.close()
         self._children.close()

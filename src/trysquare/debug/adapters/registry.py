@@ -26,8 +26,6 @@ class Framework:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Language:
-    """A language that can be debugged."""
-
     name: str
     package: AdapterPackage
     adapter: DebugAdapter
@@ -116,7 +114,6 @@ def normalize_language(name: str) -> str:
 
 
 def find_language(name: str) -> Language:
-    """A language by its name or an alias."""
     wanted = normalize_language(name)
     for each in LANGUAGES:
         if each.name == wanted:
@@ -155,7 +152,6 @@ def _is_binary(path: Path) -> bool:
 
 
 def packages() -> Mapping[AdapterPackage, tuple[str, ...]]:
-    """Each debugger with its languages."""
     found: dict[AdapterPackage, tuple[str, ...]] = {}
     for each in LANGUAGES:
         found[each.package] = (*found.get(each.package, ()), each.name)

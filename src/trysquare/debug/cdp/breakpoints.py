@@ -74,7 +74,6 @@ class Breakpoints:
         """The id of the breakpoint at the first line of every new script."""
 
     async def replace(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        """Replace all breakpoints of a file."""
         for each in self._set.pop(file, []):
             await self._remove(each.id)
         self._pending.pop(file, None)
@@ -90,7 +89,6 @@ class Breakpoints:
             self._first_lines = str(body["breakpointId"])
 
     async def run_new_scripts(self) -> None:
-        """Pause new scripts no longer."""
         if self._first_lines is not None:
             breakpoint_id, self._first_lines = self._first_lines, None
             await self._remove(breakpoint_id)
@@ -109,7 +107,6 @@ class Breakpoints:
         return any(spec.condition is spec.hit_condition is spec.log_message is None for spec in there)
 
     def on_script(self, script: Script) -> None:
-        """Bind the pending breakpoints of a loaded script."""
         for file in (script.file, *(script.map.sources if script.map else ())):
             for number, spec in self._pending.pop(file, []):
                 self._background.start(self._bind(spec, number))

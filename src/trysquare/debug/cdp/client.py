@@ -21,8 +21,6 @@ _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
 class CdpClient:
-    """One connection to an inspector."""
-
     def __init__(self, *, on_event: Callable[[str, JsonObject], None], on_lost: Callable[[str], None]) -> None:
         self._on_event = on_event
         self._on_lost = on_lost
@@ -31,7 +29,6 @@ class CdpClient:
         self._close: Callable[[], None] = lambda: None
 
     async def connect(self, url: str, *, timeout: float = 10.0) -> None:
-        """Connect to the URL of an inspector."""
         address = urlsplit(url)
         connection = WebSocket(url, on_text=self.receive, on_lost=self.disconnect)
         async with asyncio.timeout(timeout):
@@ -66,7 +63,6 @@ class CdpClient:
         self._close()
 
     def receive(self, text: bytes) -> None:
-        """Handle a message of the inspector."""
         message = cast(JsonObject, from_json(text))
         if "id" not in message:
             self._on_event(str(message.get("method")), as_object(message.get("params")))
@@ -180,18 +176,15 @@ class Workers:
             return
 
     def open(self, name: str, client: CdpClient) -> None:
-        """Connect a client to a thread."""
         self._threads[name] = client
         client.use(partial(self._send, name), partial(self._remove, name))
 
     def receive(self, params: JsonObject) -> None:
-        """Pass on a message of a thread's inspector."""
         client = self._threads.get(str(params.get("sessionId")))
         if client is not None:
             client.receive(str(params.get("message")).encode())
 
     def on_end(self, params: JsonObject) -> None:
-        """Disconnect the client of a thread that has ended."""
         self._remove(str(params.get("sessionId")), "The thread has ended.")
 
     def disconnect(self, reason: str) -> None:

@@ -98,8 +98,6 @@ _STAY_OPEN = f"clearTimeout({_ENDING}); delete {_ENDING}; 0"
 
 
 class NodeDebugger(Debugger):
-    """A debugger of one Node program or worker thread."""
-
     def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
         self._listener = listener
         self.shows_secrets = False

@@ -32,14 +32,11 @@ class _Mapping(NamedTuple):
 
 
 class SourceMap:
-    """The map of one generated file."""
-
     def __init__(self, mappings: list[_Mapping]) -> None:
         self._generated = sorted(mappings, key=_Mapping.place)
         self.sources = frozenset(each.source for each in mappings)
 
     def original(self, line: int, column: int) -> tuple[str, int, int] | None:
-        """The source file, line and column of a generated location."""
         index = bisect.bisect_right(self._generated, (line, column), key=_Mapping.place) - 1
         if index < 0 or self._generated[index].line != line:
             return None
@@ -110,8 +107,6 @@ def _numbers(segment: str) -> Iterator[int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Script:
-    """A loaded script with its source map."""
-
     url: str
     map: SourceMap | None
 
@@ -121,13 +116,10 @@ class Script:
 
 
 class Scripts:
-    """The scripts of one program."""
-
     def __init__(self) -> None:
         self._by_id: dict[str, Script] = {}
 
     def add(self, script_id: str, url: str, map_url: str) -> Script:
-        """Add a script that was loaded."""
         found = read_source_map(url, map_url) if map_url and url.startswith("file:") else None
         script = self._by_id[script_id] = Script(url=url, map=found)
         return script

@@ -119,7 +119,6 @@ class DapClient(asyncio.Protocol):
         return number, answer
 
     def close(self) -> None:
-        """Drop the connection."""
         if self._close is not None:
             self._close()
         self._end("The connection was closed.")

@@ -100,7 +100,6 @@ class DapDebugger(Debugger):
         return Capabilities(exception_filters=tuple(str(each["filter"]) for each in filters), **supported)
 
     async def initialize(self, *, timeout: float = 20.0) -> None:
-        """Exchange capabilities with the adapter."""
         await asyncio.wait_for(asyncio.shield(self.client.connected), timeout)
         arguments = {**_CLIENT, "adapterID": self._adapter_id}
         self._advertised = await self.client.request("initialize", arguments, timeout=timeout)

@@ -58,8 +58,6 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """Outcome of a recorded run."""
-
     found: JsonObject
     """The recorder's report; empty if the program was killed before it could write one."""
     outcome: str
@@ -114,7 +112,6 @@ async def record_run(
 
 
 def require_python(target: Target) -> None:
-    """Refuse a target that the recorder cannot run."""
     if not target.is_python:
         raise ToolError(
             f"`{target.words[0]}` is not a Python program, and only those can be recorded.",

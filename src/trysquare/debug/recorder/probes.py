@@ -16,8 +16,6 @@ _LONGEST = 80
 
 
 class Tally:
-    """Summary of one expression over all hits of its line."""
-
     def __init__(self, expression: str) -> None:
         self.expression = expression
         self.count = 0
@@ -67,8 +65,6 @@ class Tally:
 
 
 class Probe:
-    """A line, its number of hits, and its expressions."""
-
     def __init__(self, wanted: dict[str, Any]) -> None:
         self.file = os.path.realpath(str(wanted["file"]))
         self.line = int(wanted["line"])

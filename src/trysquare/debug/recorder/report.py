@@ -101,7 +101,6 @@ def _output_of(error: BaseException) -> str:
 
 
 def _example(error: BaseException) -> Any:
-    """The example of a doctest that failed."""
     doctest: Any = sys.modules.get("doctest")
     is_failure = doctest is not None and isinstance(error, (doctest.DocTestFailure, doctest.UnexpectedException))
     return cast(Any, error).example if is_failure else None

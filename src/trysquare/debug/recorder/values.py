@@ -123,7 +123,6 @@ def in_class(kind: Any, name: str) -> Any:
 
 
 def own_dict(value: Any) -> Any:
-    """The `__dict__` of a value, or None."""
     if is_kind_of(value, types.ModuleType):
         return _dict_of_module(value)
     for base in mro(type(value)):
@@ -206,7 +205,6 @@ def _module_of(kind: Any) -> str:
 
 
 def stored_attributes(value: Any) -> dict[str, Any]:
-    """The entries of a value's `__dict__`."""
     stored = own_dict(value)
     return {} if stored is None else {name: part for name, part in list(DICT.items(stored)) if type(name) is str}
 
@@ -363,7 +361,6 @@ def can_be_secret(value: Any) -> bool:
 
 
 def lookup(scope: Any, name: str) -> Any:
-    """The value of a name in a scope of a frame."""
     if is_kind_of(scope, dict):
         return DICT.get(scope, name, MISSING)
     if type(scope) is _FRAME_LOCALS:
@@ -372,7 +369,6 @@ def lookup(scope: Any, name: str) -> Any:
 
 
 def names_in(scope: Any) -> list[tuple[str, Any]]:
-    """All names of a scope with their values."""
     if is_kind_of(scope, dict):
         pairs = list(DICT.items(scope))
     else:
@@ -393,7 +389,6 @@ class Renderer:
         self._measure = re.compile(measure) if measure else None
 
     def is_secret(self, name: str) -> bool:
-        """Whether the value of a name is to be masked."""
         if self._secret is None or len(name) > 200:
             return False
         words = _WORDS.sub("_", name).lower()
@@ -616,7 +611,6 @@ class _Writer:
 
 
 def _field_names(value: Any) -> tuple[str, ...]:
-    """The names of a named tuple's fields."""
     fields = in_class(type(value), "_fields") if is_kind_of(value, tuple) else MISSING
     is_named = type(fields) is tuple and all(type(each) is str for each in cast(Any, fields))
     return cast(Any, fields) if is_named else ()
@@ -677,7 +671,6 @@ def _attribute_or_none(value: Any, name: str) -> Any:
 
 
 def _enum_member(value: Any) -> tuple[str, Any] | None:
-    """The name and the value of a member of an enumeration."""
     if in_class(type(value), "_member_map_") is MISSING:
         return None
     stored: Any = own_dict(value) or {}

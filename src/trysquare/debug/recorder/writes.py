@@ -165,7 +165,6 @@ def _sites(tree: ast.AST, wanted: ast.expr) -> Iterator[WriteSite]:
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement writes to, including the parts of tuples."""
     found: list[ast.expr] = []
     if isinstance(node, (ast.Assign, ast.Delete)):
         found = list(node.targets)

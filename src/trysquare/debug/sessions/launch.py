@@ -143,8 +143,6 @@ def read_location(text: str, root: Path, *, column: int | None = None) -> Locati
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LaunchSpec:
-    """A program to start under a debugger."""
-
     target: Target
     root: Path
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

@@ -27,8 +27,6 @@ _ID = re.compile(r"[\w.-]{1,64}")
 
 
 class DebugSessionRegistry:
-    """Starts, finds and stops debug sessions."""
-
     def __init__(
         self, supervisor: ProcessSupervisor, adapters: Mapping[str, DebugAdapter], *, shows_secrets: bool = False
     ) -> None:
@@ -70,7 +68,6 @@ class DebugSessionRegistry:
         return session
 
     async def restart(self, session: DebugSession, *, keep_breakpoints: bool = True) -> DebugSession:
-        """Start the same program again under the same id."""
         spec = self._specs.get(_key(session))
         if spec is None or isinstance(spec, AttachSpec):
             raise ToolError(
@@ -104,11 +101,9 @@ class DebugSessionRegistry:
         return [session for session in self._sessions.values() if session.principal == principal]
 
     def default_of(self, principal: str) -> str | None:
-        """The id of the session that is used without a session_id."""
         return self._defaults.get(principal)
 
     def switch(self, session: DebugSession) -> None:
-        """Make a session the default of its principal."""
         self._defaults[session.principal] = session.id
 
     def is_attached(self, session: DebugSession) -> bool:
@@ -135,7 +130,6 @@ class DebugSessionRegistry:
         return ended
 
     async def close(self) -> None:
-        """Stop all sessions."""
         for session in list(self._sessions.values()):
             try:
                 await self.stop(session)

@@ -44,8 +44,6 @@ ALWAYS: frozenset[EventKind] = frozenset({"terminated", "breakpoint"})
 
 
 class Status(StrEnum):
-    """State of a program."""
-
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
@@ -78,7 +76,6 @@ class OutputLog:
 
     @property
     def total(self) -> int:
-        """Characters written so far."""
         return self._end
 
     def add(self, output: Output) -> None:
@@ -107,7 +104,6 @@ class OutputLog:
         )
 
     def tail(self, size: int = 2000) -> str:
-        """The last characters."""
         return self.page(self._end - min(size, self._size), size=size).text
 
     def _between(self, begin: int, end: int, stream: OutputStream | None) -> str:
@@ -239,7 +235,6 @@ class DebugSession:
                 self.on_child(event)
 
     def on_child_stop(self, child: DebugSession) -> None:
-        """Handle the stop of a child, which ends a wait."""
         self.stopped_child = child
         self._changed.set()
 
@@ -251,13 +246,11 @@ class DebugSession:
         return fresh
 
     def take_events(self) -> list[str]:
-        """Return and clear the events since the last call."""
         taken = list(self._events)
         self._events.clear()
         return taken
 
     def mark_started(self) -> None:
-        """Change the state from starting to running."""
         if self.status is Status.STARTING:
             self._change(Status.RUNNING)
 
@@ -266,13 +259,11 @@ class DebugSession:
         self._background.start(work)
 
     def cancel_tasks(self) -> None:
-        """Cancel the background tasks and pending moves."""
         self._background.cancel()
         for move in self._moves:
             move.cancel()
 
     def require_alive(self) -> None:
-        """Raise an error where the program has ended."""
         if self.ended is not None:
             raise ToolError(
                 f"Session `{self.id}` has ended.",
@@ -372,7 +363,6 @@ class DebugSession:
         return self._breakpoints[number]
 
     async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
-        """Remove breakpoints and return them."""
         gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
         for each in gone:
             self.failed_conditions.pop(f"{each.spec.file}:{each.spec.line}", None)
@@ -454,7 +444,6 @@ class StopConditions:
         self.exception_filters = tuple(filters)
 
     async def stop_at_function(self, wanted: FunctionBreakpoint) -> Bound:
-        """Stop when a function is entered."""
         if not self._session.debugger.capabilities.function_breakpoints:
             raise unsupported(
                 f"The debugger of {self._session.language} does not support function breakpoints.",

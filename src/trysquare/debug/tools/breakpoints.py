@@ -147,7 +147,6 @@ def _is_at(breakpoint: Breakpoint, location: Location) -> bool:
 
 
 def stops_json(session: DebugSession) -> JsonObject:
-    """Breakpoints, watched values and exception filters of a session."""
     rules = session.rules
     others: JsonObject = {
         "functions": [_function_json(each) for each in rules.functions.values()],

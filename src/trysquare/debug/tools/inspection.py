@@ -165,7 +165,6 @@ def _values(name: str, variables: list[Variable], args: Values, *, line: str = "
 
 
 async def frame_at(session: DebugSession, index: int) -> Frame:
-    """Return the frame at a level of the stack."""
     stop = session.require_stopped()
     frames, total = await session.debugger.stack(stop.thread, count=index + 1)
     if index < len(frames):

@@ -57,7 +57,6 @@ async def explain(service: DebugService, args: Explain, context: CallContext) ->
 
 
 def explain_result(explained: Explained, root: Path, target: str) -> Result[Any]:
-    """The result of an explanation: each failure's text, or that nothing failed."""
     data: JsonObject = {"outcome": explained.outcome, "exit_code": explained.exit_code}
     many = explained.failed_count > 1
     if many:
