@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.json import JsonObject, as_list, as_object
-from trysquare.debug.cdp.breakpoints import Breakpoints
+from trysquare.debug.cdp.breakpoints import Breakpoints, Scripts
 from trysquare.debug.cdp.client import CdpClient, Workers
-from trysquare.debug.cdp.sources import Scripts
 from trysquare.debug.debugger import (
     DEBUGGER_ERRORS,
     Bound,

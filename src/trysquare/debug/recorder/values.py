@@ -61,7 +61,8 @@ _SECRET = re.compile(r"passw(or)?d|secret|token|api_?key|credential|private_?key
 _BRACKETS: dict[Any, tuple[str, str]] = {
     list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
 }  # fmt: skip
-_mro_of: Any = type.__dict__["__mro__"].__get__
+mro: Any = type.__dict__["__mro__"].__get__
+name_of_class: Any = type.__dict__["__qualname__"].__get__
 _dict_of_class: Any = type.__dict__["__dict__"].__get__
 _dict_of_module: Any = cast(Any, vars(types.ModuleType))["__dict__"].__get__
 _current_frame: Any = getattr(sys, "_getframe")  # noqa: B009 - it has no public name
@@ -96,10 +97,6 @@ def is_one(kind: Any, kinds: Any) -> bool:
     return False
 
 
-def mro(kind: Any) -> Any:
-    return _mro_of(kind)
-
-
 def is_kind_of(value: Any, kind: Any) -> bool:
     """Whether a value's class derives from another, whatever its `__class__` says."""
     return is_one(kind, mro(type(value)))
@@ -107,10 +104,6 @@ def is_kind_of(value: Any, kind: Any) -> bool:
 
 def is_class(value: Any) -> bool:
     return is_kind_of(value, type)
-
-
-def name_of_class(kind: Any) -> str:
-    return type.__dict__["__qualname__"].__get__(kind)
 
 
 def in_class(kind: Any, name: str) -> Any:

@@ -15,10 +15,9 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import truncate
-from trysquare.debug.explain.dump import dump_process
 from trysquare.debug.explain.explain import Explained
 from trysquare.debug.explain.native import explain_target
-from trysquare.debug.explain.recording import Run, record_run, require_python
+from trysquare.debug.explain.recording import Run, dump_process, record_run, require_python
 from trysquare.debug.explain.sources import Sources, relative
 from trysquare.debug.explain.traces import Trace, compare, divergence_text, writes_text
 from trysquare.debug.guard import require_reading
