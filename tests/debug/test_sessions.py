@@ -158,8 +158,6 @@ async def test_the_number_of_sessions_is_bounded_and_ended_ones_are_dropped(
 class _Clinging:
     """An engine that leaves something behind which never ends."""
 
-    language = "python"
-
     async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
         environment.run_in_background(_for_ever())
         raise ToolError("There is nothing to start.")
@@ -177,7 +175,7 @@ async def test_closing_waits_no_longer_than_a_moment_for_work_that_never_ends(
 ) -> None:
     monkeypatch.setattr(manager, "_CLOSE_TIMEOUT", 0.1)
     async with supervise() as supervisor:
-        all_sessions = manager.DebugSessionRegistry(supervisor, [_Clinging()])
+        all_sessions = manager.DebugSessionRegistry(supervisor, {"python": _Clinging()})
         spec = LaunchSpec(target=Target(kind="program", words=("x.py",)), root=tmp_path)
         with pytest.raises(ToolError, match="nothing to start"):
             await all_sessions.start("python", spec, principal="ann")

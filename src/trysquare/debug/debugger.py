@@ -10,8 +10,19 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.net.rpc import ConnectionLost
 
 StepKind: TypeAlias = Literal["over", "into", "out", "back"]
+Access: TypeAlias = Literal["read", "write", "readWrite"]
 OutputStream: TypeAlias = Literal["stdout", "stderr", "console"]
 EvaluateFor: TypeAlias = Literal["watch", "repl", "hover", "clipboard"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bound:
+    """A breakpoint as the debugger set it: its actual line, or why it is not set."""
+
+    verified: bool = False
+    id: int | None = None
+    line: int | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,12 +41,11 @@ class BreakpointSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FunctionBreakpoint:
-    """A function to stop in when it is entered."""
-
     name: str
     condition: str | None = None
     hit_condition: str | None = None
     guarded: bool = True
+    bound: Bound = Bound()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,18 +53,9 @@ class DataBreakpoint:
     """A value to stop at when it is written or read. `data_id` is the debugger's id of it."""
 
     data_id: str
-    access: Literal["read", "write", "readWrite"] = "write"
+    access: Access = "write"
     condition: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bound:
-    """A breakpoint as the debugger set it: its actual line, or why it is not set."""
-
-    verified: bool
-    id: int | None = None
-    line: int | None = None
-    message: str | None = None
+    bound: Bound = Bound()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +71,6 @@ class Frame:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thread:
-    """A thread of the program."""
-
     id: int
     name: str
 
@@ -104,16 +103,12 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExceptionInfo:
-    """The exception at which the program stopped."""
-
     type: str
     message: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stopped:
-    """The program stopped."""
-
     reason: str
     """breakpoint, step, exception, pause, entry, goto, data breakpoint, function breakpoint …"""
     thread: int
@@ -122,8 +117,6 @@ class Stopped:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resumed:
-    """The program continued."""
-
     thread: int | None = None
 
 
@@ -133,17 +126,23 @@ class Exited:
 
     code: int | None = None
     signal: int | None = None
+    reason: str = ""
+    """Set where the connection was lost, and the program may still run."""
 
     @staticmethod
     def with_status(status: int | None) -> Exited:
         """The end by an exit status, where a negative one is a signal."""
         return Exited(signal=-status) if status is not None and status < 0 else Exited(code=status)
 
+    def __str__(self) -> str:
+        if self.signal is not None:
+            either = "" if self.code is None else f"exit code {self.code} or "
+            return f"{either}killed by signal {self.signal}"
+        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Output of the program or its debugger."""
-
     stream: OutputStream
     text: str
 
@@ -164,8 +163,6 @@ class ChildStarted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConditionFailed:
-    """A breakpoint's condition could not be evaluated."""
-
     location: str
     reason: str
 
@@ -187,8 +184,6 @@ class NotReadable(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Disconnected:
-    """The connection to the debugger was lost."""
-
     reason: str
 
 
@@ -198,8 +193,6 @@ Listener: TypeAlias = Callable[[Event], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
-    """Optional features of a debugger."""
-
     conditions: bool = False
     hit_conditions: bool = False
     log_points: bool = False
@@ -215,7 +208,6 @@ class Capabilities:
 
 
 def unsupported(message: str, instruction: str) -> ToolError:
-    """Error for a feature that the debugger lacks."""
     return ToolError(message, code=ErrorCode.CAPABILITY_NOT_SUPPORTED, instruction=instruction)
 
 
@@ -262,7 +254,6 @@ class Debugger(Protocol):
 
     async def start(self) -> None:
         """Let the program run, after all breakpoints are set."""
-        ...
 
     async def resume(self, thread: int) -> None: ...
 
@@ -301,4 +292,3 @@ class Debugger(Protocol):
 
     async def disconnect(self, *, kill: bool) -> None:
         """Detach from the program: end it, or leave it running."""
-        ...

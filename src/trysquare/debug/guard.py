@@ -11,7 +11,6 @@ import re
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.debug.adapters.registry import find_language
 from trysquare.debug.expressions import is_plain, parse_log_message
-from trysquare.debug.names import ToolName
 from trysquare.debug.recorder.expressions import parsed, refusal_of
 
 _HIT_CONDITION = re.compile(r"\s*(>=|<=|==|>|<|%)?\s*\d{1,9}\s*", re.ASCII)
@@ -37,7 +36,7 @@ def not_only_reading(expression: str, reason: str, *, open_session: str | None =
     if open_session is not None:
         instruction = "Send it with `variable`, action=get: this session allows side effects, but this tool only reads."
         arguments = {"action": "get", "expression": expression, "session_id": open_session}
-        following = {"tool": str(ToolName.VARIABLE), "arguments": arguments}
+        following = {"tool": "variable", "arguments": arguments}
     return ToolError(
         f"`{shown}` was not evaluated, because that could run code or change something: {reason}.",
         code=ErrorCode.EXECUTION_NOT_ALLOWED,

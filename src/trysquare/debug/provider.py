@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from trysquare.core.toolset import StaticToolset, Toolset
-from trysquare.debug.adapters.registry import create_adapters
+from trysquare.debug.adapters.registry import ADAPTERS
 from trysquare.debug.responses import trim_schema
 from trysquare.debug.service import DebugConfig, DebugService, ToolFactory, finalize_tool
 from trysquare.debug.sessions.manager import DebugSessionRegistry
@@ -25,7 +25,7 @@ TOOLS: tuple[ToolFactory, ...] = (
 async def open_debugger(config: DebugConfig) -> AsyncGenerator[Toolset]:
     """Lifespan of the debugger's tools; ends every program that they started."""
     async with supervise() as supervisor:
-        sessions = DebugSessionRegistry(supervisor, create_adapters(), shows_secrets=config.shows_secrets)
+        sessions = DebugSessionRegistry(supervisor, ADAPTERS, shows_secrets=config.shows_secrets)
         service = DebugService(config=config, supervisor=supervisor, sessions=sessions)
         try:
             yield StaticToolset(finalize_tool(trim_schema(make(service)), service) for make in TOOLS)

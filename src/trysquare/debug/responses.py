@@ -13,15 +13,11 @@ from trysquare.core.result import Result, dump_json
 from trysquare.core.signature import Arguments
 from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
-from trysquare.debug.debugger import Stopped
-from trysquare.debug.names import ExecutionStatus, Field, ToolName
-from trysquare.debug.sessions.session import DebugSession, Terminated
+from trysquare.debug.debugger import Exited, Stopped
+from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.snapshot import Snapshot
 
-_STOPS = {
-    "step": ExecutionStatus.STOPPED_AFTER_STEP,
-    "exception": ExecutionStatus.STOPPED_AT_EXCEPTION,
-}
+_STOPS = {"step": "stopped_after_step", "exception": "stopped_at_exception"}
 _OUTPUT = 1500
 
 
@@ -34,13 +30,13 @@ def stopped_result(
     warnings: Sequence[str],
 ) -> Result[Any]:
     """Result for a stopped program: location, reason, values, and changes since the previous stop."""
-    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session)}
+    data: JsonObject = {"execution_state": execution_state(session)}
     where = "at an unknown location"
     if snapshot is not None:
         where = f"at {snapshot.location}"
         data |= seen_at(snapshot)
         if earlier is not None:
-            data[Field.BEFORE] = {"location": earlier.location}
+            data["before"] = {"location": earlier.location}
     why = _why(stop, snapshot)
     return answer(session, f"Stopped {where}: {why}", data, next_steps=_next_when_stopped(stop), warnings=warnings)
 
@@ -49,21 +45,20 @@ def seen_at(snapshot: Snapshot) -> JsonObject:
     """Fields of a result for a stop, without empty ones."""
     exception = snapshot.exception
     fields: JsonObject = {
-        Field.LOCATION: snapshot.location,
-        Field.STACK_DEPTH: snapshot.depth,
-        Field.CODE_SNAPSHOT: {"formatted": snapshot.code} if snapshot.code else None,
-        Field.EXCEPTION: exception and {"type": exception.type, "message": exception.message[:500]},
-        Field.CHANGED: dict(snapshot.changed),
-        Field.WATCH: dict(snapshot.watched),
+        "location": snapshot.location,
+        "stack_depth": snapshot.depth,
+        "code_snapshot": {"formatted": snapshot.code} if snapshot.code else None,
+        "exception": exception and {"type": exception.type, "message": exception.message[:500]},
+        "changed": dict(snapshot.changed),
+        "watch": dict(snapshot.watched),
     }
-    fields = {str(name): part for name, part in fields.items() if part}
-    return fields | {Field.LOCALS: dict(snapshot.values.values), **snapshot.values.about_left_out()}
+    fields = {name: part for name, part in fields.items() if part}
+    return fields | {"locals": dict(snapshot.values.values), **snapshot.values.about_left_out()}
 
 
-def ended_result(session: DebugSession, ended: Terminated, *, warnings: Sequence[str]) -> Result[Any]:
-    """Result for an ended program, with its exit code or signal."""
+def ended_result(session: DebugSession, ended: Exited, *, warnings: Sequence[str]) -> Result[Any]:
     is_known = ended.code is None or ended.signal is None
-    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), "exit_code": ended.code if is_known else None}
+    data: JsonObject = {"execution_state": execution_state(session), "exit_code": ended.code if is_known else None}
     if ended.signal is not None and is_known:
         data["signal"] = signal_name(ended.signal)
     data |= _output(session)
@@ -72,7 +67,7 @@ def ended_result(session: DebugSession, ended: Terminated, *, warnings: Sequence
 
 def running_result(session: DebugSession, *, warnings: Sequence[str], paused_in_vain: bool = False) -> Result[Any]:
     """Result for a program that still runs after the timeout."""
-    data: JsonObject = {Field.EXECUTION_STATE: execution_state(session), **_output(session)}
+    data: JsonObject = {"execution_state": execution_state(session), **_output(session)}
     steps = _NEXT_WHEN_RUNNING[1:] if paused_in_vain else _NEXT_WHEN_RUNNING
     summary = f"Still running after {session.waited:.2g} s."
     if paused_in_vain:
@@ -82,7 +77,7 @@ def running_result(session: DebugSession, *, warnings: Sequence[str], paused_in_
 
 def _output(session: DebugSession) -> JsonObject:
     tail = session.output.tail(_OUTPUT)
-    return {str(Field.OUTPUT): tail} if tail else {}
+    return {"output": tail} if tail else {}
 
 
 def answer(
@@ -93,48 +88,44 @@ def answer(
     next_steps: Sequence[JsonObject] = (),
     warnings: Sequence[str] = (),
 ) -> Result[Any]:
-    """A result with summary, data, next steps and session id."""
-    fields: JsonObject = {Field.SUMMARY: summary, Field.DATA: data}
+    fields: JsonObject = {"summary": summary, "data": data}
     if next_steps:
-        fields[Field.NEXT_STEPS] = [_with_session(step, session) for step in next_steps]
+        fields["next_steps"] = [_with_session(step, session) for step in next_steps]
     if session is not None:
-        fields[Field.SESSION_ID] = session.id
-    return Result.ok(warnings=tuple(warnings), fields={str(name): part for name, part in fields.items()})
+        fields["session_id"] = session.id
+    return Result.ok(warnings=tuple(warnings), fields=fields)
 
 
 def _with_session(step: JsonObject, session: DebugSession | None) -> JsonObject:
     """A next step with the session id where it is required: a child session is never the default."""
     if session is None or session.parent is None:
         return step
-    return {**step, "arguments": {**step["arguments"], str(Field.SESSION_ID): session.id}}
+    return {**step, "arguments": {**step["arguments"], "session_id": session.id}}
 
 
 def execution_state(session: DebugSession) -> JsonObject:
-    """The state of a program that every result has."""
     rules = session.rules
     others = [*rules.functions.values(), *rules.watched.values()]
     active = any(each.bound.verified for each in [*session.breakpoints, *others])
     stop = session.stop
     return {
-        "status": str(status_of(session)),
+        "status": status_of(session),
         "breakpoints_active": active,
         "stop_reason": None if stop is None else stop.reason,
     }
 
 
-def status_of(session: DebugSession) -> ExecutionStatus:
-    """The status of a session in a result."""
+def status_of(session: DebugSession) -> str:
     if session.ended is not None:
-        return ExecutionStatus.TERMINATED
+        return "terminated"
     if session.stop is not None:
         if "breakpoint" in session.stop.reason:
-            return ExecutionStatus.STOPPED_AT_BREAKPOINT
-        return _STOPS.get(session.stop.reason, ExecutionStatus.PAUSED)
-    return ExecutionStatus.RUNNING
+            return "stopped_at_breakpoint"
+        return _STOPS.get(session.stop.reason, "paused")
+    return "running"
 
 
 def next_steps_of(session: DebugSession) -> Sequence[JsonObject]:
-    """Suggested calls for the present state of the program."""
     if session.ended is not None:
         return _next_when_ended(session.ended)
     if session.stop is not None:
@@ -148,7 +139,7 @@ def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
     return stop.text or stop.reason
 
 
-def _how_ended(ended: Terminated) -> str:
+def _how_ended(ended: Exited) -> str:
     if ended.signal is not None and ended.code is not None:
         return (
             f"The program ended with exit code {ended.code} or was killed by {signal_name(ended.signal)}: "
@@ -166,36 +157,34 @@ def _how_ended(ended: Terminated) -> str:
 def _next_when_stopped(stop: Stopped) -> list[JsonObject]:
     if stop.reason == "exception":
         return [
-            next_step(ToolName.INSPECT, {"target": "stack"}, "see how it got here"),
-            next_step(ToolName.VARIABLE, {"action": "get", "expression": "…"}, "inspect a value"),
+            next_step("inspect", {"target": "stack"}, "see how it got here"),
+            next_step("variable", {"action": "get", "expression": "…"}, "inspect a value"),
         ]
     return [
-        next_step(ToolName.STEP, {"action": "over"}, "run this line"),
-        next_step(ToolName.INSPECT, {"target": "expression", "expression": "…"}, "inspect a value"),
-        next_step(ToolName.EXECUTE, {"action": "continue"}, "continue to the next breakpoint"),
+        next_step("step", {"action": "over"}, "run this line"),
+        next_step("inspect", {"target": "expression", "expression": "…"}, "inspect a value"),
+        next_step("execute", {"action": "continue"}, "continue to the next breakpoint"),
     ]
 
 
-def _next_when_ended(ended: Terminated) -> list[JsonObject]:
-    restart = next_step(ToolName.SESSION, {"action": "restart"}, "run it again with the same breakpoints")
-    output = next_step(ToolName.INSPECT, {"target": "output"}, "read all of its output")
+def _next_when_ended(ended: Exited) -> list[JsonObject]:
+    restart = next_step("session", {"action": "restart"}, "run it again with the same breakpoints")
+    output = next_step("inspect", {"target": "output"}, "read all of its output")
     return [restart] if ended.code == 0 else [output, restart]
 
 
-def next_step(tool: ToolName, arguments: JsonObject, description: str) -> JsonObject:
-    """A suggested call: the tool, its arguments and the purpose."""
-    return {"tool": str(tool), "arguments": arguments, "description": description}
+def next_step(tool: str, arguments: JsonObject, description: str) -> JsonObject:
+    return {"tool": tool, "arguments": arguments, "description": description}
 
 
 _NEXT_WHEN_RUNNING = (
-    next_step(ToolName.EXECUTE, {"action": "pause"}, "see where it is"),
-    next_step(ToolName.EXECUTE, {"action": "wait"}, "wait until it stops"),
-    next_step(ToolName.SESSION, {"action": "stop"}, "end it"),
+    next_step("execute", {"action": "pause"}, "see where it is"),
+    next_step("execute", {"action": "wait"}, "wait until it stops"),
+    next_step("session", {"action": "stop"}, "end it"),
 )
 
 
 def signal_name(number: int) -> str:
-    """The name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -252,7 +241,7 @@ _DESCRIBED_ONCE = frozenset({"budget", "timeout", "session_id", "workspace_root"
 
 def trim_schema(tool: Tool) -> Tool:
     """The tool with a shortened schema; session_start alone describes the arguments that several tools have."""
-    return replace(tool, arguments=TrimmedArguments(tool.arguments, describes=tool.name == ToolName.SESSION_START))
+    return replace(tool, arguments=TrimmedArguments(tool.arguments, describes=tool.name == "session_start"))
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MethodType
-from typing import Any, TypeAlias, Unpack, cast
+from typing import Any, ClassVar, TypeAlias, Unpack, cast
 
+from pydantic import model_validator
+
+from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.debug.debugger import RequestFailed, Stopped
+from trysquare.debug.debugger import Exited, RequestFailed, Stopped
 from trysquare.debug.explain.traces import Trace
-from trysquare.debug.names import Field, ToolName
 from trysquare.debug.responses import ended_result, fit_tokens, running_result, status_of, stopped_result
 from trysquare.debug.sessions.manager import DebugSessionRegistry
-from trysquare.debug.sessions.session import DebugSession, Outcome, Terminated
+from trysquare.debug.sessions.session import DebugSession, Outcome
 from trysquare.debug.snapshot import BUDGET, Snapshot, StopLog, take_snapshot
 from trysquare.net.rpc import ConnectionLost
 from trysquare.processes.supervisor import ProcessSupervisor
@@ -29,8 +31,6 @@ from trysquare.processes.supervisor import ProcessSupervisor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebugConfig:
-    """Settings of the debugger."""
-
     root: Path
     """The default workspace."""
     timeout: float = 60.0
@@ -63,19 +63,12 @@ class DebugService:
     """Settings that a principal has changed."""
 
     def settings_of(self, principal: str) -> Mapping[str, float]:
-        """The effective settings of a principal."""
         return {**DEFAULTS, **self.overrides.get(principal, {})}
 
-    def set(self, principal: str, key: str, value: float) -> None:
-        """Change a setting of a principal until the server ends."""
-        self.overrides.setdefault(principal, {})[key] = value
-
     def frames(self, session: DebugSession) -> int:
-        """Number of stack frames to show for a session."""
         return int(self.settings_of(session.principal)["frames"])
 
     def workspace(self, given: str | None) -> Path:
-        """The workspace directory of a call."""
         root = (self.config.root / (given or "")).expanduser().resolve()
         if root.is_dir():
             return root
@@ -93,7 +86,8 @@ class DebugService:
                 yield session
             finally:
                 if operation:
-                    session.history.add(operation, str(status_of(session)), began=began)
+                    taken = (time.perf_counter() - began) * 1000
+                    session.history.append(f"{operation}: {status_of(session)} ({taken:.0f} ms)")
 
     async def report(
         self,
@@ -104,11 +98,10 @@ class DebugService:
         warnings: tuple[str, ...] = (),
         paused_in_vain: bool = False,
     ) -> Result[Any]:
-        """The result for the outcome of a run."""
         match outcome:
             case Stopped():
                 return await self._stopped(session, outcome, budget, warnings)
-            case Terminated():
+            case Exited():
                 return ended_result(session, outcome, warnings=(*warnings, *ran_past(session)))
             case None:
                 if (child := session.stopped_child) is None:
@@ -118,7 +111,6 @@ class DebugService:
     async def _child_stopped(
         self, session: DebugSession, child: DebugSession, *, budget: int, warnings: tuple[str, ...]
     ) -> Result[Any]:
-        """The result for a stopped child, while the program itself runs."""
         async with child.lock:
             if child.stop is None:  # another call continued it meanwhile
                 return running_result(session, warnings=warnings)
@@ -137,12 +129,28 @@ class DebugService:
             self.seen[session.key] = snapshot
         return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
 
-    async def run(
-        self, session: DebugSession, move: Callable[[int], Awaitable[None]], *, timeout: float, budget: int = BUDGET
-    ) -> Result[Any]:
-        """Continue the program and return the result."""
-        outcome = await session.run(move, timeout=timeout)
-        return await self.report(session, outcome, budget=budget)
+
+class ActionArguments(ToolArguments):
+    """Arguments with an `action`. The schema shows one name for each; `also` maps accepted synonyms to it."""
+
+    also: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def with_usual_action(cls, given: Any) -> Any:
+        arguments = as_object(given)
+        action = arguments.get("action")
+        if isinstance(action, str) and action in cls.also:
+            return {**arguments, "action": cls.also[action]}
+        return given
+
+
+def require_argument(value: str | None, name: str, instruction: str | None = None) -> str:
+    if value:
+        return value
+    raise InvalidArguments(
+        f"Missing argument `{name}`.", code=ErrorCode.VALIDATION_MISSING_PARAM, instruction=instruction
+    )
 
 
 ToolFactory: TypeAlias = Callable[[DebugService], Tool]
@@ -172,7 +180,6 @@ def ran_past(session: DebugSession) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def _tool_errors(session: DebugSession) -> AsyncGenerator[None]:
-    """Convert errors of the debugger to tool errors."""
     try:
         yield
     except RequestFailed as error:
@@ -211,6 +218,9 @@ def finalize_tool(inner: Tool, service: DebugService) -> Tool:
     """The prefixed tool, with the caller's settings as defaults and its result within the token limit."""
     prefix = service.config.prefix
 
+    def prefixed(step: JsonObject) -> JsonObject:
+        return {**step, "tool": f"{prefix}_{step['tool']}" if prefix else step["tool"]}
+
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         began = time.perf_counter()
         settings = service.settings_of(context.principal.subject)
@@ -220,22 +230,18 @@ def finalize_tool(inner: Tool, service: DebugService) -> Tool:
         try:
             result = await inner.call(given, context)
         except ToolError as error:
-            if error.next is not None and error.next.get("tool") in list(ToolName):
-                error.next = {**error.next, "tool": _prefixed_name(str(error.next["tool"]), prefix)}
+            if error.next is not None:
+                error.next = prefixed(error.next)
             raise
         budget = given.get("budget")
         limit = _OTHER_TOKENS + (budget if isinstance(budget, int) else int(settings["budget"]))
         fields = dict(result.fields)
-        if isinstance(data := fields.get(Field.DATA), dict):
-            fields[Field.DATA] = fit_tokens(cast(JsonObject, data), limit)
-        if steps := fields.get(Field.NEXT_STEPS):
-            fields[Field.NEXT_STEPS] = [{**step, "tool": _prefixed_name(step["tool"], prefix)} for step in steps]
+        if isinstance(data := fields.get("data"), dict):
+            fields["data"] = fit_tokens(cast(JsonObject, data), limit)
+        if steps := fields.get("next_steps"):
+            fields["next_steps"] = [prefixed(step) for step in steps]
         if settings["timing"]:
-            fields[Field.TIMING] = {"milliseconds": round((time.perf_counter() - began) * 1000, 1)}
+            fields["timing"] = {"milliseconds": round((time.perf_counter() - began) * 1000, 1)}
         return replace(result, fields=fields)
 
     return replace(inner, metadata=replace(inner.metadata, prefix=prefix)).wrapped(call)
-
-
-def _prefixed_name(name: str, prefix: str) -> str:
-    return f"{prefix}_{name}" if prefix else name

@@ -161,7 +161,6 @@ async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
-    """The local variables of a frame."""
     known = debugger.locals_reference(frame.id)
     if known is not None:
         return await debugger.variables(known)
@@ -183,7 +182,6 @@ def changes(earlier: Snapshot | None, frame: Frame, texts: Mapping[str, str], *,
 
 
 def source_line(frame: Frame) -> str:
-    """The source text of a frame's line."""
     return linecache.getline(frame.file, frame.line) if frame.file else ""
 
 
@@ -218,13 +216,10 @@ class SeenStop:
 
 
 class StopLog:
-    """The last stops of every session."""
-
     def __init__(self) -> None:
         self._stops: dict[str, dict[int, SeenStop]] = {}
 
     async def add(self, session: DebugSession, snapshot: Snapshot) -> None:
-        """Add the present stop of a session with its values."""
         values = dict(snapshot.texts)
         if any(map(_is_object, values.values())):
             attributes = await _attributes(session.debugger, await locals_of(session.debugger, snapshot.frame))
@@ -237,7 +232,6 @@ class StopLog:
             stops.pop(next(iter(stops)))
 
     def of(self, key: str) -> dict[int, SeenStop]:
-        """The stops of the session with this key, by their numbers."""
         return self._stops.get(key, {})
 
 
@@ -284,7 +278,6 @@ def _is_object(text: str) -> bool:
 
 
 async def _attributes(debugger: Debugger, variables: list[Variable]) -> dict[str, dict[str, str]]:
-    """The attributes of the objects, by their names."""
     found: dict[str, dict[str, str]] = {}
     objects = [each for each in variables if each.reference and _is_object(text_of(each))]
     for variable in objects[:_MAX_OBJECTS]:

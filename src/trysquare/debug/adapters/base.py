@@ -58,7 +58,6 @@ class AdapterPackage:
         return find_program(self.programs, hint=self.install_command)
 
     async def check(self, languages: tuple[str, ...]) -> AdapterStatus:
-        """Find the program and its version."""
         if self.programs:
             path = _which(self.programs)
             return AdapterStatus(self, languages, path, version=path and await self._program_version(path))
@@ -78,8 +77,7 @@ class AdapterPackage:
             _, output = await _run((path, *self.version), timeout=10)
         except (OSError, TimeoutError):
             return None
-        found = _VERSION.search(output)
-        return None if found is None else found[0]
+        return found[0] if (found := _VERSION.search(output)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,6 @@ class AdapterStatus:
 
 
 def debian(packages: str) -> tuple[str, ...]:
-    """The command that installs Debian packages."""
     return ("apt-get", "install", "-y", "--no-install-recommends", *packages.split())
 
 
@@ -125,7 +122,6 @@ def find_program(names: Sequence[str], *, hint: str) -> str:
 
 
 def not_installed(name: str, hint: str) -> ToolError:
-    """Error for a missing debugger; the hint is the command that installs it."""
     return ToolError(
         f"`{name}` is not installed.", code=ErrorCode.ADAPTER_NOT_FOUND, instruction=f"Ask the user to run: {hint}"
     )
@@ -211,13 +207,10 @@ async def begin(
     """Launch or attach through an adapter, up to the point where breakpoints can be set."""
     try:
         await debugger.initialize(timeout=spec.timeout)
-        await debugger.begin(_command(spec), arguments, timeout=spec.timeout)
+        command = "attach" if isinstance(spec, AttachSpec) else "launch"
+        await debugger.begin(command, arguments, timeout=spec.timeout)
     except DEBUGGER_ERRORS as error:
         raise not_started(session, error, child) from None
-
-
-def _command(spec: SessionSpec) -> Literal["launch", "attach"]:
-    return "attach" if isinstance(spec, AttachSpec) else "launch"
 
 
 async def begin_over_pipes(
@@ -240,7 +233,6 @@ async def begin_over_pipes(
 
 
 async def attach_over_socket(debugger: DapDebugger, arguments: JsonObject, spec: AttachSpec) -> LaunchedProgram:
-    """Attach through an adapter that listens on a port."""
     await connect(debugger, spec)
     try:
         await debugger.initialize(timeout=spec.timeout)
@@ -266,16 +258,6 @@ async def compile_source(command: Sequence[str], root: Path, *, timeout: float =
 _LISTEN = "0A"  # the state of a listening socket in /proc/net/tcp
 
 
-def require_pid_or_port(spec: AttachSpec) -> None:
-    """Require exactly one of pid and port."""
-    if (spec.pid is None) == (spec.port is None):
-        raise InvalidArguments(
-            "Attaching requires either `pid` or `port`.",
-            code=ErrorCode.VALIDATION_MISSING_PARAM,
-            instruction="Give the process id, or the host and port where its debugger listens.",
-        )
-
-
 def require_own_process(pid: int) -> None:
     """Require another process of the same user. Root may not attach to other users' processes either."""
     if look_up(pid) is None:
@@ -296,7 +278,6 @@ def require_own_process(pid: int) -> None:
 
 
 def cannot_attach(language: str, target: str, instruction: str) -> ToolError:
-    """Error for a target to which the debugger of a language cannot attach."""
     return unsupported(f"The debugger of {language} cannot attach to {target}.", instruction)
 
 
@@ -315,7 +296,6 @@ def listening_ports(pid: int) -> frozenset[int]:
 
 
 async def connect(debugger: DapDebugger, spec: AttachSpec) -> None:
-    """Connect to a debugger that listens on a port."""
     try:
         async with asyncio.timeout(spec.timeout):
             loop = asyncio.get_running_loop()
@@ -325,7 +305,6 @@ async def connect(debugger: DapDebugger, spec: AttachSpec) -> None:
 
 
 def not_reachable(spec: AttachSpec, reason: object) -> ToolError:
-    """Error for a port on which no debugger listens."""
     return ToolError(
         f"No debugger at {spec.host}:{spec.port}: {str(reason) or 'timeout'}.",
         code=ErrorCode.SESSION_START_FAILED,
@@ -364,12 +343,10 @@ class ChildSessions:
         self._environment = environment
         self._kind = kind
         self._background = BackgroundTasks()
+        self._connect = connect
         if connect is not None:
-            environment.session.on_child = lambda event: self._on_child(event, connect)
-
-    def close(self) -> None:
-        """Connect no more of them."""
-        self._background.cancel()
+            environment.session.on_child = self._on_child
+        self.close = self._background.cancel
 
     def open(self) -> DebugSession | None:
         """A session for a child, or None where there are too many."""
@@ -380,12 +357,9 @@ class ChildSessions:
         """Connect the debugger of a child in the background and let the child run with its parent's breakpoints."""
         self._background.start(self._begin(session, debugger))
 
-    def _on_child(
-        self, event: ChildStarted, connect: Callable[[DebugSession, JsonObject], Awaitable[Debugger]]
-    ) -> None:
-        session = self.open()
-        if session is not None:
-            self.begin(session, connect(session, event.arguments))
+    def _on_child(self, event: ChildStarted) -> None:
+        if self._connect is not None and (session := self.open()) is not None:
+            self.begin(session, self._connect(session, event.arguments))
 
     async def _begin(self, session: DebugSession, connecting: Awaitable[Debugger]) -> None:
         parent = self._environment.session

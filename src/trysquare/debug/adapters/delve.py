@@ -7,18 +7,7 @@ import re
 from collections.abc import Callable
 
 from trysquare.core.json import JsonObject
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    OutputStreams,
-    attach_over_socket,
-    begin,
-    debian,
-    end_on_error,
-    report_exit,
-    require_own_process,
-    require_pid_or_port,
-    start_child,
-)
+from trysquare.debug.adapters import base
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Event, Exited, Frame, Listener, Output
 from trysquare.debug.expressions import ExpressionRules
@@ -26,30 +15,27 @@ from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchE
 
 _EXITED = re.compile(r"Process \d+ has exited with status (-?\d+)")
 _OWN_OUTPUT = ("Detaching", "Type 'dlv help' for list of commands.")
-PACKAGE = AdapterPackage(name="delve", programs=("dlv",), install=debian("delve golang-go"), version=("version",))
+PACKAGE = base.AdapterPackage(
+    name="delve", programs=("dlv",), install=base.debian("delve golang-go"), version=("version",)
+)
 EXPRESSIONS = (ExpressionRules(calls=frozenset({"len", "cap"})),)
 
 
-class DelveAdapter:
-    """Builds and starts Go programs under delve, which connects to a listening port."""
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    return await _begin(_launch_arguments(spec), spec, environment)
 
-    language = "go"
 
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        return await _begin(_launch_arguments(spec), spec, environment)
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        session = environment.session
-        if spec.pid is None:
-            # `dlv --headless --accept-multiclient`, which has a program already.
-            debugger = GoDebugger(session.receive)
-            return await attach_over_socket(debugger, {"mode": "remote", "stopOnEntry": False}, spec)
-        require_own_process(spec.pid)
-        arguments = {"mode": "local", "processId": spec.pid, "stopOnEntry": False}
-        launched = await _begin(arguments, spec, environment)
-        session.watch(report_exit(spec.pid, session))
-        return launched
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    session = environment.session
+    if spec.pid is None:
+        # `dlv --headless --accept-multiclient`, which has a program already.
+        debugger = GoDebugger(session.receive)
+        return await base.attach_over_socket(debugger, {"mode": "remote", "stopOnEntry": False}, spec)
+    base.require_own_process(spec.pid)
+    arguments = {"mode": "local", "processId": spec.pid, "stopOnEntry": False}
+    launched = await _begin(arguments, spec, environment)
+    session.watch(base.report_exit(spec.pid, session))
+    return launched
 
 
 class GoDebugger(DapDebugger):
@@ -70,10 +56,10 @@ async def _begin(arguments: JsonObject, spec: SessionSpec, environment: LaunchEn
     server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
     try:
         port = server.sockets[0].getsockname()[1]
-        child = start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, environment)
-        streams = OutputStreams(child, session)
-        async with end_on_error(child, environment, streams.close):
-            await begin(debugger, arguments, child, spec, session)
+        child = base.start_child(delve, ["dap", f"--client-addr=127.0.0.1:{port}"], spec, environment)
+        streams = base.OutputStreams(child, session)
+        async with base.end_on_error(child, environment, streams.close):
+            await base.begin(debugger, arguments, child, spec, session)
     finally:
         server.close()
     return LaunchedProgram(debugger=debugger, child=child, close=streams.close)

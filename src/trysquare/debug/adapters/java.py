@@ -12,59 +12,42 @@ from pathlib import Path
 
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
-from trysquare.debug.adapters import jdi
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    begin_over_pipes,
-    cannot_attach,
-    compile_source,
-    debian,
-    find_program,
-    require_pid_or_port,
-    start_child,
-)
+from trysquare.debug.adapters import base, jdi
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.expressions import ExpressionRules
 from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec, SessionSpec
 
-PACKAGE = AdapterPackage(name="jdi", programs=("javac",), install=debian("default-jdk-headless"))
+PACKAGE = base.AdapterPackage(name="jdi", programs=("javac",), install=base.debian("default-jdk-headless"))
 EXPRESSIONS = (ExpressionRules(),)
 _SOURCES = sorted(Path(next(iter(jdi.__path__))).glob("*.java"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Program:
-    """Arguments of the Java launcher."""
-
     main: str
     class_path: str
     options: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
 
-class JavaAdapter:
-    """Starts Java programs under the bridge; a single source file is compiled first."""
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    directory = tempfile.TemporaryDirectory(prefix="trysquare-")
+    try:
+        program = await _build(spec, Path(directory.name))
+        options = _quoted(["-cp", program.class_path, *program.options])
+        arguments = {"main": program.main, "options": options}
+        return await _begin(arguments, spec, environment, program.sources, directory.cleanup)
+    except BaseException:
+        directory.cleanup()
+        raise
 
-    language = "java"
 
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        directory = tempfile.TemporaryDirectory(prefix="trysquare-")
-        try:
-            program = await _build(spec, Path(directory.name))
-            options = _quoted(["-cp", program.class_path, *program.options])
-            arguments = {"main": program.main, "options": options}
-            return await _begin(arguments, spec, environment, program.sources, directory.cleanup)
-        except BaseException:
-            directory.cleanup()
-            raise
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        if spec.pid is not None:
-            option = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:PORT"
-            instruction = f"Start the program with `java {option}`, and give that `port`."
-            raise cannot_attach(self.language, "a process id", instruction)
-        return await _begin({"host": spec.host, "port": spec.port}, spec, environment)
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    if spec.pid is not None:
+        option = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:PORT"
+        instruction = f"Start the program with `java {option}`, and give that `port`."
+        raise base.cannot_attach(environment.session.language, "a process id", instruction)
+    return await _begin({"host": spec.host, "port": spec.port}, spec, environment)
 
 
 async def _begin(
@@ -76,13 +59,15 @@ async def _begin(
 ) -> LaunchedProgram:
     """Start the bridge, which starts the program or attaches to it."""
     named = spec.target.python if isinstance(spec, LaunchSpec) else ""
-    java = named or find_program(("java",), hint=PACKAGE.install_command)
+    java = named or base.find_program(("java",), hint=PACKAGE.install_command)
     classes = await bridge_classes()
     roots = os.pathsep.join([*sources, *spec.source_paths, str(spec.root)])
     arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
-    child = start_child(java, arguments, spec, environment)
+    child = base.start_child(java, arguments, spec, environment)
     debugger = DapDebugger(environment.session.receive, adapter_id="java", expressions=EXPRESSIONS)
-    return await begin_over_pipes(debugger, child, wanted, spec, environment, close=close, exceptions=("uncaught",))
+    return await base.begin_over_pipes(
+        debugger, child, wanted, spec, environment, close=close, exceptions=("uncaught",)
+    )
 
 
 async def bridge_classes() -> str:
@@ -97,7 +82,7 @@ async def bridge_classes() -> str:
     with tempfile.TemporaryDirectory(dir=cache.parent) as directory:
         made = Path(directory) / "classes"
         command = [javac, "--add-modules", "jdk.jdi", "-d", str(made), *(str(source) for source in _SOURCES)]
-        await compile_source(command, cache.parent)
+        await base.compile_source(command, cache.parent)
         # Renamed atomically, so that another process never sees a part of it.
         if not cache.exists():
             made.rename(cache)
@@ -117,7 +102,7 @@ async def _build(spec: LaunchSpec, directory: Path) -> _Program:
         main, class_path = shlex.join([first, *arguments]), class_path or str(spec.root)
         return _Program(main=main, class_path=class_path, options=tuple(options))
     javac = PACKAGE.program()
-    await compile_source([javac, "-g", "-d", str(directory), "-cp", class_path or ".", str(source)], spec.root)
+    await base.compile_source([javac, "-g", "-d", str(directory), "-cp", class_path or ".", str(source)], spec.root)
     joined = os.pathsep.join(part for part in (str(directory), class_path) if part)
     main = shlex.join([_main_class(source), *arguments])
     return _Program(main=main, class_path=joined, sources=(str(source.parent),))

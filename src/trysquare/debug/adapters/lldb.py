@@ -9,27 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trysquare.core.json import JsonObject
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    begin_over_pipes,
-    cannot_attach,
-    compile_source,
-    debian,
-    find_program,
-    report_exit,
-    require_own_process,
-    require_pid_or_port,
-    start_child,
-)
+from trysquare.debug.adapters import base
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import Event, Exited, Listener, Output, Stopped
 from trysquare.debug.expressions import ExpressionRules
 from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec, SessionSpec
 
-PACKAGE = AdapterPackage(
+PACKAGE = base.AdapterPackage(
     name="lldb-dap",
     programs=("lldb-dap", *(f"lldb-dap-{release}" for release in (21, 20, 19, 18)), "lldb-vscode-14", "lldb-vscode"),
-    install=debian("lldb-19"),
+    install=base.debian("lldb-19"),
 )
 EXPRESSIONS = (
     # A program of C may have parts in C++, where operators can be overloaded: the file decides.
@@ -48,35 +37,29 @@ _WITHOUT_STOP = frozenset({signal.SIGKILL, signal.SIGALRM, signal.SIGPROF})
 _OWN_OUTPUT = re.compile(r"Process \d+ (exited with status|launched)|\s*$")
 
 
-class LldbAdapter:
-    """Starts compiled programs under lldb-dap; a single source file is compiled first."""
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    adapter = PACKAGE.program()
+    program, remove = await _build(spec)
+    arguments: JsonObject = {
+        "program": program,
+        "args": list(spec.target.words[1:]),
+        "cwd": str(spec.root),
+        "env": [f"{name}={value}" for name, value in spec.env.items()],
+    }
+    try:
+        return await _begin(adapter, arguments, spec, environment, close=remove)
+    except BaseException:
+        remove()
+        raise
 
-    def __init__(self, language: str) -> None:
-        self.language = language
 
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        adapter = PACKAGE.program()
-        program, remove = await _build(spec)
-        arguments: JsonObject = {
-            "program": program,
-            "args": list(spec.target.words[1:]),
-            "cwd": str(spec.root),
-            "env": [f"{name}={value}" for name, value in spec.env.items()],
-        }
-        try:
-            return await _begin(adapter, arguments, spec, environment, close=remove)
-        except BaseException:
-            remove()
-            raise
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        if spec.pid is None:
-            raise cannot_attach(self.language, "a port", "Give the `pid` of a local process.")
-        require_own_process(spec.pid)
-        launched = await _begin(PACKAGE.program(), {"pid": spec.pid}, spec, environment)
-        environment.session.watch(report_exit(spec.pid, environment.session))
-        return launched
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    if spec.pid is None:
+        raise base.cannot_attach(environment.session.language, "a port", "Give the `pid` of a local process.")
+    base.require_own_process(spec.pid)
+    launched = await _begin(PACKAGE.program(), {"pid": spec.pid}, spec, environment)
+    environment.session.watch(base.report_exit(spec.pid, environment.session))
+    return launched
 
 
 async def _build(spec: LaunchSpec) -> tuple[str, Callable[[], None]]:
@@ -86,11 +69,11 @@ async def _build(spec: LaunchSpec) -> tuple[str, Callable[[], None]]:
     if language is None:
         return str(path), lambda: None
     compilers, options = _COMPILERS[language]
-    compiler = find_program(compilers, hint=f"apt-get install {'rustc' if language == 'rust' else 'gcc g++'}")
+    compiler = base.find_program(compilers, hint=f"apt-get install {'rustc' if language == 'rust' else 'gcc g++'}")
     directory = tempfile.TemporaryDirectory(prefix="trysquare-")
     program = Path(directory.name) / path.stem
     try:
-        await compile_source([compiler, str(path), *options, str(program)], spec.root)
+        await base.compile_source([compiler, str(path), *options, str(program)], spec.root)
     except BaseException:
         directory.cleanup()
         raise
@@ -105,11 +88,11 @@ async def _begin(
     *,
     close: Callable[[], None] = lambda: None,
 ) -> LaunchedProgram:
-    child = start_child(adapter, (), spec, environment)
+    child = base.start_child(adapter, (), spec, environment)
     listener = _SignalListener(environment.session.receive)
     debugger = DapDebugger(listener, adapter_id="lldb-dap", expressions=EXPRESSIONS)
     arguments = {**arguments, "stopOnEntry": False, "timeout": spec.timeout}
-    return await begin_over_pipes(debugger, child, arguments, spec, environment, close=close)
+    return await base.begin_over_pipes(debugger, child, arguments, spec, environment, close=close)
 
 
 class _SignalListener:

@@ -17,23 +17,7 @@ from pathlib import Path
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    ChildSessions,
-    OutputStreams,
-    cannot_attach,
-    debian,
-    end_on_error,
-    listening_ports,
-    not_reachable,
-    not_started,
-    report_exit,
-    require_own_process,
-    require_pid_or_port,
-    start_child,
-    without_exits,
-    without_lines,
-)
+from trysquare.debug.adapters import base
 from trysquare.debug.cdp.debugger import NodeDebugger
 from trysquare.debug.debugger import DEBUGGER_ERRORS
 from trysquare.debug.expressions import ExpressionRules
@@ -42,7 +26,7 @@ from trysquare.debug.sessions.session import DebugSession
 from trysquare.net.http import download
 from trysquare.processes.supervisor import ChildProcess
 
-PACKAGE = AdapterPackage(name="node", programs=("node", "nodejs"), install=debian("nodejs"))
+PACKAGE = base.AdapterPackage(name="node", programs=("node", "nodejs"), install=base.debian("nodejs"))
 EXPRESSIONS = (ExpressionRules(signs=frozenset({"===", "!==", "&&", "||", "!", "(", ")", "-"})),)
 _LISTENING = r"Debugger listening on (ws://\S+)"
 _OWN_OUTPUT = re.compile(
@@ -55,59 +39,55 @@ _OPENING = 20.0
 _FAILURES = (*DEBUGGER_ERRORS, OSError, EOFError)
 
 
-class NodeAdapter:
-    """Starts programs under Node's inspector."""
-
-    def __init__(self, language: str = "javascript") -> None:
-        self.language = language
-
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        session = environment.session
-        child = _start(spec, environment)
-        streams = OutputStreams(child, session, clean=without_lines(_OWN_OUTPUT))
-        # The inspector reports the end of the program, but not its exit code.
-        debugger = NodeDebugger(without_exits(session.receive))
-        async with end_on_error(child, environment, streams.close):
-            try:
-                address = (await streams.wait_for(_LISTENING, timeout=spec.timeout))[1]
-                workers = _workers(debugger, environment)
-                await debugger.connect(address, timeout=spec.timeout)
-                await debugger.set_exception_breakpoints(["uncaught"])
-            except _FAILURES as error:
-                raise not_started(session, str(error) or "its inspector did not respond", child) from None
-        session.watch(streams.report_exit())
-        return LaunchedProgram(debugger=debugger, child=child, close=lambda: (workers.close(), streams.close()))
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        session = environment.session
-        address = spec if spec.pid is None else replace(spec, port=await _open_inspector(spec.pid, spec.timeout))
-        debugger = NodeDebugger(session.receive, closes_inspector=spec.pid is not None)
-        workers = _workers(debugger, environment)
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    session = environment.session
+    child = _start(spec, environment)
+    streams = base.OutputStreams(child, session, clean=base.without_lines(_OWN_OUTPUT))
+    # The inspector reports the end of the program, but not its exit code.
+    debugger = NodeDebugger(base.without_exits(session.receive))
+    async with base.end_on_error(child, environment, streams.close):
         try:
-            await debugger.connect(await _inspector_url(address), timeout=spec.timeout, is_waiting=False)
+            address = (await streams.wait_for(_LISTENING, timeout=spec.timeout))[1]
+            workers = _workers(debugger, environment)
+            await debugger.connect(address, timeout=spec.timeout)
+            await debugger.set_exception_breakpoints(["uncaught"])
         except _FAILURES as error:
-            raise not_reachable(address, error) from None
-        if spec.pid is not None:
-            session.watch(report_exit(spec.pid, session))
-        return LaunchedProgram(debugger=debugger, child=None, close=workers.close)
+            raise base.not_started(session, str(error) or "its inspector did not respond", child) from None
+    session.watch(streams.report_exit())
+    return LaunchedProgram(debugger=debugger, child=child, close=lambda: (workers.close(), streams.close()))
 
 
-def _workers(debugger: NodeDebugger, environment: LaunchEnvironment) -> ChildSessions:
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    session = environment.session
+    address = spec if spec.pid is None else replace(spec, port=await _open_inspector(spec.pid, spec.timeout))
+    debugger = NodeDebugger(session.receive, closes_inspector=spec.pid is not None)
+    workers = _workers(debugger, environment)
+    try:
+        await debugger.connect(await _inspector_url(address), timeout=spec.timeout, is_waiting=False)
+    except _FAILURES as error:
+        raise base.not_reachable(address, error) from None
+    if spec.pid is not None:
+        session.watch(base.report_exit(spec.pid, session))
+    return LaunchedProgram(debugger=debugger, child=None, close=workers.close)
+
+
+def _workers(debugger: NodeDebugger, environment: LaunchEnvironment) -> base.ChildSessions:
     async def connect(session: DebugSession, arguments: JsonObject) -> NodeDebugger:
         worker = await debugger.worker(str(arguments["sessionId"]), session.receive)
         await worker.set_exception_breakpoints(["uncaught"])
         return worker
 
-    return ChildSessions(environment, "thread", connect)
+    return base.ChildSessions(environment, "thread", connect)
 
 
 async def _open_inspector(pid: int, timeout: float) -> int:
     """Have a process open its inspector, and find its port: Node's usual one may belong to another process."""
-    require_own_process(pid)
+    base.require_own_process(pid)
     if Path(os.readlink(f"/proc/{pid}/exe")).name not in ("node", "nodejs"):
-        raise cannot_attach("javascript", f"process {pid}, which is not Node", "Give the `pid` of the Node process.")
-    before = listening_ports(pid)
+        raise base.cannot_attach(
+            "javascript", f"process {pid}, which is not Node", "Give the `pid` of the Node process."
+        )
+    before = base.listening_ports(pid)
     is_taken = _is_taken(_USUAL_PORT)
     os.kill(pid, signal.SIGUSR1)
     patience = min(timeout, _OPENING)
@@ -116,7 +96,7 @@ async def _open_inspector(pid: int, timeout: float) -> int:
         async with asyncio.timeout(patience):
             while True:
                 # New ports first: one that was open before may be of another server.
-                for port in sorted(listening_ports(pid), key=lambda port: port in before):
+                for port in sorted(base.listening_ports(pid), key=lambda port: port in before):
                     if await run_in_thread(lambda port=port: _is_inspector(port)):
                         return port
                 is_free_now = is_taken and not _is_taken(_USUAL_PORT)
@@ -171,4 +151,4 @@ def _start(spec: LaunchSpec, environment: LaunchEnvironment) -> ChildProcess:
         runtime = runtime or (words[0] if "/" in words[0] else None)
         words = words[1:]
     arguments = ["--inspect-brk=127.0.0.1:0", "--enable-source-maps", *words]
-    return start_child(runtime or PACKAGE.program(), arguments, spec, environment)
+    return base.start_child(runtime or PACKAGE.program(), arguments, spec, environment)

@@ -17,22 +17,7 @@ from pathlib import Path
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    ChildSessions,
-    OutputStreams,
-    begin,
-    connect,
-    connect_pipes,
-    end_on_error,
-    not_installed,
-    not_started,
-    report_exit,
-    require_own_process,
-    require_pid_or_port,
-    start_child,
-    without_exits,
-)
+from trysquare.debug.adapters import base
 from trysquare.debug.dap.python import PythonDebugger
 from trysquare.debug.debugger import DEBUGGER_ERRORS, Event, Listener, Stopped
 from trysquare.debug.sessions.launch import (
@@ -46,7 +31,7 @@ from trysquare.debug.sessions.launch import (
 from trysquare.debug.sessions.session import DebugSession
 from trysquare.processes.supervisor import ChildProcess
 
-PACKAGE = AdapterPackage(name="pydevd", install=(sys.executable, "-m", "pip", "install", "debugpy"))
+PACKAGE = base.AdapterPackage(name="pydevd", install=(sys.executable, "-m", "pip", "install", "debugpy"))
 _VARIABLES = {
     "PYTHONUNBUFFERED": "1",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
@@ -60,35 +45,30 @@ _PROPERTIES: JsonObject = {
 }
 
 
-class PythonAdapter:
-    """Starts Python programs under pydevd, and attaches to running ones."""
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    pydevd = _pydevd_file()
+    try:
+        return await _launch_directly(pydevd, spec, environment)
+    except NotStarted as failure:
+        error = base.not_started(environment.session, failure)
+        if failure.was_connected:
+            raise error from None
+        # Another release of pydevd may not take these arguments; debugpy's adapter has a stable interface.
+        return await _launch_by_adapter(spec, environment, error)
 
-    language = "python"
 
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        pydevd = _pydevd_file()
-        try:
-            return await _launch_directly(pydevd, spec, environment)
-        except NotStarted as failure:
-            error = not_started(environment.session, failure)
-            if failure.was_connected:
-                raise error from None
-            # Another release of pydevd may not take these arguments; debugpy's adapter has a stable interface.
-            return await _launch_by_adapter(spec, environment, error)
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        if spec.pid is None:
-            return await _attach_to_port(spec, environment)
-        _pydevd_file()
-        require_own_process(spec.pid)
-        return await _inject(spec, spec.pid, environment)
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    if spec.pid is None:
+        return await _attach_to_port(spec, environment)
+    _pydevd_file()
+    base.require_own_process(spec.pid)
+    return await _inject(spec, spec.pid, environment)
 
 
 def _pydevd_file() -> str:
     found = importlib.util.find_spec("debugpy")
     if found is None or not found.submodule_search_locations:
-        raise not_installed("debugpy", "pip install 'trysquare[debug]'")
+        raise base.not_installed("debugpy", "pip install 'trysquare[debug]'")
     return str(Path(next(iter(found.submodule_search_locations))) / "_vendored" / "pydevd" / "pydevd.py")
 
 
@@ -100,9 +80,9 @@ async def _launch_directly(pydevd: str, spec: LaunchSpec, environment: LaunchEnv
         arguments = ["-X", "frozen_modules=off", pydevd, "--json-dap-http", "--client", "127.0.0.1"]
         arguments += ["--port", str(port), "--multiprocess", *_program_arguments(spec.target)]
         extended = replace(spec, env={**_VARIABLES, **spec.env})
-        child = start_child(spec.target.python, arguments, extended, environment)
-        streams = OutputStreams(child, session, clean=TracebackCleaner())
-        async with end_on_error(child, environment, lambda: None):
+        child = base.start_child(spec.target.python, arguments, extended, environment)
+        streams = base.OutputStreams(child, session, clean=TracebackCleaner())
+        async with base.end_on_error(child, environment, lambda: None):
             debugger = await listener.first(child)
     except BaseException:
         listener.close()
@@ -125,9 +105,9 @@ async def _inject(spec: AttachSpec, pid: int, environment: LaunchEnvironment) ->
     port = await listener.open()
     target = LaunchSpec(target=Target(kind="module", words=("debugpy",)), root=spec.root)
     arguments = ["-m", "debugpy", "--connect", f"127.0.0.1:{port}", "--pid", str(pid)]
-    injector = start_child(sys.executable, arguments, target, environment)
+    injector = base.start_child(sys.executable, arguments, target, environment)
     injected = DebugSession(session_id="injector", language="python", principal=session.principal, title="")
-    streams = OutputStreams(injector, injected)
+    streams = base.OutputStreams(injector, injected)
     try:
         debugger = await listener.first(injector)
     except NotStarted:
@@ -142,11 +122,11 @@ async def _inject(spec: AttachSpec, pid: int, environment: LaunchEnvironment) ->
     finally:
         # It ends when the program is released, or with us; ended before that, it would leave the program stopped.
         environment.run_in_background(_end_injector(injector, streams, environment))
-    session.watch(report_exit(pid, session))
+    session.watch(base.report_exit(pid, session))
     return LaunchedProgram(debugger=debugger, child=None, close=listener.close)
 
 
-async def _end_injector(injector: ChildProcess, streams: OutputStreams, environment: LaunchEnvironment) -> None:
+async def _end_injector(injector: ChildProcess, streams: base.OutputStreams, environment: LaunchEnvironment) -> None:
     await injector.exited.wait()
     streams.close()
     await environment.supervisor.end(injector, grace=0.2)
@@ -155,13 +135,10 @@ async def _end_injector(injector: ChildProcess, streams: OutputStreams, environm
 async def _attach_to_port(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
     """Attach to a program that was started with `python -m debugpy --listen`."""
     debugger = _debugger(environment.session, environment)
-    await connect(debugger, spec)
-    children = _Children(environment, spec)
-    arguments: JsonObject = {
-        "connect": {"host": spec.host, "port": spec.port},
-        "justMyCode": spec.just_my_code,
-        "subProcess": True,
-    }
+    await base.connect(debugger, spec)
+    close_children = _follow_children(environment, spec)
+    connect = {"host": spec.host, "port": spec.port}
+    arguments: JsonObject = {"connect": connect, "justMyCode": spec.just_my_code, "subProcess": True}
     try:
         await debugger.initialize(timeout=spec.timeout)
         await debugger.begin("attach", arguments, timeout=spec.timeout)
@@ -174,24 +151,24 @@ async def _attach_to_port(spec: AttachSpec, environment: LaunchEnvironment) -> L
             code=ErrorCode.SESSION_START_FAILED,
             instruction="Start the program with `python -m debugpy --listen HOST:PORT` and attach to that port.",
         ) from None
-    return LaunchedProgram(debugger=debugger, child=None, close=lambda: (children.close(), debugger.client.close()))
+    return LaunchedProgram(debugger=debugger, child=None, close=lambda: (close_children(), debugger.client.close()))
 
 
 async def _launch_by_adapter(spec: LaunchSpec, environment: LaunchEnvironment, failure: ToolError) -> LaunchedProgram:
     """Start a program through debugpy's adapter; where that fails too, the first failure is raised."""
     session = environment.session
-    child = start_child(sys.executable, ["-m", "debugpy.adapter"], spec, environment)
+    child = base.start_child(sys.executable, ["-m", "debugpy.adapter"], spec, environment)
     debugger = _debugger(session, environment)
-    stop = connect_pipes(debugger, child, session)
-    children = _Children(environment, spec)
-    async with end_on_error(child, environment, stop):
+    stop = base.connect_pipes(debugger, child, session)
+    close_children = _follow_children(environment, spec)
+    async with base.end_on_error(child, environment, stop):
         try:
-            await begin(debugger, _adapter_arguments(spec), child, spec, session)
+            await base.begin(debugger, _adapter_arguments(spec), child, spec, session)
             debugger.load()
             await debugger.set_exception_breakpoints(["uncaught"])
         except (ToolError, *DEBUGGER_ERRORS):
             raise failure from None
-    return LaunchedProgram(debugger=debugger, child=child, close=lambda: (children.close(), stop()))
+    return LaunchedProgram(debugger=debugger, child=child, close=lambda: (close_children(), stop()))
 
 
 def _adapter_arguments(spec: LaunchSpec) -> JsonObject:
@@ -213,31 +190,29 @@ def _adapter_arguments(spec: LaunchSpec) -> JsonObject:
     }
 
 
-class _Children:
-    """Child processes under debugpy's adapter, which reports a port for each."""
+def _follow_children(environment: LaunchEnvironment, spec: SessionSpec) -> Callable[[], None]:
+    """Debug the child processes under debugpy's adapter, which reports a port for each; the result disconnects them."""
+    debuggers: list[PythonDebugger] = []
 
-    def __init__(self, environment: LaunchEnvironment, spec: SessionSpec) -> None:
-        self._environment = environment
-        self._spec = spec
-        self._debuggers: list[PythonDebugger] = []
-        self._sessions = ChildSessions(environment, "process", self._connect)
-
-    def close(self) -> None:
-        """Disconnect from all of them."""
-        self._sessions.close()
-        for debugger in self._debuggers:
-            debugger.client.close()
-
-    async def _connect(self, session: DebugSession, arguments: JsonObject) -> PythonDebugger:
+    async def connect(session: DebugSession, arguments: JsonObject) -> PythonDebugger:
         address = as_object(arguments.get("connect"))
         host, port = str(address.get("host", "127.0.0.1")), int(address.get("port", 0))
-        debugger = _debugger(session, self._environment)
-        self._debuggers.append(debugger)
+        debugger = _debugger(session, environment)
+        debuggers.append(debugger)
         await asyncio.get_running_loop().create_connection(lambda: debugger.client, host, port)
-        await debugger.initialize(timeout=self._spec.timeout)
+        await debugger.initialize(timeout=spec.timeout)
         await debugger.begin("attach", arguments)
         debugger.load()
         return debugger
+
+    sessions = base.ChildSessions(environment, "process", connect)
+
+    def close() -> None:
+        sessions.close()
+        for debugger in debuggers:
+            debugger.client.close()
+
+    return close
 
 
 def _debugger(session: DebugSession, environment: LaunchEnvironment) -> PythonDebugger:
@@ -260,7 +235,7 @@ class PydevdListener:
         self._spec = spec
         self._first: asyncio.Future[PythonDebugger] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
-        self._children = ChildSessions(environment, "process")
+        self._children = base.ChildSessions(environment, "process")
         self._child_debuggers: set[PythonDebugger] = set()
 
     async def open(self) -> int:
@@ -282,7 +257,6 @@ class PydevdListener:
             ended.cancel()
 
     def close(self) -> None:
-        """Stop listening and disconnect from the program and its children."""
         if self._server is not None:
             self._server.close()
         self._children.close()
@@ -296,18 +270,18 @@ class PydevdListener:
         return f"timeout ({self._spec.timeout:g} s)" if status is None else f"it ended with exit code {status}"
 
     def _on_connection(self) -> asyncio.Protocol:
-        secrets = self._environment.shows_secrets
-        if not self._first.done():
-            listener = without_exits(self._environment.session.receive)
-            first = PythonDebugger(_without_system_exits(listener, lambda: first), shows_secrets=secrets)
-            self._first.set_result(first)
-            return first.client
-        session = self._children.open()
+        is_first = not self._first.done()
+        session = self._environment.session if is_first else self._children.open()
         if session is None:
             return _RefusedConnection()
-        debugger = PythonDebugger(_without_system_exits(session.receive, lambda: debugger), shows_secrets=secrets)
-        self._child_debuggers.add(debugger)
-        self._children.begin(session, _prepared(debugger, self._spec))
+        listener = base.without_exits(session.receive) if is_first else session.receive
+        secrets = self._environment.shows_secrets
+        debugger = PythonDebugger(_without_system_exits(listener, lambda: debugger), shows_secrets=secrets)
+        if is_first:
+            self._first.set_result(debugger)
+        else:
+            self._child_debuggers.add(debugger)
+            self._children.begin(session, _prepared(debugger, self._spec))
         return debugger.client
 
 
@@ -341,26 +315,21 @@ def _without_system_exits(listener: Listener, debugger: Callable[[], PythonDebug
 
     def receive(event: Event) -> None:
         # In a program that was attached to, more words come after the name.
-        is_exit = (
-            isinstance(event, Stopped) and event.reason == "exception" and event.text.split()[:1] == ["SystemExit"]
-        )
-        if isinstance(event, Stopped) and is_exit:
-            background.start(resume(event.thread))
-        else:
-            listener(event)
+        match event:
+            case Stopped(reason="exception") if event.text.split()[:1] == ["SystemExit"]:
+                background.start(resume(event.thread))
+            case _:
+                listener(event)
 
     return receive
 
 
 _FRAME = '  File "'
 _OWN = re.compile(r'  File "[^"]*[/\\]debugpy[/\\](?:_vendored[/\\]pydevd|server|launcher|adapter)[/\\]')
-_WARNINGS = (
-    "Debugger warning:",
-    "make the debugger miss",
-    "to python to disable frozen",
-    "Note: Debugging will proceed",
+_WARNING = re.compile(
+    r"\d+\.\d\ds - "
+    r"(?:Debugger warning:|make the debugger miss|to python to disable frozen|Note: Debugging will proceed)"
 )
-_WARNING = re.compile(r"\d+\.\d\ds - (?:" + "|".join(re.escape(text) for text in _WARNINGS) + ")")
 
 
 class TracebackCleaner:

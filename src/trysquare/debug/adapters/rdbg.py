@@ -9,19 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trysquare.debug.adapters.base import (
-    AdapterPackage,
-    OutputStreams,
-    attach_over_socket,
-    begin,
-    cannot_attach,
-    debian,
-    end_on_error,
-    not_started,
-    require_pid_or_port,
-    start_child,
-    without_lines,
-)
+from trysquare.debug.adapters import base
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import (
     Bound,
@@ -39,7 +27,9 @@ from trysquare.debug.debugger import (
 from trysquare.debug.expressions import path_of
 from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec
 
-PACKAGE = AdapterPackage(name="rdbg", programs=("rdbg", "rdbg3.3", "rdbg3.2", "rdbg3.1"), install=debian("ruby"))
+PACKAGE = base.AdapterPackage(
+    name="rdbg", programs=("rdbg", "rdbg3.3", "rdbg3.2", "rdbg3.1"), install=base.debian("ruby")
+)
 _FAILED = re.compile(r"#<(\w+(?:::\w+)*(?:Error|Exception)): ?")
 _UNKNOWN = ("#<NameError: undefined local variable", "#<NameError: uninitialized constant")
 _OWN = re.compile(r"DEBUGGER: ")
@@ -52,38 +42,33 @@ _REMOVE = (
 )
 
 
-class RdbgAdapter:
-    """Starts Ruby programs under rdbg, and attaches to their ports."""
+async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    rdbg, session = PACKAGE.program(), environment.session
+    words = list(spec.target.words)
+    if Path(words[0]).name.startswith("ruby"):
+        words = words[1:]
+    arguments = ["--open", "--host", "127.0.0.1", "--port", "0", "-c", "--", spec.target.python or "ruby", *words]
+    child = base.start_child(rdbg, arguments, spec, environment, RUBY_DEBUG_NO_COLOR="1", RUBY_DEBUG_LOG_LEVEL="WARN")
+    streams = base.OutputStreams(child, session, clean=base.without_lines(_OWN))
+    debugger = RdbgDebugger(session.receive)
+    async with base.end_on_error(child, environment, streams.close):
+        try:
+            await streams.wait_for(_READY, timeout=spec.timeout)
+            port = int((await streams.wait_for(_PORT, timeout=spec.timeout))[1])
+        except (EOFError, TimeoutError):
+            raise base.not_started(session, "rdbg did not open its port", child) from None
+        await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", port)
+        await base.begin(debugger, {"localfs": True}, child, spec, session)
+    session.watch(streams.report_exit())
+    return LaunchedProgram(debugger=debugger, child=child, close=streams.close)
 
-    language = "ruby"
 
-    async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        rdbg, session = PACKAGE.program(), environment.session
-        words = list(spec.target.words)
-        if Path(words[0]).name.startswith("ruby"):
-            words = words[1:]
-        arguments = ["--open", "--host", "127.0.0.1", "--port", "0", "-c", "--", spec.target.python or "ruby", *words]
-        child = start_child(rdbg, arguments, spec, environment, RUBY_DEBUG_NO_COLOR="1", RUBY_DEBUG_LOG_LEVEL="WARN")
-        streams = OutputStreams(child, session, clean=without_lines(_OWN))
-        debugger = RdbgDebugger(session.receive)
-        async with end_on_error(child, environment, streams.close):
-            try:
-                await streams.wait_for(_READY, timeout=spec.timeout)
-                port = int((await streams.wait_for(_PORT, timeout=spec.timeout))[1])
-            except (EOFError, TimeoutError):
-                raise not_started(session, "rdbg did not open its port", child) from None
-            await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", port)
-            await begin(debugger, {"localfs": True}, child, spec, session)
-        session.watch(streams.report_exit())
-        return LaunchedProgram(debugger=debugger, child=child, close=streams.close)
-
-    async def attach(self, spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-        require_pid_or_port(spec)
-        if spec.pid is not None:
-            instruction = "Start the program with `rdbg --open --port PORT`, and give that `port`."
-            raise cannot_attach(self.language, "a process id", instruction)
-        debugger = RdbgDebugger(environment.session.receive, is_child=False)
-        return await attach_over_socket(debugger, {"localfs": True}, spec)
+async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
+    if spec.pid is not None:
+        instruction = "Start the program with `rdbg --open --port PORT`, and give that `port`."
+        raise base.cannot_attach(environment.session.language, "a process id", instruction)
+    debugger = RdbgDebugger(environment.session.receive, is_child=False)
+    return await base.attach_over_socket(debugger, {"localfs": True}, spec)
 
 
 class RdbgDebugger(DapDebugger):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,9 @@ class Framework:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Language:
-    """A language that can be debugged."""
-
     name: str
     package: AdapterPackage
-    adapter: Callable[[], DebugAdapter]
+    adapter: DebugAdapter
     suffixes: tuple[str, ...]
     sample: str
     """An example of a target."""
@@ -50,127 +48,64 @@ class Language:
     """Whether failures can be explained."""
 
 
-_native = partial(Language, package=lldb.PACKAGE, expressions=lldb.EXPRESSIONS, can_explain=True)
+_native = partial(Language, package=lldb.PACKAGE, adapter=lldb, expressions=lldb.EXPRESSIONS, can_explain=True)
 _node = partial(
-    Language,
-    package=node.PACKAGE,
-    expressions=node.EXPRESSIONS,
-    renders_log_messages=True,
-    can_eval=True,
-    can_explain=True,
+    Language, package=node.PACKAGE, adapter=node, expressions=node.EXPRESSIONS, renders_log_messages=True,
+    can_eval=True, can_explain=True,
+)  # fmt: skip
+_PYTHON_FRAMEWORKS = (
+    Framework(name="pytest", target="tests/test_x.py::test_y", note="explain says why it fails"),
+    Framework(name="unittest", target="python -m unittest tests.test_x"),
+    Framework(name="django", target="python manage.py runserver --noreload"),
+    Framework(name="flask", target="python -m flask --app app run --no-reload"),
+    Framework(name="fastapi", target="python -m uvicorn app:app"),
+)
+_NODE_FRAMEWORKS = (
+    Framework(name="jest", target="node node_modules/jest/bin/jest.js --runInBand --testTimeout=600000 x.test.js"),
+    Framework(
+        name="vitest",
+        target="node node_modules/vitest/vitest.mjs run --pool=threads --no-file-parallelism --testTimeout=0 x",
+        note="tests run in a thread, which `session list` shows as a session of its own",
+    ),
+)
+_JUNIT = Framework(
+    name="junit",
+    target="java -cp .:junit-platform-console-standalone.jar org.junit.platform.console.ConsoleLauncher -c XTest",
+    note="the classes have to be compiled, with `javac -g`",
 )
 LANGUAGES = (
     Language(
-        name="python",
-        package=python.PACKAGE,
-        adapter=python.PythonAdapter,
-        renders_log_messages=True,
-        suffixes=(".py",),
-        sample="app.py",
-        aliases=("py",),
-        launch_types=("python", "debugpy"),
-        can_eval=True,
+        name="python", package=python.PACKAGE, adapter=python, suffixes=(".py",), sample="app.py", aliases=("py",),
+        launch_types=("python", "debugpy"), frameworks=_PYTHON_FRAMEWORKS, renders_log_messages=True, can_eval=True,
         can_explain=True,
-        frameworks=(
-            Framework(name="pytest", target="tests/test_x.py::test_y", note="explain says why it fails"),
-            Framework(name="unittest", target="python -m unittest tests.test_x"),
-            Framework(name="django", target="python manage.py runserver --noreload"),
-            Framework(name="flask", target="python -m flask --app app run --no-reload"),
-            Framework(name="fastapi", target="python -m uvicorn app:app"),
-        ),
     ),
     _node(
-        name="javascript",
-        adapter=partial(node.NodeAdapter, "javascript"),
-        suffixes=(".js", ".mjs", ".cjs"),
-        sample="app.js",
-        aliases=("js", "node"),
-        interpreters=("node", "nodejs"),
-        launch_types=("node", "pwa-node"),
-        frameworks=(
-            Framework(
-                name="jest", target="node node_modules/jest/bin/jest.js --runInBand --testTimeout=600000 x.test.js"
-            ),
-            Framework(
-                name="vitest",
-                target="node node_modules/vitest/vitest.mjs run --pool=threads --no-file-parallelism --testTimeout=0 x",
-                note="tests run in a thread, which `session list` shows as a session of its own",
-            ),
-        ),
+        name="javascript", suffixes=(".js", ".mjs", ".cjs"), sample="app.js", aliases=("js", "node"),
+        interpreters=("node", "nodejs"), launch_types=("node", "pwa-node"), frameworks=_NODE_FRAMEWORKS,
     ),
-    _node(
-        name="typescript",
-        adapter=partial(node.NodeAdapter, "typescript"),
-        suffixes=(".ts", ".mts"),
-        sample="app.ts",
-        aliases=("ts",),
-    ),
-    _native(
-        name="c",
-        adapter=partial(lldb.LldbAdapter, "c"),
-        suffixes=(".c",),
-        sample="app.c",
-        launch_types=("lldb", "lldb-dap", "cppdbg"),
-    ),
-    _native(
-        name="cpp",
-        adapter=partial(lldb.LldbAdapter, "cpp"),
-        suffixes=(".cc", ".cpp", ".cxx"),
-        sample="app.cpp",
-        aliases=("c++",),
-    ),
-    _native(name="rust", adapter=partial(lldb.LldbAdapter, "rust"), suffixes=(".rs",), sample="app.rs"),
+    _node(name="typescript", suffixes=(".ts", ".mts"), sample="app.ts", aliases=("ts",)),
+    _native(name="c", suffixes=(".c",), sample="app.c", launch_types=("lldb", "lldb-dap", "cppdbg")),
+    _native(name="cpp", suffixes=(".cc", ".cpp", ".cxx"), sample="app.cpp", aliases=("c++",)),
+    _native(name="rust", suffixes=(".rs",), sample="app.rs"),
     Language(
-        name="go",
-        package=delve.PACKAGE,
-        adapter=delve.DelveAdapter,
-        expressions=delve.EXPRESSIONS,
-        suffixes=(".go",),
-        sample="main.go",
-        aliases=("golang",),
-        interpreters=("go",),
-        launch_types=("go",),
+        name="go", package=delve.PACKAGE, adapter=delve, expressions=delve.EXPRESSIONS, suffixes=(".go",),
+        sample="main.go", aliases=("golang",), interpreters=("go",), launch_types=("go",),
     ),
     Language(
-        name="ruby",
-        package=rdbg.PACKAGE,
-        adapter=rdbg.RdbgAdapter,
-        suffixes=(".rb",),
-        sample="app.rb",
-        interpreters=("ruby",),
-        launch_types=("rdbg",),
-        can_eval=True,
+        name="ruby", package=rdbg.PACKAGE, adapter=rdbg, suffixes=(".rb",), sample="app.rb", interpreters=("ruby",),
+        launch_types=("rdbg",), can_eval=True,
     ),
     Language(
-        name="java",
-        package=java.PACKAGE,
-        adapter=java.JavaAdapter,
-        expressions=java.EXPRESSIONS,
-        suffixes=(".java", ".jar"),
-        sample="Main.java",
-        interpreters=("java",),
-        launch_types=("java",),
-        frameworks=(
-            Framework(
-                name="junit",
-                target="java -cp .:junit-platform-console-standalone.jar "
-                "org.junit.platform.console.ConsoleLauncher -c XTest",
-                note="the classes have to be compiled, with `javac -g`",
-            ),
-        ),
+        name="java", package=java.PACKAGE, adapter=java, expressions=java.EXPRESSIONS, suffixes=(".java", ".jar"),
+        sample="Main.java", interpreters=("java",), launch_types=("java",), frameworks=(_JUNIT,),
     ),
-)
+)  # fmt: skip
+ADAPTERS: Mapping[str, DebugAdapter] = {each.name: each.adapter for each in LANGUAGES}
 NAMES = tuple(each.name for each in LANGUAGES)
 LAUNCH_TYPES = {kind: each.name for each in LANGUAGES for kind in each.launch_types}
-SOURCE_SUFFIXES = frozenset(suffix for each in LANGUAGES for suffix in each.suffixes)
 _ALIASES = {alias: each.name for each in LANGUAGES for alias in each.aliases}
 _INTERPRETERS = {program: each.name for each in LANGUAGES for program in each.interpreters}
-_SUFFIXES = {suffix: each.name for each in LANGUAGES for suffix in each.suffixes}
-
-
-def create_adapters() -> list[DebugAdapter]:
-    """A debug adapter for each language."""
-    return [each.adapter() for each in LANGUAGES]
+SUFFIXES = {suffix: each.name for each in LANGUAGES for suffix in each.suffixes}
 
 
 def normalize_language(name: str) -> str:
@@ -179,7 +114,6 @@ def normalize_language(name: str) -> str:
 
 
 def find_language(name: str) -> Language:
-    """A language by its name or an alias."""
     wanted = normalize_language(name)
     for each in LANGUAGES:
         if each.name == wanted:
@@ -198,7 +132,7 @@ def language_of(target: Target, *, given: str | None = None) -> str:
     if program in _INTERPRETERS:
         return _INTERPRETERS[program]
     for word in target.words[:2]:
-        if (language := _SUFFIXES.get(Path(word).suffix)) is not None:
+        if (language := SUFFIXES.get(Path(word).suffix)) is not None:
             return language
     if _is_binary(first):
         return "c"
@@ -218,7 +152,6 @@ def _is_binary(path: Path) -> bool:
 
 
 def packages() -> Mapping[AdapterPackage, tuple[str, ...]]:
-    """Each debugger with its languages."""
     found: dict[AdapterPackage, tuple[str, ...]] = {}
     for each in LANGUAGES:
         found[each.package] = (*found.get(each.package, ()), each.name)

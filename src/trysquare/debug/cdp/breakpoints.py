@@ -1,20 +1,154 @@
-"""Breakpoints of Node's inspector: conditions, hit counts, log points."""
+"""Scripts of Node's inspector with their source maps, and breakpoints in them: conditions, hit counts, log points."""
 
 from __future__ import annotations
 
+import base64
+import bisect
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.json import JsonObject, as_list
 from trysquare.debug.cdp.client import CdpClient
-from trysquare.debug.cdp.sources import Script, ScriptLocation, Scripts
 from trysquare.debug.debugger import Bound, BreakpointMoved, BreakpointSpec, Listener, RequestFailed
 from trysquare.debug.expressions import parse_log_message
 from trysquare.net.rpc import ConnectionLost
+
+_DIGITS = {character: value for value, character in enumerate(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+)}  # fmt: skip
+
+
+class _Mapping(NamedTuple):
+    """One entry: a location in the generated file (counted from 0) and its source."""
+
+    line: int
+    column: int
+    source: str
+    source_line: int
+    source_column: int
+
+    def place(self) -> tuple[int, int]:
+        return self.line, self.column
+
+
+class SourceMap:
+    def __init__(self, mappings: list[_Mapping]) -> None:
+        self._generated = sorted(mappings, key=_Mapping.place)
+        self.sources = frozenset(each.source for each in mappings)
+
+    def original(self, line: int, column: int) -> tuple[str, int, int] | None:
+        index = bisect.bisect_right(self._generated, (line, column), key=_Mapping.place) - 1
+        if index < 0 or self._generated[index].line != line:
+            return None
+        return self._generated[index][2:]
+
+    def generated(self, source: str, line: int) -> tuple[int, int] | None:
+        """The first generated location of a source line, or of the nearest line after it that has one."""
+        if source not in self.sources:
+            return None
+        after = [each for each in self._generated if each.source == source and each.source_line >= line]
+        if not after:
+            return None
+        nearest = min(after, key=lambda each: (each.source_line, each.line, each.column))
+        return nearest.line, nearest.column
+
+
+def read_source_map(script_url: str, map_url: str) -> SourceMap | None:
+    """The source map of a script, inline or in a file; None where it cannot be read."""
+    try:
+        text, base = _read_map(script_url, map_url)
+        return SourceMap(list(_mappings(json.loads(text), base)))
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+def _read_map(script_url: str, map_url: str) -> tuple[str, str]:
+    if map_url.startswith("data:"):
+        head, _, body = map_url.partition(",")
+        return (base64.b64decode(body).decode() if head.endswith(";base64") else unquote(body)), script_url
+    address = urljoin(script_url, map_url)
+    return Path(_path_of(address)).read_text(encoding="utf-8"), address
+
+
+def _path_of(url: str) -> str:
+    return unquote(urlsplit(url).path) if url.startswith("file:") else url
+
+
+def _mappings(found: JsonObject, base: str) -> Iterator[_Mapping]:
+    root = str(found.get("sourceRoot") or "")
+    root = root + "/" if root and not root.endswith("/") else root
+    sources = [_path_of(urljoin(base, root + str(name))) for name in as_list(found["sources"])]
+    source = source_line = source_column = 0
+    for line, group in enumerate(str(found["mappings"]).split(";")):
+        column = 0
+        for segment in group.split(","):
+            numbers = list(_numbers(segment))
+            column += numbers[0] if numbers else 0
+            if len(numbers) < 4:
+                continue
+            source += numbers[1]
+            source_line += numbers[2]
+            source_column += numbers[3]
+            yield _Mapping(line, column, sources[source], source_line, source_column)
+
+
+def _numbers(segment: str) -> Iterator[int]:
+    """Base 64 VLQ numbers: five bits per digit, the lowest bit of the first is the sign."""
+    value = shift = 0
+    for character in segment:
+        digit = _DIGITS[character]
+        value |= (digit & 31) << shift
+        if digit & 32:
+            shift += 5
+            continue
+        yield -(value >> 1) if value & 1 else value >> 1
+        value = shift = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Script:
+    url: str
+    map: SourceMap | None
+
+    @property
+    def file(self) -> str:
+        return _path_of(self.url)
+
+
+class Scripts:
+    def __init__(self) -> None:
+        self._by_id: dict[str, Script] = {}
+
+    def add(self, script_id: str, url: str, map_url: str) -> Script:
+        found = read_source_map(url, map_url) if map_url and url.startswith("file:") else None
+        script = self._by_id[script_id] = Script(url=url, map=found)
+        return script
+
+    def source_location(self, location: JsonObject) -> tuple[str, int, int]:
+        """The source file, line and column (counted from 1) of an inspector's location."""
+        line, column = int(location["lineNumber"]), int(location.get("columnNumber") or 0)
+        script = self._by_id.get(str(location["scriptId"]))
+        if script is None:
+            return "", line + 1, column + 1
+        if script.map is not None and (found := script.map.original(line, column)) is not None:
+            file, source_line, source_column = found
+            return file, source_line + 1, source_column + 1
+        return script.file, line + 1, column + 1
+
+    def script_location(self, file: str, line: int) -> tuple[str, int, int] | None:
+        """The URL, line and column (counted from 0) in a loaded script of a line (from 1) of one of its sources."""
+        for script in self._by_id.values():
+            if script.map is not None and (found := script.map.generated(file, line - 1)) is not None:
+                return script.url, *found
+        return None
+
 
 _HIT = re.compile(r"\s*(?P<sign>>=|<=|==|>|<|%)?\s*(?P<count>\d+)\s*")
 
@@ -74,7 +208,6 @@ class Breakpoints:
         """The id of the breakpoint at the first line of every new script."""
 
     async def replace(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        """Replace all breakpoints of a file."""
         for each in self._set.pop(file, []):
             await self._remove(each.id)
         self._pending.pop(file, None)
@@ -90,7 +223,6 @@ class Breakpoints:
             self._first_lines = str(body["breakpointId"])
 
     async def run_new_scripts(self) -> None:
-        """Pause new scripts no longer."""
         if self._first_lines is not None:
             breakpoint_id, self._first_lines = self._first_lines, None
             await self._remove(breakpoint_id)
@@ -109,7 +241,6 @@ class Breakpoints:
         return any(spec.condition is spec.hit_condition is spec.log_message is None for spec in there)
 
     def on_script(self, script: Script) -> None:
-        """Bind the pending breakpoints of a loaded script."""
         for file in (script.file, *(script.map.sources if script.map else ())):
             for number, spec in self._pending.pop(file, []):
                 self._background.start(self._bind(spec, number))
@@ -129,11 +260,11 @@ class Breakpoints:
             return
 
     async def _set_one(self, spec: BreakpointSpec, number: int) -> Bound:
-        location = self._scripts.script_location(spec.file, spec.line)
-        location = location or ScriptLocation(url=spec.file, line=spec.line - 1, column=(spec.column or 1) - 1)
+        known = self._scripts.script_location(spec.file, spec.line)
+        url, line, column = known or (spec.file, spec.line - 1, (spec.column or 1) - 1)
         # Node names a file by its URL or, where it stripped types, by its path.
-        urls = f"^(file://)?{re.escape(location.url.removeprefix('file://'))}$"
-        wanted: JsonObject = {"lineNumber": location.line, "urlRegex": urls, "columnNumber": location.column}
+        urls = f"^(file://)?{re.escape(url.removeprefix('file://'))}$"
+        wanted: JsonObject = {"lineNumber": line, "urlRegex": urls, "columnNumber": column}
         if condition := condition_of(spec, number):
             wanted["condition"] = condition
         body = await self._client.request("Debugger.setBreakpointByUrl", wanted)

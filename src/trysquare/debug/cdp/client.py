@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, cast
+from functools import partial
+from typing import cast
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
@@ -20,44 +20,34 @@ MAX_MESSAGE = 256 * 1024 * 1024
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
-class Transport(Protocol):
-    """Transport of messages to an inspector: a socket, or the inspector of the parent thread."""
-
-    def send_text(self, text: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class CdpClient:
-    """One connection to an inspector."""
-
     def __init__(self, *, on_event: Callable[[str, JsonObject], None], on_lost: Callable[[str], None]) -> None:
         self._on_event = on_event
         self._on_lost = on_lost
         self._pending = PendingRequests[JsonObject]()
-        self._transport: Transport | None = None
+        self._send: Callable[[bytes], None] | None = None
+        self._close: Callable[[], None] = lambda: None
 
     async def connect(self, url: str, *, timeout: float = 10.0) -> None:
-        """Connect to the URL of an inspector."""
         address = urlsplit(url)
         connection = WebSocket(url, on_text=self.receive, on_lost=self.disconnect)
         async with asyncio.timeout(timeout):
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: connection, address.hostname or "", address.port or 0)
             await connection.opened
-        self._transport = connection
+        self.use(connection.send_text, connection.close)
 
-    def use(self, transport: Transport) -> None:
-        """Use an open transport, whose owner calls `receive` and `disconnect`."""
-        self._transport = transport
+    def use(self, send: Callable[[bytes], None], close: Callable[[], None]) -> None:
+        """Use an open connection, whose owner calls `receive` and `disconnect`."""
+        self._send, self._close = send, close
 
     async def request(self, method: str, params: JsonObject | None = None, *, timeout: float = 30.0) -> JsonObject:
         """Send a command and wait for its result. Raises `RequestFailed` or `ConnectionLost`."""
-        if self._transport is None:
+        if self._send is None:
             raise ConnectionLost("The debugger is not connected.")
         number, future = self._pending.begin()
         try:
-            self._transport.send_text(to_json({"id": number, "method": method, "params": params or {}}))
+            self._send(to_json({"id": number, "method": method, "params": params or {}}))
         except ConnectionLost:
             self._pending.take(number)
             raise
@@ -70,11 +60,9 @@ class CdpClient:
 
     def close(self) -> None:
         """Close the connection. An ended program waits for this before its process exits."""
-        if self._transport is not None:
-            self._transport.close()
+        self._close()
 
     def receive(self, text: bytes) -> None:
-        """Handle a message of the inspector."""
         message = cast(JsonObject, from_json(text))
         if "id" not in message:
             self._on_event(str(message.get("method")), as_object(message.get("params")))
@@ -172,7 +160,7 @@ class WebSocket(asyncio.Protocol):
 
 
 class Workers:
-    """The transports to the worker threads of one program, by the inspector's session ids."""
+    """The connections to the worker threads of one program, by the inspector's session ids."""
 
     def __init__(self, client: CdpClient) -> None:
         self._client = client
@@ -188,54 +176,36 @@ class Workers:
             return
 
     def open(self, name: str, client: CdpClient) -> None:
-        """Connect a client to a thread."""
         self._threads[name] = client
-        client.use(_WorkerTransport(self, name))
+        client.use(partial(self._send, name), partial(self._remove, name))
 
     def receive(self, params: JsonObject) -> None:
-        """Pass on a message of a thread's inspector."""
         client = self._threads.get(str(params.get("sessionId")))
         if client is not None:
             client.receive(str(params.get("message")).encode())
 
     def on_end(self, params: JsonObject) -> None:
-        """Disconnect the client of a thread that has ended."""
-        self.remove(str(params.get("sessionId")), "The thread has ended.")
+        self._remove(str(params.get("sessionId")), "The thread has ended.")
 
     def disconnect(self, reason: str) -> None:
         """Disconnect all clients after the connection to the program was lost."""
         for name in list(self._threads):
-            self.remove(name, reason)
+            self._remove(name, reason)
 
-    def remove(self, name: str, reason: str | None = None) -> None:
+    def _remove(self, name: str, reason: str | None = None) -> None:
         """Remove a thread; with a reason, disconnect its client."""
         client = self._threads.pop(name, None)
         if client is not None and reason is not None:
             client.disconnect(reason)
 
-    def send(self, name: str, text: bytes) -> None:
-        """Send a message to a thread. Raises `ConnectionLost`."""
+    def _send(self, name: str, text: bytes) -> None:
         if name not in self._threads:
             raise ConnectionLost("The thread has ended.")
-        self._background.start(self._send(name, text))
+        self._background.start(self._pass_on(name, text))
 
-    async def _send(self, name: str, text: bytes) -> None:
+    async def _pass_on(self, name: str, text: bytes) -> None:
         try:
             message = {"sessionId": name, "message": text.decode()}
             await self._client.request("NodeWorker.sendMessageToWorker", message)
         except DEBUGGER_ERRORS as error:
-            self.remove(name, str(error) or "timeout")
-
-
-@dataclass(frozen=True, slots=True)
-class _WorkerTransport:
-    """The transport to one thread."""
-
-    workers: Workers
-    name: str
-
-    def send_text(self, text: bytes) -> None:
-        self.workers.send(self.name, text)
-
-    def close(self) -> None:
-        self.workers.remove(self.name)
+            self._remove(name, str(error) or "timeout")

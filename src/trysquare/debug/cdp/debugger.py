@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.json import JsonObject, as_list, as_object
-from trysquare.debug.cdp.breakpoints import Breakpoints
+from trysquare.debug.cdp.breakpoints import Breakpoints, Scripts
 from trysquare.debug.cdp.client import CdpClient, Workers
-from trysquare.debug.cdp.sources import Scripts
 from trysquare.debug.debugger import (
     DEBUGGER_ERRORS,
     Bound,
@@ -86,19 +85,9 @@ def _part_text(part: JsonObject) -> str:
 
 MAIN_THREAD = 1
 _STEPS: dict[StepKind, str] = {"over": "stepOver", "into": "stepInto", "out": "stepOut"}
-_CAPABILITIES = Capabilities(
-    conditions=True,
-    hit_conditions=True,
-    log_points=True,
-    exception_filters=("uncaught", "all"),
-    exception_info=True,
-)
 _SCOPES: dict[str, Literal["locals", "globals", "other"]] = {
-    "local": "locals",
-    "block": "locals",
-    "catch": "locals",
-    "global": "globals",
-}
+    "local": "locals", "block": "locals", "catch": "locals", "global": "globals",
+}  # fmt: skip
 # Closing the inspector while a client is connected can crash the program, so it closes a while after the disconnect.
 # Two timers: a program that was halted meanwhile finds the first one expired before it sees the disconnect.
 _ENDING = 'globalThis[Symbol.for("trysquare.ending")]'
@@ -108,8 +97,6 @@ _STAY_OPEN = f"clearTimeout({_ENDING}); delete {_ENDING}; 0"
 
 
 class NodeDebugger(Debugger):
-    """A debugger of one Node program or worker thread."""
-
     def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
         self._listener = listener
         self.shows_secrets = False
@@ -142,7 +129,10 @@ class NodeDebugger(Debugger):
 
     @property
     def capabilities(self) -> Capabilities:
-        return _CAPABILITIES
+        return Capabilities(
+            conditions=True, hit_conditions=True, log_points=True, exception_filters=("uncaught", "all"),
+            exception_info=True,
+        )  # fmt: skip
 
     async def connect(self, url: str, *, timeout: float, is_waiting: bool = True) -> None:
         """Connect to a program; one that waits for a debugger runs up to its first line."""
@@ -237,11 +227,7 @@ class NodeDebugger(Debugger):
             raise
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
-        wanted: JsonObject = {
-            "expression": expression,
-            "generatePreview": True,
-            "throwOnSideEffect": purpose == "hover",
-        }
+        wanted = {"expression": expression, "generatePreview": True, "throwOnSideEffect": purpose == "hover"}
         if frame is None or not self._frames:
             body = await self._client.request("Runtime.evaluate", wanted)
         else:
@@ -294,7 +280,8 @@ class NodeDebugger(Debugger):
         if not self.at_entry.done():
             self.at_entry.set_result(None)
         if self._started:
-            self._listener(Stopped(reason=self._reason(params), thread=MAIN_THREAD, text=_text(params)))
+            text = str(as_object(params.get("data")).get("description") or "").partition("\n")[0]
+            self._listener(Stopped(reason=self._reason(params), thread=MAIN_THREAD, text=text))
         self._stepping = False
 
     def _reason(self, params: JsonObject) -> str:
@@ -310,10 +297,8 @@ class NodeDebugger(Debugger):
             self._listener(Resumed(thread=MAIN_THREAD))
 
     def _on_script(self, params: JsonObject) -> None:
-        script = self._scripts.add(
-            str(params["scriptId"]), str(params.get("url") or ""), str(params.get("sourceMapURL") or "")
-        )
-        self._breakpoints.on_script(script)
+        url, map_url = str(params.get("url") or ""), str(params.get("sourceMapURL") or "")
+        self._breakpoints.on_script(self._scripts.add(str(params["scriptId"]), url, map_url))
 
     async def _run_script(self, params: JsonObject) -> None:
         """Bind the breakpoints of a new script that is paused at its first line, and continue unless one is there."""
@@ -375,7 +360,3 @@ class NodeDebugger(Debugger):
             reference=self._add_reference(remote),
             shows_all=self.shows_secrets,
         )
-
-
-def _text(params: JsonObject) -> str:
-    return str(as_object(params.get("data")).get("description") or "").partition("\n")[0]

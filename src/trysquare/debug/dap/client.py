@@ -82,17 +82,16 @@ def _parsed(body: bytes) -> JsonObject:
     return cast(JsonObject, message)
 
 
-OnEvent = Callable[[str, JsonObject], None]
-OnRequest = Callable[[str, JsonObject], JsonObject | None]
-OnLost = Callable[[str], None]
-
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
 class DapClient(asyncio.Protocol):
     """Client of one adapter. `on_event` is called on the event loop, in order."""
 
-    def __init__(self, *, on_event: OnEvent, on_lost: OnLost, on_request: OnRequest | None = None) -> None:
+    def __init__(
+        self, *, on_event: Callable[[str, JsonObject], None], on_lost: Callable[[str], None],
+        on_request: Callable[[str, JsonObject], JsonObject | None] = lambda command, arguments: None,
+    ) -> None:  # fmt: skip
         self._on_event = on_event
         self._on_lost = on_lost
         self._on_request = on_request
@@ -120,7 +119,6 @@ class DapClient(asyncio.Protocol):
         return number, answer
 
     def close(self) -> None:
-        """Drop the connection."""
         if self._close is not None:
             self._close()
         self._end("The connection was closed.")
@@ -192,14 +190,11 @@ class DapClient(asyncio.Protocol):
 
     def _serve(self, message: JsonObject) -> None:
         command = str(message.get("command"))
-        body = self._on_request(command, as_object(message.get("arguments"))) if self._on_request else None
+        body = self._on_request(command, as_object(message.get("arguments")))
         answer: JsonObject = {
-            "seq": self._pending.next_id(),
-            "type": "response",
-            "request_seq": message.get("seq"),
-            "command": command,
+            "seq": self._pending.next_id(), "type": "response", "request_seq": message.get("seq"), "command": command,
             "success": body is not None,
-        }
+        }  # fmt: skip
         if body is not None:
             answer["body"] = body
         if self._write is not None:

@@ -79,17 +79,17 @@ class DapDebugger(Debugger):
         self._begun: asyncio.Future[JsonObject] | None = None
         self._ended = False
         self._advertised: JsonObject = {}
-        self._handlers: dict[str, Callable[[JsonObject], None]] = {
-            "initialized": self._on_initialized,
+        self._handlers: dict[str, Callable[[JsonObject], object]] = {
+            "initialized": lambda body: self._ready.done() or self._ready.set_result(None),
             "stopped": self._on_stopped,
-            "continued": self._on_continued,
+            "continued": lambda body: listener(Resumed(thread=body.get("threadId"))),
             "output": self._on_output,
             "exited": self._on_exited,
             "terminated": self._on_exited,
-            "breakpoint": self._on_breakpoint,
-            "capabilities": self._on_capabilities,
-            "debugpyAttach": self._on_child,
-            "pydevdSubprocess": self._on_child,
+            "breakpoint": lambda body: listener(BreakpointMoved(bound=_bound(as_object(body.get("breakpoint"))))),
+            "capabilities": lambda body: self._advertised.update(as_object(body.get("capabilities"))),
+            "debugpyAttach": lambda body: listener(ChildStarted(arguments=body)),
+            "pydevdSubprocess": lambda body: listener(ChildStarted(arguments=body)),
         }
         self.client = DapClient(on_event=self._on_event, on_lost=self._on_lost, on_request=self._serve)
 
@@ -100,7 +100,6 @@ class DapDebugger(Debugger):
         return Capabilities(exception_filters=tuple(str(each["filter"]) for each in filters), **supported)
 
     async def initialize(self, *, timeout: float = 20.0) -> None:
-        """Exchange capabilities with the adapter."""
         await asyncio.wait_for(asyncio.shield(self.client.connected), timeout)
         arguments = {**_CLIENT, "adapterID": self._adapter_id}
         self._advertised = await self.client.request("initialize", arguments, timeout=timeout)
@@ -125,11 +124,15 @@ class DapDebugger(Debugger):
                 await self._begun
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        wanted = [_spec_to_dap(spec) for spec in specs]
-        body = await self.client.request(
-            "setBreakpoints", {"source": {"path": file}, "breakpoints": wanted, "sourceModified": False}
-        )
-        return _bound_all(body)
+        breakpoints = [
+            _given(
+                line=spec.line, column=spec.column, condition=spec.condition, hitCondition=spec.hit_condition,
+                logMessage=spec.log_message,
+            )
+            for spec in specs
+        ]  # fmt: skip
+        wanted = {"source": {"path": file}, "breakpoints": breakpoints, "sourceModified": False}
+        return _bound_all(await self.client.request("setBreakpoints", wanted))
 
     async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
         breakpoints = [
@@ -143,8 +146,7 @@ class DapDebugger(Debugger):
 
     async def data_id(self, name: str, *, reference: int, frame: int | None) -> str | None:
         wanted = _given(name=name, variablesReference=reference or None, frameId=frame)
-        body = await self.client.request("dataBreakpointInfo", wanted)
-        found = body.get("dataId")
+        found = (await self.client.request("dataBreakpointInfo", wanted)).get("dataId")
         return None if found is None else str(found)
 
     async def set_exception_breakpoints(self, filters: Sequence[str]) -> None:
@@ -249,43 +251,26 @@ class DapDebugger(Debugger):
         if (handler := self._handlers.get(event)) is not None:
             handler(body)
 
-    def _on_initialized(self, body: JsonObject) -> None:
-        if not self._ready.done():
-            self._ready.set_result(None)
-
     def _on_stopped(self, body: JsonObject) -> None:
-        self._listener(_stopped(body))
-
-    def _on_continued(self, body: JsonObject) -> None:
-        self._listener(Resumed(thread=body.get("threadId")))
+        text = str(body.get("text") or body.get("description") or "")
+        self._listener(Stopped(reason=str(body.get("reason", "")), thread=int(body.get("threadId") or 0), text=text))
 
     def _on_exited(self, body: JsonObject) -> None:
-        self._end(_exited(body))
-
-    def _on_breakpoint(self, body: JsonObject) -> None:
-        self._listener(BreakpointMoved(bound=_bound(as_object(body.get("breakpoint")))))
-
-    def _on_capabilities(self, body: JsonObject) -> None:
-        self._advertised = {**self._advertised, **as_object(body.get("capabilities"))}
-
-    def _on_child(self, body: JsonObject) -> None:
-        self._listener(ChildStarted(arguments=dict(body)))
+        ended = _exited(body)
+        # Adapters send `exited` with the code, `terminated` without it, or both in either order.
+        if not self._ended or ended != Exited():
+            self._ended = True
+            self._listener(ended)
 
     def _on_output(self, body: JsonObject) -> None:
         category = str(body.get("category") or "console")
         if category != "telemetry":
             self._listener(Output(stream=_STREAMS.get(category, "console"), text=str(body.get("output", ""))))
 
-    def _end(self, ended: Exited) -> None:
-        # Adapters send `exited` with the code, `terminated` without it, or both in either order.
-        if not self._ended or ended != Exited():
-            self._ended = True
-            self._listener(ended)
-
     def _serve(self, command: str, arguments: JsonObject) -> JsonObject | None:
         if command != "startDebugging":
             return None
-        self._listener(ChildStarted(arguments=dict(arguments)))
+        self._listener(ChildStarted(arguments=arguments))
         return {}
 
     def _on_lost(self, reason: str) -> None:
@@ -294,16 +279,6 @@ class DapDebugger(Debugger):
             self._ready.exception()
         if not self._ended:
             self._listener(Disconnected(reason=reason))
-
-
-def _spec_to_dap(spec: BreakpointSpec) -> JsonObject:
-    return _given(
-        line=spec.line,
-        column=spec.column,
-        condition=spec.condition,
-        hitCondition=spec.hit_condition,
-        logMessage=spec.log_message,
-    )
 
 
 def _given(**arguments: Any) -> JsonObject:
@@ -338,14 +313,6 @@ def _scope(each: JsonObject) -> Scope:
     kind = "locals" if "local" in hint or "argument" in hint else "globals" if "global" in hint else "other"
     reference = int(each.get("variablesReference") or 0)
     return Scope(name=name, kind=kind, reference=reference, expensive=bool(each.get("expensive")))
-
-
-def _stopped(body: JsonObject) -> Stopped:
-    return Stopped(
-        reason=str(body.get("reason", "")),
-        thread=int(body.get("threadId") or 0),
-        text=str(body.get("text") or body.get("description") or ""),
-    )
 
 
 def _exited(body: JsonObject) -> Exited:

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,7 @@ from trysquare.debug.debugger import (
     Variable,
 )
 from trysquare.debug.expressions import parse_log_message
+from trysquare.debug.recorder.live import FAILED
 
 _MODULES = ("values", "expressions", "live")
 _PACKAGE = "trysquare.debug.recorder"
@@ -63,31 +64,9 @@ del _trysquare_load
 """
 
 
-class InjectedReader:
-    """The reader in one program, under a random name: code that injects it, and expressions that query it."""
-
-    def __init__(self, *, secret: str, measure: str) -> None:
-        self._name = f"_trysquare_{secrets.token_hex(8)}"
-        self._options: Mapping[str, str] = {"secret": secret, "measure": measure}
-
-    def loader(self) -> str:
-        """Statements that inject the reader into the builtins of the program."""
-        text = _LOADER.replace("PACKAGE", _PACKAGE)
-        found = {"{name!r}": self._name, "{sources!r}": _sources(), "{options!r}": dict(self._options)}
-        for part, value in found.items():
-            text = text.replace(part, repr(value))
-        return text
-
-    def query(self, ask: str, *, given: str | None = None, **wanted: object) -> str:
-        """An expression that queries the reader. `given` is an expression whose value it gets."""
-        asked = json.dumps({"ask": ask, **wanted}).encode("utf-8").hex()
-        # On a line of its own, so that a comment at its end does not hide the bracket.
-        return f"{self._name}('{asked}')" if given is None else f"{self._name}('{asked}', (\n{given}\n))"
-
-
-def failed_condition(output: str, mark: str = "trysquare-condition:") -> JsonObject | None:
+def _failed_condition(output: str) -> JsonObject | None:
     """The failure of a condition that an output line reports, or None."""
-    _, found, rest = output.rpartition(mark)
+    _, found, rest = output.rpartition(FAILED)
     digits = rest.split()[0] if found and rest.split() else ""
     try:
         return json.loads(bytes.fromhex(digits)) if digits else None
@@ -120,8 +99,9 @@ class PythonDebugger(DapDebugger):
 
     def __init__(self, listener: Listener, *, shows_secrets: bool = False) -> None:
         super().__init__(listener, adapter_id="python")
-        names = {"secret": "", "measure": ""} if shows_secrets else {"secret": SECRET_NAME, "measure": MEASURE_NAME}
-        self._reader = InjectedReader(**names)
+        self._reader = f"_trysquare_{secrets.token_hex(8)}"
+        """Name of the reader in the builtins of the program."""
+        self._options = {} if shows_secrets else {"secret": SECRET_NAME, "measure": MEASURE_NAME}
         self._loading: asyncio.Future[JsonObject] | None = None
         self._numbers = itertools.count(1)
         self._references: dict[int, _Reference] = {}
@@ -132,8 +112,16 @@ class PythonDebugger(DapDebugger):
 
     def load(self) -> None:
         """Inject the reader into the program; `start` waits for it."""
-        wanted = {"expression": self._reader.loader(), "context": "repl"}
-        _, self._loading = self.client.send("evaluate", wanted)
+        text = _LOADER.replace("PACKAGE", _PACKAGE)
+        for part, value in {"{name!r}": self._reader, "{sources!r}": _sources(), "{options!r}": self._options}.items():
+            text = text.replace(part, repr(value))
+        _, self._loading = self.client.send("evaluate", {"expression": text, "context": "repl"})
+
+    def _query(self, ask: str, *, given: str | None = None, **wanted: object) -> str:
+        """An expression that queries the reader. `given` is an expression whose value it gets."""
+        asked = json.dumps({"ask": ask, **wanted}).encode("utf-8").hex()
+        # On a line of its own, so that a comment at its end does not hide the bracket.
+        return f"{self._reader}('{asked}')" if given is None else f"{self._reader}('{asked}', (\n{given}\n))"
 
     async def start(self) -> None:
         if self._loading is not None:
@@ -161,13 +149,13 @@ class PythonDebugger(DapDebugger):
         log = None
         if spec.log_message is not None:
             pieces = parse_log_message(spec.log_message)
-            log = f"{{{self._reader.query('log', pieces=pieces, guarded=spec.guarded)}}}"
+            log = f"{{{self._query('log', pieces=pieces, guarded=spec.guarded)}}}"
         return {"condition": self._condition(spec, key), "log_message": log}
 
     def _condition(self, spec: BreakpointSpec | FunctionBreakpoint, key: str) -> str | None:
         if spec.condition is None:
             return None
-        return self._reader.query("condition", expression=spec.condition, key=key, guarded=spec.guarded)
+        return self._query("condition", expression=spec.condition, key=key, guarded=spec.guarded)
 
     async def scopes(self, frame: int) -> list[Scope]:
         globals_reference = self._add_reference(_Reference(frame=frame, ask="globals"))
@@ -205,7 +193,7 @@ class PythonDebugger(DapDebugger):
         return await self.read(expression, frame)
 
     async def _ask(self, frame: int | None, ask: str, *, given: str | None = None, **wanted: object) -> Any:
-        text = self._reader.query(ask, given=given, **wanted)
+        text = self._query(ask, given=given, **wanted)
         purpose: EvaluateFor = "clipboard" if frame is not None else "repl"
         answer = (await super().evaluate(text, frame, purpose)).value
         try:
@@ -243,7 +231,7 @@ class PythonDebugger(DapDebugger):
         super()._on_stopped(body)
 
     def _on_output(self, body: JsonObject) -> None:
-        failed = failed_condition(str(body.get("output", "")))
+        failed = _failed_condition(str(body.get("output", "")))
         if failed is None:
             super()._on_output(body)
         else:

@@ -136,7 +136,6 @@ def _is_literal(origin: Origin, sources: Sources) -> bool:
 
 
 def _from_call(callee: JsonObject, sources: Sources) -> Known:
-    """The value that a call on the failing line returned."""
     verb = "yielded" if "yields" in callee else "returned"
     call, _, value = return_text(callee).partition(f" {verb} ")
     value = value if verb == "yielded" else str(callee.get("returned"))

@@ -144,7 +144,6 @@ class Explanation:
 
 
 def explain(failure: JsonObject, sources: Sources) -> Explanation:
-    """Explain one recorded failure."""
     own, chain = read_raised(failure), read_chain(failure)
     head = main_exception(own, chain)
     found, at = _verdict(head, sources)

@@ -80,7 +80,6 @@ class Raised:
 
 
 def read_raised(report: JsonObject, *, link: str = "") -> Raised:
-    """Read an exception of a recorder's report."""
     frames = tuple(_site(frame) for frame in cast(list[JsonObject], report.get("frames") or []))
     source = cast(JsonObject | None, report.get("source"))
     # Code that could not be compiled did not run: its location is what the exception says, and no frame's.

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.debug.adapters.registry import create_adapters, find_language, language_of
+from trysquare.debug.adapters.registry import ADAPTERS, find_language, language_of
 from trysquare.debug.cdp.debugger import NodeDebugger
-from trysquare.debug.debugger import FunctionBreakpoint, RequestFailed, Stopped
+from trysquare.debug.debugger import Exited, FunctionBreakpoint, RequestFailed, Stopped
 from trysquare.debug.explain.explain import Explained, Explanation, explain_failure
 from trysquare.debug.explain.native_trace import (
     Failing,
@@ -26,7 +26,7 @@ from trysquare.debug.explain.recording import Cost
 from trysquare.debug.explain.sources import Sources
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.manager import DebugSessionRegistry
-from trysquare.debug.sessions.session import DebugSession, Terminated
+from trysquare.debug.sessions.session import DebugSession
 from trysquare.processes.supervisor import ProcessSupervisor
 
 _MAX_STEPS = 14
@@ -43,7 +43,7 @@ async def explain_target(
         return await explain_failure(target, root, supervisor, timeout=timeout)
     if sessions is not None:
         return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
-    sessions = DebugSessionRegistry(supervisor, create_adapters())
+    sessions = DebugSessionRegistry(supervisor, ADAPTERS)
     try:
         return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
     finally:
@@ -69,7 +69,7 @@ async def _explain_native(
     finally:
         await sessions.stop(session)
     cost = Cost(lines=record.lines, seconds=round(time.perf_counter() - began, 3), full=record.full)
-    code = record.outcome.code if isinstance(record.outcome, Terminated) else None
+    code = record.outcome.code if isinstance(record.outcome, Exited) else None
     outcome = "failed" if failures else "passed" if code == 0 else "exited"
     return Explained(outcome=outcome, exit_code=code, failures=failures, output=session.output.tail(4000), cost=cost)
 

@@ -66,7 +66,6 @@ def calls_in(line: str) -> list[str]:
 
 
 def divisors_in(line: str) -> list[str]:
-    """What a line divides by."""
     return [found for found in re.findall(r"[/%]\s*\(?\s*([A-Za-z_$][\w$.]*)", bare(line)) if found not in _WORDS]
 
 
@@ -241,8 +240,6 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failing:
-    """The line that failed, with its values."""
-
     line: int
     code: str
     kind: str
@@ -290,8 +287,6 @@ def _candidates(failing: Failing) -> list[str]:
 
 
 class _OriginSearch:
-    """Search for the origins of a value in the recorded frames."""
-
     def __init__(self, record: StepRecord, sources: Sources) -> None:
         self._record = record
         self._sources = sources
@@ -318,7 +313,6 @@ class _OriginSearch:
         return [passed]
 
     def of_return(self, frame: FrameTrace, depth: int = _MAX_DEPTH) -> list[Origin]:
-        """The origins of what a call returned."""
         # Debuggers stop once more at the closing brace, after the line that says what is returned.
         lines = (line for line, _ in reversed(frame.steps))
         line = next(

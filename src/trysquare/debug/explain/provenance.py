@@ -65,8 +65,6 @@ class SourceLocation:
 
 
 class ValueTrace:
-    """Search for the origins of values."""
-
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
 
@@ -82,7 +80,6 @@ class ValueTrace:
         return []
 
     def of_return(self, callee: JsonObject, depth: int = _MAX_DEPTH) -> list[Origin]:
-        """The origins of what a call returned."""
         value = str(callee.get("returned"))
         file, line = str(callee["file"]), self._return_line(callee)
         statement = self._sources.statement(file, line)
@@ -247,7 +244,6 @@ def steps_of(record: JsonObject) -> list[list[Any]]:
 
 
 def callees_of(record: JsonObject) -> list[JsonObject]:
-    """The recorded calls that a frame made."""
     return cast(list[JsonObject], record.get("callees") or [])
 
 

@@ -1,9 +1,12 @@
-"""Record one run of a Python target with the recorder, and read its report."""
+"""The recorder in a Python process: record one run of a target, or dump the stacks of a process that runs on."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import shutil
+import signal
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +29,7 @@ _SHOWN = 2000
 _REPORT_SECONDS = 5.0
 """Time that a recorder has to write its report after a timeout."""
 _MAX_REPORT = 64_000_000
+_DUMP_SECONDS = 20.0
 _RECORDER = str(Path(next(iter(recorder.__path__))))
 
 
@@ -58,8 +62,6 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """Outcome of a recorded run."""
-
     found: JsonObject
     """The recorder's report; empty if the program was killed before it could write one."""
     outcome: str
@@ -114,7 +116,6 @@ async def record_run(
 
 
 def require_python(target: Target) -> None:
-    """Refuse a target that the recorder cannot run."""
     if not target.is_python:
         raise ToolError(
             f"`{target.words[0]}` is not a Python program, and only those can be recorded.",
@@ -173,3 +174,93 @@ def _run_without_report(status: int | None, output: str, *, finished: bool, time
 
 def _error(message: str, instruction: str, output: str, code: ErrorCode = ErrorCode.EXECUTION_FAILED) -> ToolError:
     return ToolError(message, code=code, instruction=instruction, fields={"output": output[-_SHOWN:]})
+
+
+async def dump_process(pid: int) -> JsonObject:
+    """Interrupt a process for a moment, and have it write its stacks to a file."""
+    _require_own_process(pid)
+    debugger = shutil.which("gdb")
+    if debugger is None:
+        raise ToolError(
+            "`gdb` is not installed; it is required to dump a process that was not started for debugging.",
+            code=ErrorCode.ADAPTER_NOT_FOUND,
+            instruction="Ask the user to run: apt-get install gdb",
+        )
+    with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
+        file = Path(folder) / "dump.json"
+        output = await _inject(debugger, pid, _script(file))
+        if not file.exists():
+            raise _dump_error(pid, output)
+        return cast(JsonObject, json.loads(file.read_text(encoding="utf-8")))
+
+
+def _require_own_process(pid: int) -> None:
+    if pid == os.getpid():
+        raise InvalidArguments(f"Process {pid} is the server itself.")
+    try:
+        owner = Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        raise InvalidArguments(
+            f"Process {pid} not found.", code=ErrorCode.SESSION_NOT_FOUND, instruction="Check its id with `ps`."
+        ) from None
+    if owner != os.geteuid():
+        raise ToolError(
+            f"Process {pid} belongs to another user.",
+            code=ErrorCode.EXECUTION_NOT_ALLOWED,
+            instruction="Only processes of the user who runs the server can be dumped.",
+        )
+
+
+def _script(file: Path) -> str:
+    """Code that runs the recorder's files in the process, without importing anything named `trysquare` there."""
+    values, dump = f"{_RECORDER}/values.py", f"{_RECORDER}/dump.py"
+    lines = [
+        "v=dict(__name__='values')",
+        f"d=dict(__name__='dump',__file__={dump!r})",
+        f"exec(compile(open({values!r}).read(),{values!r},'exec'),v)",
+        f"exec(compile(open({dump!r}).read(),{dump!r},'exec'),d)",
+        f"d['dump']({str(file)!r},v['show'])",
+    ]
+    return ";".join(lines)
+
+
+async def _inject(debugger: str, pid: int, script: str) -> str:
+    """Have gdb run the script in the process and detach; return what gdb wrote."""
+    quoted = f"exec({script!r},{{}})".replace("\\", "\\\\").replace('"', '\\"')
+    commands = [
+        "set unwindonsignal on",
+        "set $gil = (int)PyGILState_Ensure()",
+        f'call (int)PyRun_SimpleString("{quoted}")',
+        "call (void)PyGILState_Release($gil)",
+        "detach",
+    ]
+    words = [word for command in commands for word in ("-ex", command)]
+    process = await asyncio.create_subprocess_exec(
+        debugger, "-nx", "-nh", "-batch", "-p", str(pid), *words,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(_DUMP_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        # An interrupt makes gdb unwind what it called and detach; a kill would leave the process in the middle of it.
+        process.send_signal(signal.SIGINT)
+        output, _ = await process.communicate()
+    return output.decode(errors="replace")
+
+
+def _dump_error(pid: int, output: str) -> ToolError:
+    if "No symbol" in output:
+        reason, instruction = "not a Python process, or its Python has no symbols", "Choose a Python process."
+    elif "not permitted" in output or "ptrace" in output:
+        reason = "permission denied"
+        instruction = "Ask the user to allow ptrace: /proc/sys/kernel/yama/ptrace_scope must be 0."
+    else:
+        reason, instruction = "timeout", "It may hang in code that never releases Python's global lock."
+    return ToolError(
+        f"Process {pid} could not be dumped: {reason}. It still runs.",
+        code=ErrorCode.EXECUTION_FAILED,
+        instruction=instruction,
+        fields={"output": output[-600:]},
+    )

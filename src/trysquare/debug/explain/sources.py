@@ -34,7 +34,6 @@ class Sources:
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
     def lines(self, file: str) -> list[str]:
-        """Return all lines of a file."""
         if file not in self._lines:
             path = Path(file)
             try:

@@ -23,8 +23,6 @@ RecordedStep: TypeAlias = list[Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """One recorded call of a function."""
-
     call: JsonObject
     root: str
 
@@ -208,7 +206,6 @@ def compare(one: JsonObject, other: JsonObject) -> Divergence:
 
 
 def divergence_text(found: Divergence, root: str, sources: Sources) -> str:
-    """The divergence in a few lines."""
     lines: list[str] = []
     has_parted = found.one is not None or found.other is not None
     if not found.same and not has_parted:

@@ -159,8 +159,8 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 class FailureRecorder(Watcher):
     """Records the frames that are running, and those that an exception left."""
 
-    def __init__(self, roots: list[str], *, skip: str, lines: int = LINES) -> None:
-        super().__init__(roots, skip=skip, lines=lines)
+    def __init__(self, roots: list[str], *, skip: str, options: dict[str, Any]) -> None:
+        super().__init__(roots, skip=skip, lines=options.get("lines", LINES))
         self._frames: dict[int, FrameRecord] = {}
         self._raised: dict[int, FrameRecord] = {}
         self._lock = threading.Lock()
@@ -279,7 +279,7 @@ class FailureRecorder(Watcher):
 class FlowRecorder(Watcher):
     """Records a list of steps: the function, the line or how the call ended, and what changed."""
 
-    def __init__(self, roots: list[str], *, skip: str) -> None:
+    def __init__(self, roots: list[str], *, skip: str, options: dict[str, Any]) -> None:
         super().__init__(roots, skip=skip, lines=_MAX_FLOW)
         self._main = threading.main_thread().ident
         self._frames: dict[int, tuple[FrameRecord, list[list[Any]]]] = {}

@@ -58,11 +58,9 @@ class Watcher:
 
     @property
     def is_full(self) -> bool:
-        """Whether the limit of lines was reached."""
         return self.lines >= self._limit
 
     def wants(self, code: CodeType) -> bool:
-        """Whether calls of a function are recorded."""
         known = self._wanted.get(code)
         if known is None:
             known = self._wanted[code] = self._is_wanted(code)
@@ -125,7 +123,6 @@ class Watcher:
         return self.label_of(file) == USER
 
     def is_recorder(self, code: CodeType) -> bool:
-        """Whether a function is the recorder's own."""
         return os.path.realpath(code.co_filename).startswith(self._skip)
 
     def _label(self, file: str) -> str:
@@ -188,7 +185,6 @@ def record(watcher: Watcher) -> None:
 
 
 def stop() -> None:
-    """Stop recording."""
     if sys.version_info >= (3, 12):
         monitoring: Any = _monitoring()
         if monitoring.get_tool(_TOOL) is not None:

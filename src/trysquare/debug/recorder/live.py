@@ -93,15 +93,8 @@ class LiveQueries:
 
     def _whole(self, name: str, value: Any, *, secret: bool) -> dict[str, Any]:
         if type(value) is _Masked:
-            return {
-                "name": name,
-                "value": values.MASK,
-                "type": "int",
-                "size": "",
-                "cut": False,
-                "parts": False,
-                "inner": [],
-            }
+            about: dict[str, Any] = {"type": "int", "size": "", "cut": False, "parts": False, "inner": []}
+            return {"name": name, "value": values.MASK, **about}
         found = self._renderer.described(name if name.isidentifier() else "", value, secret=secret)
         return {**found, "name": name, "inner": self._renderer.parts(value, secret=secret)}
 

@@ -101,7 +101,6 @@ def _output_of(error: BaseException) -> str:
 
 
 def _example(error: BaseException) -> Any:
-    """The example of a doctest that failed."""
     doctest: Any = sys.modules.get("doctest")
     is_failure = doctest is not None and isinstance(error, (doctest.DocTestFailure, doctest.UnexpectedException))
     return cast(Any, error).example if is_failure else None
@@ -252,7 +251,7 @@ class RaisedLog:
         return None
 
     def _new(self, error: BaseException, trace: TracebackType) -> tuple[dict[str, Any], int]:
-        code, line = _raise_site(trace)
+        code, line, depth = _raise_site(trace)
         key = (type(error).__qualname__, code.co_filename, line)
         with self._lock:
             entry = self._found.pop(key, None)
@@ -262,7 +261,7 @@ class RaisedLog:
             self._found[key] = entry
             while len(self._found) > _MAX_RAISED:
                 self._found.pop(next(iter(self._found)))
-        return entry, _depth(trace)
+        return entry, depth
 
     def caught(self, frame: FrameType, entry: dict[str, Any]) -> None:
         """Note that a line runs in the frame that an exception came to."""
@@ -279,7 +278,7 @@ class RaisedLog:
         keys: set[tuple[str, str, int]] = set()
         for error in known:
             if error.__traceback__ is not None:
-                code, line = _raise_site(error.__traceback__)
+                code, line, _ = _raise_site(error.__traceback__)
                 keys.add((type(error).__qualname__, code.co_filename, line))
         return [entry for key, entry in self._found.items() if key not in keys]
 
@@ -289,15 +288,9 @@ def _location(code: CodeType, line: int, module: dict[str, Any] | None = None) -
     return {"file": code.co_filename, "line": line, "function": name_of(code), "code": text}
 
 
-def _depth(trace: TracebackType | None) -> int:
-    depth = 0
-    while trace is not None:
-        depth += 1
-        trace = trace.tb_next
-    return depth
-
-
-def _raise_site(trace: TracebackType) -> tuple[CodeType, int]:
+def _raise_site(trace: TracebackType) -> tuple[CodeType, int, int]:
+    """The function and the line that raised, and how many levels the traceback has."""
+    depth = 1
     while trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace.tb_frame.f_code, trace.tb_lineno
+        trace, depth = trace.tb_next, depth + 1
+    return trace.tb_frame.f_code, trace.tb_lineno, depth

@@ -21,10 +21,9 @@ from types import FunctionType
 from typing import Any, cast
 
 from trysquare.debug.recorder import hooks, report
-from trysquare.debug.recorder.frames import LINES, FailureRecorder, FlowRecorder
+from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.hooks import COMMAND, Watcher
-from trysquare.debug.recorder.probes import ProbeRecorder
-from trysquare.debug.recorder.tracer import CallTracer
+from trysquare.debug.recorder.tracer import CallTracer, ProbeRecorder
 from trysquare.debug.recorder.writes import WriteRecorder
 
 _MAX_EXPLAINED = 3
@@ -102,18 +101,9 @@ def _flush_lines() -> None:
 
 
 def _watcher(options: dict[str, Any]) -> Watcher:
-    roots, skip = options["roots"], os.path.dirname(os.path.abspath(__file__)) + os.sep
-    match options.get("watch", "failure"):
-        case "trace":
-            return CallTracer(roots, skip=skip, options=options)
-        case "probes":
-            return ProbeRecorder(roots, skip=skip, options=options)
-        case "writes":
-            return WriteRecorder(roots, skip=skip, options=options)
-        case "flow":
-            return FlowRecorder(roots, skip=skip)
-        case _:
-            return FailureRecorder(roots, skip=skip, lines=options.get("lines", LINES))
+    skip = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    kinds = {"trace": CallTracer, "probes": ProbeRecorder, "writes": WriteRecorder, "flow": FlowRecorder}
+    return kinds.get(options.get("watch", ""), FailureRecorder)(options["roots"], skip=skip, options=options)
 
 
 def _write(file: str, found: dict[str, Any]) -> None:

@@ -61,7 +61,8 @@ _SECRET = re.compile(r"passw(or)?d|secret|token|api_?key|credential|private_?key
 _BRACKETS: dict[Any, tuple[str, str]] = {
     list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
 }  # fmt: skip
-_mro_of: Any = type.__dict__["__mro__"].__get__
+mro: Any = type.__dict__["__mro__"].__get__
+name_of_class: Any = type.__dict__["__qualname__"].__get__
 _dict_of_class: Any = type.__dict__["__dict__"].__get__
 _dict_of_module: Any = cast(Any, vars(types.ModuleType))["__dict__"].__get__
 _current_frame: Any = getattr(sys, "_getframe")  # noqa: B009 - it has no public name
@@ -96,10 +97,6 @@ def is_one(kind: Any, kinds: Any) -> bool:
     return False
 
 
-def mro(kind: Any) -> Any:
-    return _mro_of(kind)
-
-
 def is_kind_of(value: Any, kind: Any) -> bool:
     """Whether a value's class derives from another, whatever its `__class__` says."""
     return is_one(kind, mro(type(value)))
@@ -107,10 +104,6 @@ def is_kind_of(value: Any, kind: Any) -> bool:
 
 def is_class(value: Any) -> bool:
     return is_kind_of(value, type)
-
-
-def name_of_class(kind: Any) -> str:
-    return type.__dict__["__qualname__"].__get__(kind)
 
 
 def in_class(kind: Any, name: str) -> Any:
@@ -123,7 +116,6 @@ def in_class(kind: Any, name: str) -> Any:
 
 
 def own_dict(value: Any) -> Any:
-    """The `__dict__` of a value, or None."""
     if is_kind_of(value, types.ModuleType):
         return _dict_of_module(value)
     for base in mro(type(value)):
@@ -206,7 +198,6 @@ def _module_of(kind: Any) -> str:
 
 
 def stored_attributes(value: Any) -> dict[str, Any]:
-    """The entries of a value's `__dict__`."""
     stored = own_dict(value)
     return {} if stored is None else {name: part for name, part in list(DICT.items(stored)) if type(name) is str}
 
@@ -363,7 +354,6 @@ def can_be_secret(value: Any) -> bool:
 
 
 def lookup(scope: Any, name: str) -> Any:
-    """The value of a name in a scope of a frame."""
     if is_kind_of(scope, dict):
         return DICT.get(scope, name, MISSING)
     if type(scope) is _FRAME_LOCALS:
@@ -372,7 +362,6 @@ def lookup(scope: Any, name: str) -> Any:
 
 
 def names_in(scope: Any) -> list[tuple[str, Any]]:
-    """All names of a scope with their values."""
     if is_kind_of(scope, dict):
         pairs = list(DICT.items(scope))
     else:
@@ -393,7 +382,6 @@ class Renderer:
         self._measure = re.compile(measure) if measure else None
 
     def is_secret(self, name: str) -> bool:
-        """Whether the value of a name is to be masked."""
         if self._secret is None or len(name) > 200:
             return False
         words = _WORDS.sub("_", name).lower()
@@ -616,7 +604,6 @@ class _Writer:
 
 
 def _field_names(value: Any) -> tuple[str, ...]:
-    """The names of a named tuple's fields."""
     fields = in_class(type(value), "_fields") if is_kind_of(value, tuple) else MISSING
     is_named = type(fields) is tuple and all(type(each) is str for each in cast(Any, fields))
     return cast(Any, fields) if is_named else ()
@@ -677,7 +664,6 @@ def _attribute_or_none(value: Any, name: str) -> Any:
 
 
 def _enum_member(value: Any) -> tuple[str, Any] | None:
-    """The name and the value of a member of an enumeration."""
     if in_class(type(value), "_member_map_") is MISSING:
         return None
     stored: Any = own_dict(value) or {}

@@ -14,12 +14,10 @@ from trysquare.debug.recorder.values import show
 
 _MAX_LINES = 1_000_000
 _MAX_WRITES = 40
-_CHANGING = frozenset(
-    [
-        *("append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "add", "discard", "sort"),
-        *("reverse", "popitem", "popleft", "appendleft"),
-    ]
-)
+_CHANGING = frozenset({
+    "append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "add", "discard", "sort", "reverse",
+    "popitem", "popleft", "appendleft",
+})  # fmt: skip
 """Methods of the common collections that change them."""
 
 
@@ -93,19 +91,11 @@ class WriteRecorder(Watcher):
         self._count += 1
         place = f"{code.co_filename}:{line}"
         self._places[place] = self._places.get(place, 0) + 1
-        self._writes.append(
-            {
-                "number": self._count,
-                "file": code.co_filename,
-                "line": line,
-                "function": name_of(code),
-                "how": how,
-                "target": target,
-                "value": value,
-                "object": self._object_number(target, frame),
-                "caller": "" if above is None else f"{above.f_code.co_filename}:{above.f_lineno}",
-            }
-        )
+        self._writes.append({
+            "number": self._count, "file": code.co_filename, "line": line, "function": name_of(code), "how": how,
+            "target": target, "value": value, "object": self._object_number(target, frame),
+            "caller": "" if above is None else f"{above.f_code.co_filename}:{above.f_lineno}",
+        })  # fmt: skip
 
     def _object_number(self, target: str, frame: FrameType) -> int | None:
         """Number of the object that was written to, in the order in which objects were first seen."""
@@ -165,7 +155,6 @@ def _sites(tree: ast.AST, wanted: ast.expr) -> Iterator[WriteSite]:
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement writes to, including the parts of tuples."""
     found: list[ast.expr] = []
     if isinstance(node, (ast.Assign, ast.Delete)):
         found = list(node.targets)
@@ -191,16 +180,13 @@ def _changed(node: ast.stmt, wanted: ast.expr) -> Iterator[WriteSite]:
     """`items.append(…)` and the like, and `items[0] = …` if the whole of `items` is wanted."""
     if not isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Return)):
         return
+    is_key = isinstance(wanted, ast.Subscript)
     for part in ast.walk(node):
         changed: ast.expr | None = None
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGING:
             changed = part.func.value
         # If a key is wanted, only its own writes are reported, and none of the whole.
-        elif (
-            isinstance(part, ast.Subscript)
-            and isinstance(part.ctx, ast.Store)
-            and not isinstance(wanted, ast.Subscript)
-        ):
+        elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and not is_key:
             changed = part.value
         if changed is not None and _is_same(changed, wanted):
             yield WriteSite(node, changed, "changed")

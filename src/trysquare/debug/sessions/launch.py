@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -35,10 +35,6 @@ class Target:
     @property
     def is_python(self) -> bool:
         return self.kind != "command"
-
-    def with_words(self, more: Sequence[str]) -> Target:
-        """The target with more words at its end."""
-        return replace(self, words=(*self.words, *more))
 
     def __str__(self) -> str:
         head = {
@@ -147,8 +143,6 @@ def read_location(text: str, root: Path, *, column: int | None = None) -> Locati
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LaunchSpec:
-    """A program to start under a debugger."""
-
     target: Target
     root: Path
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -206,9 +200,7 @@ class LaunchedProgram:
 
 
 class DebugAdapter(Protocol):
-    """Starts the debugger of one language."""
-
-    language: str
+    """Starts the debugger of one language: a module of `adapters`."""
 
     async def launch(self, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
         """Start a program and stop it before its first line, so that breakpoints can be set."""

@@ -6,7 +6,6 @@ import itertools
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
@@ -27,26 +26,17 @@ _CLOSE_TIMEOUT = 10.0
 _ID = re.compile(r"[\w.-]{1,64}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Started:
-    """The specification of a session and its running program."""
-
-    spec: SessionSpec
-    launched: LaunchedProgram | None = None
-
-
 class DebugSessionRegistry:
-    """Starts, finds and stops debug sessions."""
-
     def __init__(
-        self, supervisor: ProcessSupervisor, adapters: Sequence[DebugAdapter], *, shows_secrets: bool = False
+        self, supervisor: ProcessSupervisor, adapters: Mapping[str, DebugAdapter], *, shows_secrets: bool = False
     ) -> None:
         self._shows_secrets = shows_secrets
         self._supervisor = supervisor
-        self._adapters: Mapping[str, DebugAdapter] = {adapter.language: adapter for adapter in adapters}
+        self._adapters = adapters
         # By principal and id, so that ids reveal nothing about other principals.
         self._sessions: dict[tuple[str, str], DebugSession] = {}
-        self._started: dict[tuple[str, str], _Started] = {}
+        self._specs: dict[tuple[str, str], SessionSpec] = {}
+        self._launched: dict[tuple[str, str], LaunchedProgram] = {}
         self._defaults: dict[str, str] = {}
         self._numbers = itertools.count(1)
         self._background = BackgroundTasks()
@@ -63,7 +53,8 @@ class DebugSessionRegistry:
         """Start a program, or attach to one, and set its breakpoints; it is stopped until `go`."""
         adapter = self._adapter(language)
         self._enforce_limit(principal)
-        if isinstance(spec, AttachSpec) and spec.pid is not None:
+        if isinstance(spec, AttachSpec):
+            _require_pid_or_port(spec)
             self._require_undebugged(spec.pid, principal)
         session = DebugSession(
             session_id=session_id or f"{language}-{next(self._numbers)}-{secrets.token_hex(3)}",
@@ -77,9 +68,8 @@ class DebugSessionRegistry:
         return session
 
     async def restart(self, session: DebugSession, *, keep_breakpoints: bool = True) -> DebugSession:
-        """Start the same program again under the same id."""
-        started = self._started.get(_key(session))
-        if started is None or isinstance(started.spec, AttachSpec):
+        spec = self._specs.get(_key(session))
+        if spec is None or isinstance(spec, AttachSpec):
             raise ToolError(
                 f"Session `{session.id}` was attached to its program, so it cannot restart it.",
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
@@ -88,7 +78,7 @@ class DebugSessionRegistry:
         fresh = session.successor()
         await self.stop(session)
         breakpoints = [each.spec for each in session.breakpoints] if keep_breakpoints else []
-        await self._begin(self._adapter(session.language), started.spec, fresh, breakpoints)
+        await self._begin(self._adapter(session.language), spec, fresh, breakpoints)
         if keep_breakpoints:
             await fresh.rules.copy_from(session.rules)
         return fresh
@@ -111,26 +101,22 @@ class DebugSessionRegistry:
         return [session for session in self._sessions.values() if session.principal == principal]
 
     def default_of(self, principal: str) -> str | None:
-        """The id of the session that is used without a session_id."""
         return self._defaults.get(principal)
 
     def switch(self, session: DebugSession) -> None:
-        """Make a session the default of its principal."""
         self._defaults[session.principal] = session.id
 
     def is_attached(self, session: DebugSession) -> bool:
         """Whether the program was running before, so that stopping the session does not end it."""
-        started = self._started.get(_key(session))
-        return started is not None and isinstance(started.spec, AttachSpec)
+        return isinstance(self._specs.get(_key(session)), AttachSpec)
 
     async def stop(self, session: DebugSession) -> None:
         """End a session, and its program unless it was attached to."""
         kill = not self.is_attached(session)
         for child in self._children(session):
             self._drop(child)
-        started = self._started.get(_key(session))
-        if started is not None and started.launched is not None:
-            await started.launched.debugger.disconnect(kill=kill)
+        if (launched := self._launched.get(_key(session))) is not None:
+            await launched.debugger.disconnect(kill=kill)
         elif session.parent is not None and session.status is not Status.TERMINATED:
             await session.debugger.disconnect(kill=True)
         await self._release(session)
@@ -144,7 +130,6 @@ class DebugSessionRegistry:
         return ended
 
     async def close(self) -> None:
-        """Stop all sessions."""
         for session in list(self._sessions.values()):
             try:
                 await self.stop(session)
@@ -159,7 +144,7 @@ class DebugSessionRegistry:
         self, adapter: DebugAdapter, spec: SessionSpec, session: DebugSession, breakpoints: Sequence[BreakpointSpec]
     ) -> None:
         self._sessions[_key(session)] = session
-        self._started[_key(session)] = _Started(spec=spec)
+        self._specs[_key(session)] = spec
         environment = LaunchEnvironment(
             session=session,
             supervisor=self._supervisor,
@@ -168,11 +153,9 @@ class DebugSessionRegistry:
             shows_secrets=self._shows_secrets,
         )
         try:
-            if isinstance(spec, AttachSpec):
-                launched = await adapter.attach(spec, environment)
-            else:
-                launched = await adapter.launch(spec, environment)
-            self._started[_key(session)] = _Started(spec=spec, launched=launched)
+            is_attach = isinstance(spec, AttachSpec)
+            launched = await (adapter.attach(spec, environment) if is_attach else adapter.launch(spec, environment))
+            self._launched[_key(session)] = launched
             launched.debugger.shows_secrets = self._shows_secrets
             session.debugger = launched.debugger
             session.on_end = lambda: self._background.start(self._reap(session))
@@ -201,11 +184,8 @@ class DebugSessionRegistry:
 
     async def _release(self, session: DebugSession) -> None:
         """Close the resources of a session's adapter and end its process."""
-        started = self._started.get(_key(session))
-        if started is None or started.launched is None:
+        if (launched := self._launched.pop(_key(session), None)) is None:
             return
-        launched = started.launched
-        self._started[_key(session)] = _Started(spec=started.spec)
         launched.close()
         if launched.child is not None:
             await self._supervisor.end(launched.child, grace=0.3)
@@ -213,7 +193,8 @@ class DebugSessionRegistry:
     def _drop(self, session: DebugSession) -> None:
         session.cancel_tasks()
         self._sessions.pop(_key(session), None)
-        self._started.pop(_key(session), None)
+        self._specs.pop(_key(session), None)
+        self._launched.pop(_key(session), None)
         if self._defaults.get(session.principal) == session.id:
             self._defaults.pop(session.principal)
             if left := self.of(session.principal):
@@ -264,12 +245,11 @@ class DebugSessionRegistry:
                 instruction="Use another session_id, or `session restart`.",
             )
 
-    def _require_undebugged(self, pid: int, principal: str) -> None:
+    def _require_undebugged(self, pid: int | None, principal: str) -> None:
         """Refuse to attach to a program that is under a debugger already, whichever principal's."""
-        found = look_up(pid)
-        for (owner, name), started in self._started.items():
-            child = started.launched.child if started.launched else None
-            if found is not None and child is not None and found.session == child.pid:
+        found = None if pid is None else look_up(pid)
+        for (owner, name), launched in self._launched.items():
+            if found is not None and launched.child is not None and found.session == launched.child.pid:
                 mine = f" in session `{name}`" if owner == principal else ""
                 raise ToolError(
                     f"Process {pid} is already under a debugger{mine}.",
@@ -280,14 +260,24 @@ class DebugSessionRegistry:
     def _enforce_limit(self, principal: str) -> None:
         mine = [session for session in self.of(principal) if session.parent is None]
         ended = [session for session in mine if session.status is Status.TERMINATED]
-        for session in ended[: max(0, len(mine) - MOST + 1)]:
+        dropped = ended[: max(0, len(mine) - MOST + 1)]
+        for session in dropped:
             self._drop(session)
-        if len([session for session in self.of(principal) if session.parent is None]) >= MOST:
+        if len(mine) - len(dropped) >= MOST:
             raise ToolError(
                 f"The limit of {MOST} sessions is reached.",
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Stop one with `session stop`.",
             )
+
+
+def _require_pid_or_port(spec: AttachSpec) -> None:
+    if (spec.pid is None) == (spec.port is None):
+        raise InvalidArguments(
+            "Attaching requires either `pid` or `port`.",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+            instruction="Give the process id, or the host and port where its debugger listens.",
+        )
 
 
 def _key(session: DebugSession) -> tuple[str, str]:

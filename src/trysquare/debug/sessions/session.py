@@ -10,101 +10,48 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.debug.debugger import (
     DEBUGGER_ERRORS,
+    Access,
     Bound,
     BreakpointMoved,
     BreakpointSpec,
     ChildStarted,
     ConditionFailed,
+    DataBreakpoint,
     Debugger,
     Disconnected,
     Event,
     Exited,
+    FunctionBreakpoint,
     Output,
     OutputStream,
     RequestFailed,
     Resumed,
     Stopped,
     require_capable,
+    unsupported,
 )
-from trysquare.debug.sessions.stops import StopConditions
 from trysquare.net.rpc import ConnectionLost
 
-
-class EventKind(StrEnum):
-    """Events that can be subscribed to. The end of the program and its breakpoints always are."""
-
-    BREAKPOINT = "breakpoint"
-    EXCEPTION = "exception"
-    STOPPED = "stopped"
-    TERMINATED = "terminated"
-
-
-ALWAYS = frozenset({EventKind.TERMINATED, EventKind.BREAKPOINT})
+EventKind: TypeAlias = Literal["breakpoint", "exception", "stopped", "terminated"]
+"""Events that can be subscribed to. The end of the program and its breakpoints always are."""
+ALWAYS: frozenset[EventKind] = frozenset({"terminated", "breakpoint"})
 
 
 class Status(StrEnum):
-    """State of a program."""
-
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
     TERMINATED = "terminated"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terminated:
-    """The end of a program. Both a code and a signal mean that the debugger does not distinguish the two."""
-
-    code: int | None = None
-    signal: int | None = None
-    reason: str = ""
-    """Set where the connection was lost, and the program may still run."""
-
-    def __str__(self) -> str:
-        if self.signal is not None:
-            either = "" if self.code is None else f"exit code {self.code} or "
-            return f"{either}killed by signal {self.signal}"
-        return f"exit code {self.code}" if self.code is not None else self.reason or "exit code unknown"
-
-
-_STOP_EVENTS = {"breakpoint": EventKind.BREAKPOINT, "exception": EventKind.EXCEPTION}
+_STOP_EVENTS: dict[str, EventKind] = {"breakpoint": "breakpoint", "exception": "exception"}
 _HISTORY_LENGTH = 200
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """One operation with its outcome and duration."""
-
-    operation: str
-    outcome: str
-    milliseconds: float
-
-    def __str__(self) -> str:
-        return f"{self.operation}: {self.outcome} ({self.milliseconds:.0f} ms)"
-
-
-class History:
-    """The operations of one session, oldest first, bounded."""
-
-    def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_HISTORY_LENGTH)
-
-    def add(self, operation: str, outcome: str, *, began: float) -> None:
-        """Add an operation; `began` is a time of `time.perf_counter`."""
-        taken = (time.perf_counter() - began) * 1000
-        self._entries.append(Entry(operation=operation, outcome=outcome, milliseconds=taken))
-
-    def last(self, count: int) -> Sequence[Entry]:
-        """The last operations, oldest first."""
-        return list(self._entries)[-count:]
-
-
 LIMIT = 256 * 1024
 
 
@@ -129,7 +76,6 @@ class OutputLog:
 
     @property
     def total(self) -> int:
-        """Characters written so far."""
         return self._end
 
     def add(self, output: Output) -> None:
@@ -158,7 +104,6 @@ class OutputLog:
         )
 
     def tail(self, size: int = 2000) -> str:
-        """The last characters."""
         return self.page(self._end - min(size, self._size), size=size).text
 
     def _between(self, begin: int, end: int, stream: OutputStream | None) -> str:
@@ -191,7 +136,7 @@ class Breakpoint:
         return f"{self.spec.file}:{self.bound.line or self.spec.line}"
 
 
-Outcome: TypeAlias = Stopped | Terminated | None
+Outcome: TypeAlias = Stopped | Exited | None
 """How a run came out: stopped, ended, or (None) still running."""
 
 
@@ -209,7 +154,8 @@ class DebugSession:
         self.output = OutputLog()
         self.output_shown = 0
         """Position up to which its output has been shown."""
-        self.history = History()
+        self.history: deque[str] = deque(maxlen=_HISTORY_LENGTH)
+        """The operations with their outcome and duration, oldest first."""
         self.root: Path | None = None
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
@@ -233,7 +179,7 @@ class DebugSession:
         self.stop: Stopped | None = None
         """The present stop, if the program is stopped."""
         self.stop_count = 0
-        self.ended: Terminated | None = None
+        self.ended: Exited | None = None
         self._is_ending = False
         """Whether the debugger is gone and the exit code is awaited."""
         self._changed = asyncio.Event()
@@ -270,17 +216,17 @@ class DebugSession:
                 self.output.add(event)
             case Stopped():
                 self.stop_count += 1
-                self._add_event(_STOP_EVENTS.get(event.reason, EventKind.STOPPED), event.text or event.reason)
+                self._add_event(_STOP_EVENTS.get(event.reason, "stopped"), event.text or event.reason)
                 self._change(Status.PAUSED, stop=event)
                 self.on_stop()
             case Resumed():
                 self._change(Status.RUNNING)
             case Exited(code=None, signal=None):
-                self._end_soon(Terminated())
+                self._end_soon(event)
             case Exited():
-                self._end(Terminated(code=event.code, signal=event.signal))
+                self._end(event)
             case Disconnected():
-                self._end_soon(Terminated(reason=event.reason))
+                self._end_soon(Exited(reason=event.reason))
             case BreakpointMoved():
                 self._rebind(event.bound)
             case ConditionFailed():
@@ -289,7 +235,6 @@ class DebugSession:
                 self.on_child(event)
 
     def on_child_stop(self, child: DebugSession) -> None:
-        """Handle the stop of a child, which ends a wait."""
         self.stopped_child = child
         self._changed.set()
 
@@ -301,13 +246,11 @@ class DebugSession:
         return fresh
 
     def take_events(self) -> list[str]:
-        """Return and clear the events since the last call."""
         taken = list(self._events)
         self._events.clear()
         return taken
 
     def mark_started(self) -> None:
-        """Change the state from starting to running."""
         if self.status is Status.STARTING:
             self._change(Status.RUNNING)
 
@@ -316,13 +259,11 @@ class DebugSession:
         self._background.start(work)
 
     def cancel_tasks(self) -> None:
-        """Cancel the background tasks and pending moves."""
         self._background.cancel()
         for move in self._moves:
             move.cancel()
 
     def require_alive(self) -> None:
-        """Raise an error where the program has ended."""
         if self.ended is not None:
             raise ToolError(
                 f"Session `{self.id}` has ended.",
@@ -413,7 +354,7 @@ class DebugSession:
         number = next(same, None) or next(self._numbers)
         self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
         before = dict(self._breakpoints)
-        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound(verified=False))
+        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound())
         try:
             await self._send_breakpoints(spec.file)
         except DEBUGGER_ERRORS:
@@ -422,7 +363,6 @@ class DebugSession:
         return self._breakpoints[number]
 
     async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
-        """Remove breakpoints and return them."""
         gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
         for each in gone:
             self.failed_conditions.pop(f"{each.spec.file}:{each.spec.line}", None)
@@ -443,18 +383,18 @@ class DebugSession:
         self.stop = stop
         self._changed.set()
 
-    def _end_soon(self, ended: Terminated) -> None:
+    def _end_soon(self, ended: Exited) -> None:
         """End the session unless the exit code arrives first."""
         if self.ended is None:
             self._is_ending = True
             asyncio.get_running_loop().call_later(_EXIT_DELAY, self._end, ended)
 
-    def _end(self, ended: Terminated) -> None:
+    def _end(self, ended: Exited) -> None:
         known = self.ended
         if known is None or (known.code is None and known.signal is None and not ended.reason):
             self.ended = ended
         if known is None:
-            self._add_event(EventKind.TERMINATED, str(ended))
+            self._add_event("terminated", str(ended))
             self.on_end()
         self.status = Status.TERMINATED
         self.stop = None
@@ -462,7 +402,7 @@ class DebugSession:
 
     def _add_event(self, kind: EventKind, text: str) -> None:
         if kind in self.subscribed:
-            self._events.append(f"{kind}: {text}" if text != kind else str(kind))
+            self._events.append(f"{kind}: {text}" if text != kind else kind)
 
     def _rebind(self, bound: Bound) -> None:
         for breakpoint in self.breakpoints:
@@ -472,3 +412,100 @@ class DebugSession:
 
 def _location(spec: BreakpointSpec) -> tuple[str, int, int | None]:
     return spec.file, spec.line, spec.column
+
+
+_INSTEAD_OF_WATCHING = {
+    "python": "Use who_wrote, trace or explain, or a breakpoint with a condition on the value.",
+}
+_INSTEAD = "Use a breakpoint with a condition on the value at the lines that may change it."
+
+
+class StopConditions:
+    """Exceptions, functions and values at which a session stops. Debuggers require all of a kind at each change."""
+
+    def __init__(self, session: DebugSession) -> None:
+        self._session = session
+        self.exception_filters: tuple[str, ...] | None = None
+        """None for the adapter's own choice."""
+        self.functions: dict[str, FunctionBreakpoint] = {}
+        self.watched: dict[str, DataBreakpoint] = {}
+
+    async def stop_at_exceptions(self, filters: Sequence[str]) -> None:
+        """Stop at exceptions that match these filters of the debugger, and at no others."""
+        known = self._session.debugger.capabilities.exception_filters
+        unknown = [each for each in filters if each not in known]
+        if unknown:
+            raise InvalidArguments(
+                f"Unknown exception filter `{', '.join(unknown)}` for the debugger of {self._session.language}.",
+                code=ErrorCode.VALIDATION_INVALID_PARAM if known else ErrorCode.CAPABILITY_NOT_SUPPORTED,
+                instruction=f"Use any of {', '.join(known)}." if known else "Set a breakpoint where it is raised.",
+            )
+        await self._session.debugger.set_exception_breakpoints(filters)
+        self.exception_filters = tuple(filters)
+
+    async def stop_at_function(self, wanted: FunctionBreakpoint) -> Bound:
+        if not self._session.debugger.capabilities.function_breakpoints:
+            raise unsupported(
+                f"The debugger of {self._session.language} does not support function breakpoints.",
+                "Set a breakpoint at the function's first line.",
+            )
+        self.functions[wanted.name] = replace(wanted, bound=Bound())
+        await self._send_functions()
+        return self.functions[wanted.name].bound
+
+    async def remove_function(self, name: str) -> None:
+        if self.functions.pop(name, None) is None:
+            raise InvalidArguments(f"No breakpoint at a function `{name}`.")
+        await self._send_functions()
+
+    async def watch(self, expression: str, *, frame: int, access: Access, condition: str | None) -> None:
+        """Stop when a value is written or read. `frame` is the id of the frame that has its name."""
+        language = self._session.language
+        instruction = _INSTEAD_OF_WATCHING.get(language, _INSTEAD)
+        if not self._session.debugger.capabilities.data_breakpoints:
+            raise unsupported(f"The debugger of {language} does not support data breakpoints.", instruction)
+        identity = await self._data_id(expression, frame)
+        if identity is None:
+            raise unsupported(f"The debugger cannot watch `{expression}` here.", instruction)
+        self.watched[expression] = DataBreakpoint(data_id=identity, access=access, condition=condition)
+        await self._send_watched()
+
+    async def unwatch(self, expression: str) -> None:
+        if self.watched.pop(expression, None) is None:
+            raise InvalidArguments(f"`{expression}` is not watched.")
+        await self._send_watched()
+
+    async def clear(self) -> int:
+        """Remove the function and data breakpoints, and return how many there were."""
+        functions, self.functions = self.functions, {}
+        watched, self.watched = self.watched, {}
+        if functions:
+            await self._send_functions()
+        if watched:
+            await self._send_watched()
+        return len(functions) + len(watched)
+
+    async def copy_from(self, earlier: StopConditions) -> None:
+        """Copy the conditions of another session, but not its watched values: they are addresses in its memory."""
+        if earlier.exception_filters is not None:
+            await self.stop_at_exceptions(earlier.exception_filters)
+        for wanted in earlier.functions.values():
+            await self.stop_at_function(wanted)
+
+    async def _data_id(self, name: str, frame: int) -> str | None:
+        """The debugger's id of a value: by the scope that has it, or as an expression."""
+        debugger = self._session.debugger
+        for scope in await debugger.scopes(frame):
+            if scope.kind != "other" and (found := await debugger.data_id(name, reference=scope.reference, frame=None)):
+                return found
+        return await debugger.data_id(name, reference=0, frame=frame)
+
+    async def _send_functions(self) -> None:
+        wanted = list(self.functions.values())
+        bound = await self._session.debugger.set_function_breakpoints(wanted)
+        self.functions |= {each.name: replace(each, bound=made) for each, made in zip(wanted, bound, strict=False)}
+
+    async def _send_watched(self) -> None:
+        watched = list(self.watched.items())
+        bound = await self._session.debugger.set_data_breakpoints([each for _, each in watched])
+        self.watched |= {name: replace(each, bound=made) for (name, each), made in zip(watched, bound, strict=False)}

@@ -10,14 +10,12 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
-from trysquare.debug.debugger import BreakpointSpec, FunctionBreakpoint
+from trysquare.debug.debugger import Access, BreakpointSpec, FunctionBreakpoint
 from trysquare.debug.guard import require_parts
-from trysquare.debug.names import ActionArguments, BreakpointAction, require_argument
 from trysquare.debug.responses import answer
-from trysquare.debug.service import DebugService, debug_tool, unbound
+from trysquare.debug.service import ActionArguments, DebugService, debug_tool, require_argument, unbound
 from trysquare.debug.sessions.launch import Location, read_location
 from trysquare.debug.sessions.session import Breakpoint, DebugSession
-from trysquare.debug.sessions.stops import Entered
 from trysquare.debug.tools.inspection import frame_at
 
 _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
@@ -26,14 +24,14 @@ _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
 class BreakpointArguments(ActionArguments):
     also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "clear": "clear_all", "ls": "list"}
 
-    action: BreakpointAction = "set"
+    action: Literal["set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function"] = "set"
     location: Annotated[str | None, Field(description="file:line or file:line:column")] = None
     column: Annotated[int | None, Field(ge=1)] = None
     condition: Annotated[str | None, Field(description="Stop only where this is true")] = None
     hit_condition: Annotated[str | None, Field(description='Such as "5", ">=3" or "%2"')] = None
     log_message: Annotated[str | None, Field(description="Log this instead of stopping: i is {i}")] = None
     name: Annotated[str | None, Field(description="Of the function, or the value to watch")] = None
-    access_type: Annotated[Literal["read", "write", "readWrite"], Field(description="For watch")] = "write"
+    access_type: Annotated[Access, Field(description="For watch")] = "write"
     filters: Annotated[list[str] | None, Field(description="For exceptions: raised, uncaught …; [] for none")] = None
     session_id: str | None = None
 
@@ -149,11 +147,10 @@ def _is_at(breakpoint: Breakpoint, location: Location) -> bool:
 
 
 def stops_json(session: DebugSession) -> JsonObject:
-    """Breakpoints, watched values and exception filters of a session."""
     rules = session.rules
     others: JsonObject = {
-        "functions": [_function_json(name, each) for name, each in rules.functions.items()],
-        "watched": [{"name": name, "access_type": each.wanted.access} for name, each in rules.watched.items()],
+        "functions": [_function_json(each) for each in rules.functions.values()],
+        "watched": [{"name": name, "access_type": each.access} for name, each in rules.watched.items()],
         "exceptions": None if rules.exception_filters is None else list(rules.exception_filters),
     }
     return {"breakpoints": [_breakpoint_json(each) for each in session.breakpoints]} | {
@@ -161,9 +158,9 @@ def stops_json(session: DebugSession) -> JsonObject:
     }
 
 
-def _function_json(name: str, entered: Entered) -> JsonObject:
-    found: JsonObject = {"name": name, "bound": entered.bound.verified}
-    return found if entered.bound.verified else {**found, "why": entered.bound.message}
+def _function_json(wanted: FunctionBreakpoint) -> JsonObject:
+    found: JsonObject = {"name": wanted.name, "bound": wanted.bound.verified}
+    return found if wanted.bound.verified else {**found, "why": wanted.bound.message}
 
 
 def _breakpoint_json(breakpoint: Breakpoint) -> JsonObject:

@@ -21,9 +21,8 @@ from trysquare.debug.adapters.base import AdapterPackage, AdapterStatus
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
 from trysquare.debug.adapters.registry import check_packages, find_language, packages
 from trysquare.debug.debugger import Stopped
-from trysquare.debug.names import ActionArguments, require_argument
 from trysquare.debug.responses import answer, execution_state, next_steps_of, seen_at
-from trysquare.debug.service import DEFAULTS, DebugService, debug_tool
+from trysquare.debug.service import DEFAULTS, ActionArguments, DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.snapshot import LONGEST, take_snapshot
 from trysquare.debug.tools.breakpoints import stops_json
@@ -45,7 +44,7 @@ async def context(service: DebugService, args: ContextArguments, context: CallCo
     async with service.session(args.session_id, context) as session:
         data: JsonObject = {
             "execution_state": execution_state(session),
-            "history": [str(each) for each in session.history.last(5 if args.detail_level == "brief" else 20)],
+            "history": list(session.history)[-5 if args.detail_level == "brief" else -20 :],
         }
         if session.stop is not None:
             data |= await _stop_context(service, session, session.stop, args)
@@ -116,7 +115,8 @@ def _settings(service: DebugService, principal: str, args: ConfigArguments) -> R
             raise InvalidArguments("`value` is missing.", code=ErrorCode.VALIDATION_MISSING_PARAM)
         if args.value < _MINIMUM[args.key]:
             raise InvalidArguments(f"`{args.key}` must be at least {_MINIMUM[args.key]:g}.")
-        service.set(principal, args.key, args.value if args.key == "timeout" else int(args.value))
+        value = args.value if args.key == "timeout" else int(args.value)
+        service.overrides.setdefault(principal, {})[args.key] = value
     return answer(None, f"{args.key} = {service.settings_of(principal)[args.key]:g}", {})
 
 

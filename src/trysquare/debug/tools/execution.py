@@ -12,14 +12,11 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
-from trysquare.debug.debugger import BreakpointSpec, RequestFailed, Stopped
+from trysquare.debug.debugger import DEBUGGER_ERRORS, BreakpointSpec, StepKind, Stopped, unsupported
 from trysquare.debug.guard import require_reading
-from trysquare.debug.names import Field as ResultField
-from trysquare.debug.names import StepAction, require_argument
-from trysquare.debug.service import DebugService, debug_tool
+from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import Location, read_location
 from trysquare.debug.sessions.session import DebugSession, Outcome, Status
-from trysquare.net.rpc import ConnectionLost
 
 _NO_WAIT = 0.05
 _JUMP_SECONDS = 10.0
@@ -75,10 +72,9 @@ def _location(text: str | None, root: Path) -> Location:
 
 async def _jump(session: DebugSession, location: Location) -> Outcome:
     if not session.debugger.capabilities.goto:
-        raise ToolError(
+        raise unsupported(
             f"The {session.language} debugger cannot jump to another line.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Use `until` to run to the line, or variable patch to do what the skipped lines do not.",
+            "Use `until` to run to the line, or variable patch to do what the skipped lines do not.",
         )
     return await session.run(
         lambda thread: session.debugger.goto(location.file, location.line, thread), timeout=_JUMP_SECONDS
@@ -95,7 +91,7 @@ async def _pause(session: DebugSession) -> None:
     try:
         threads = await session.debugger.threads()
         await session.debugger.pause(threads[0].id if threads else 0)
-    except (RequestFailed, ConnectionLost, TimeoutError) as error:
+    except DEBUGGER_ERRORS as error:
         raise ToolError(
             f"The debugger could not pause the program: {error or 'timeout'}.",
             code=ErrorCode.EXECUTION_FAILED,
@@ -105,17 +101,17 @@ async def _pause(session: DebugSession) -> None:
 
 def _with_output(result: Result[Any], session: DebugSession, *, collects: bool) -> Result[Any]:
     """Replace the tail of all output by the output that was not shown yet."""
-    data = {name: value for name, value in result.fields["data"].items() if name != ResultField.OUTPUT}
+    data = {name: value for name, value in result.fields["data"].items() if name != "output"}
     if collects:
         page = session.output.page(max(session.output_shown, session.output.total - _OUTPUT), size=_OUTPUT)
         session.output_shown = session.output.total
         if page.text:
-            data[str(ResultField.OUTPUT)] = page.text
+            data["output"] = page.text
     return replace(result, fields={**result.fields, "data": data})
 
 
 class Step(ToolArguments):
-    action: Annotated[StepAction, Field(description="Which step")] = "over"
+    action: Annotated[StepKind, Field(description="Which step")] = "over"
     count: Annotated[int, Field(description="How many", ge=1, le=1000)] = 1
     session_id: str | None = None
     timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
@@ -127,10 +123,9 @@ async def step(service: DebugService, args: Step, context: CallContext) -> Resul
     """Step over, into or out of the current line."""
     async with service.session(args.session_id, context, operation=f"step {args.action} x{args.count}") as session:
         if args.action == "back" and not session.debugger.capabilities.step_back:
-            raise ToolError(
+            raise unsupported(
                 f"The {session.language} debugger cannot step back.",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Start again with a breakpoint at the earlier line, or use explain or trace.",
+                "Start again with a breakpoint at the earlier line, or use explain or trace.",
             )
         outcome: Outcome = None
         for _ in range(args.count):

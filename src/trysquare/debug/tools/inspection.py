@@ -15,11 +15,10 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.debug.adapters.registry import find_language
-from trysquare.debug.debugger import Frame, NotReadable, RequestFailed, Variable
+from trysquare.debug.debugger import Frame, NotReadable, RequestFailed, Variable, unsupported
 from trysquare.debug.guard import not_only_reading, require_reading
-from trysquare.debug.names import ActionArguments, InspectTarget, WatchAction, require_argument
 from trysquare.debug.responses import answer, execution_state
-from trysquare.debug.service import DebugService, debug_tool
+from trysquare.debug.service import ActionArguments, DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.snapshot import locals_of, ranked, source_line, text_of, watched_text, within_budget
 
@@ -40,7 +39,7 @@ class Values(ToolArguments):
 
 
 class Inspect(Values):
-    target: InspectTarget = "locals"
+    target: Literal["locals", "globals", "stack", "threads", "expression", "output", "all"] = "locals"
     expression: Annotated[str | None, Field(description="For expression: a name or path like self.items[3].tags")] = (
         None
     )
@@ -71,10 +70,9 @@ async def _globals(session: DebugSession, args: Inspect, frames: int) -> JsonObj
     frame = await frame_at(session, args.frame)
     scopes = [scope for scope in await session.debugger.scopes(frame.id) if scope.kind == "globals"]
     if not scopes:
-        raise ToolError(
+        raise unsupported(
             f"The {session.language} debugger does not list globals.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Read a global by its name, with target=expression.",
+            "Read a global by its name, with target=expression.",
         )
     return _values("globals", await session.debugger.variables(scopes[0].reference), args)
 
@@ -167,7 +165,6 @@ def _values(name: str, variables: list[Variable], args: Values, *, line: str = "
 
 
 async def frame_at(session: DebugSession, index: int) -> Frame:
-    """Return the frame at a level of the stack."""
     stop = session.require_stopped()
     frames, total = await session.debugger.stack(stop.thread, count=index + 1)
     if index < len(frames):
@@ -230,10 +227,9 @@ async def _run_code(session: DebugSession, frame: int, args: VariableArguments) 
     code = require_argument(args.code, "code")
     _require_side_effects(session, code)
     if not find_language(session.language).can_eval:
-        raise ToolError(
+        raise unsupported(
             f"The {session.language} debugger cannot run code in a frame.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Set single values with action=set, or change the source and restart the session.",
+            "Set single values with action=set, or change the source and restart the session.",
         )
     made = await session.debugger.evaluate(code, frame, "repl")
     return answer(session, "The code ran in the frame.", {"value": text_of(made)})
@@ -251,7 +247,7 @@ def _require_side_effects(session: DebugSession, what: str) -> None:
 class Watch(ActionArguments):
     also: ClassVar = {"add": "set", "delete": "remove", "rm": "remove", "ls": "list"}
 
-    action: WatchAction = "list"
+    action: Literal["set", "remove", "list"] = "list"
     expression: Annotated[str | None, Field(description="What to show at every stop")] = None
     session_id: str | None = None
 

@@ -15,16 +15,14 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import truncate
-from trysquare.debug.explain.dump import dump_process
 from trysquare.debug.explain.explain import Explained
 from trysquare.debug.explain.native import explain_target
-from trysquare.debug.explain.recording import Run, record_run, require_python
+from trysquare.debug.explain.recording import Run, dump_process, record_run, require_python
 from trysquare.debug.explain.sources import Sources, relative
 from trysquare.debug.explain.traces import Trace, compare, divergence_text, writes_text
 from trysquare.debug.guard import require_reading
-from trysquare.debug.names import require_argument
 from trysquare.debug.responses import answer
-from trysquare.debug.service import DebugService, debug_tool
+from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import read_location, read_target
 from trysquare.debug.snapshot import differences
 
@@ -58,7 +56,6 @@ async def explain(service: DebugService, args: Explain, context: CallContext) ->
 
 
 def explain_result(explained: Explained, root: Path, target: str) -> Result[Any]:
-    """The result of an explanation: each failure's text, or that nothing failed."""
     data: JsonObject = {"outcome": explained.outcome, "exit_code": explained.exit_code}
     many = explained.failed_count > 1
     if many:

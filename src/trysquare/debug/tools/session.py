@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,7 +20,7 @@ from trysquare.core.text import closest_names
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
 from trysquare.debug.adapters.registry import (
     NAMES,
-    SOURCE_SUFFIXES,
+    SUFFIXES,
     Framework,
     Language,
     check_packages,
@@ -29,13 +30,10 @@ from trysquare.debug.adapters.registry import (
 )
 from trysquare.debug.debugger import BreakpointSpec
 from trysquare.debug.guard import require_parts
-from trysquare.debug.names import ActionArguments, ToolName
 from trysquare.debug.responses import answer, execution_state, next_step
-from trysquare.debug.service import DebugService, debug_tool
+from trysquare.debug.service import ActionArguments, DebugService, debug_tool
 from trysquare.debug.sessions.launch import AttachSpec, LaunchSpec, SessionSpec, Target, read_location, read_target
 from trysquare.debug.sessions.session import ALWAYS, DebugSession, EventKind, Status
-
-_EventName: TypeAlias = Literal["breakpoint", "exception", "stopped", "terminated"]
 
 
 class Init(ToolArguments):
@@ -72,7 +70,7 @@ async def init(service: DebugService, args: Init, context: CallContext) -> Resul
     else:
         call = _start_call(language, framework, args)
     note = f"; {framework.note}" if framework is not None and framework.note else ""
-    steps = [next_step(ToolName.SESSION_START, call, f"start a session in mode {args.mode}{note}")]
+    steps = [next_step("session_start", call, f"start a session in mode {args.mode}{note}")]
     return answer(None, f"{language.name} can be debugged with {package.name}.", data, next_steps=steps)
 
 
@@ -129,7 +127,7 @@ class SessionStart(ToolArguments):
     launch_config_name: Annotated[str | None, Field(description="From .vscode/launch.json")] = None
     source_paths: Annotated[list[str] | None, Field(description="More directories with sources")] = None
     session_id: Annotated[str | None, Field(description="A name for it")] = None
-    subscribe_events: list[_EventName] | None = None
+    subscribe_events: list[EventKind] | None = None
     just_my_code: bool = False
     allow_side_effects: Annotated[bool, Field(description="Let expressions call and assign")] = False
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
@@ -152,7 +150,7 @@ async def session_start(service: DebugService, args: SessionStart, context: Call
     )
     session.allows_side_effects = args.allow_side_effects
     session.root = root
-    session.subscribed = ALWAYS | {EventKind(each) for each in args.subscribe_events or ()}
+    session.subscribed = ALWAYS | frozenset(args.subscribe_events or ())
     return await _run_to_first_stop(
         service, session, context, timeout=args.timeout, budget=args.budget, warnings=warnings
     )
@@ -198,7 +196,8 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
         )  # fmt: skip
         return normalize_language(args.language) if args.language else "python", spec
     folder = (root / (args.cwd or "")).resolve()
-    target = read_target(_target(args), folder, runtime=args.runtime_path).with_words(args.args or ())
+    target = read_target(_target(args), folder, runtime=args.runtime_path)
+    target = replace(target, words=(*target.words, *(args.args or ())))
     _require_file(target, folder)
     if target.kind == "code":
         raise InvalidArguments(
@@ -229,7 +228,7 @@ def _require_file(target: Target, folder: Path) -> None:
     """Refuse a missing program or test file, which its debugger would report as a crash of the program."""
     name = target.words[0].partition("::")[0] if target.words else ""
     is_file = target.kind in ("program", "pytest") and name.endswith(".py")
-    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in SOURCE_SUFFIXES
+    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in SUFFIXES
     if (is_file or is_source) and not (folder / name).exists():
         near = closest_names(name, [str(each.relative_to(folder)) for each in folder.glob(f"*{Path(name).suffix}")])
         raise InvalidArguments(
@@ -261,7 +260,7 @@ class SessionArguments(ActionArguments):
     action: Literal["status", "start", "stop", "restart", "list", "cleanup", "switch", "subscribe"] = "status"
     session_id: str | None = None
     keep_breakpoints: Annotated[bool, Field(description="For restart")] = True
-    events: Annotated[list[_EventName] | None, Field(description="For subscribe")] = None
+    events: Annotated[list[EventKind] | None, Field(description="For subscribe")] = None
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
 
 
@@ -294,7 +293,7 @@ def _status(service: DebugService, session: DebugSession, args: SessionArguments
     if args.action == "switch":
         service.sessions.switch(session)
     if args.action == "subscribe":
-        session.subscribed = ALWAYS | {EventKind(each) for each in args.events or ("exception",)}
+        session.subscribed = ALWAYS | frozenset(args.events or ("exception",))
         data["subscribed"] = sorted(session.subscribed)
     if events := session.take_events():
         data["events"] = events
