@@ -8,7 +8,7 @@ import numpy
 from llguidance import LLTokenizer, TokenizerWrapper
 
 from trysquare.grammar import CallMatcher
-from trysquare.grammar.engine import LlguidanceEngine, llguidance_engine
+from trysquare.grammar.engine import GrammarEngine, llguidance_engine
 from trysquare.grammar.filters import allowed_tokens, full_mask
 
 PIECES = (
@@ -47,7 +47,7 @@ def small_tokenizer() -> LLTokenizer:
 
 
 @cache
-def small_engine() -> LlguidanceEngine:
+def small_engine() -> GrammarEngine:
     """An engine for it, shared by all tests: it only keeps what it compiled."""
     return llguidance_engine(small_tokenizer())
 
