@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy
@@ -57,3 +58,8 @@ def allowed_by(matcher: CallMatcher) -> list[int]:
     mask = full_mask(matcher.vocabulary_size)
     matcher.fill(mask)
     return numpy.flatnonzero(allowed_tokens(mask, matcher.vocabulary_size)).tolist()
+
+
+def take_all(matcher: CallMatcher, tokens: Sequence[int]) -> None:
+    for token in tokens:
+        matcher.take(token)
