@@ -15,6 +15,9 @@ from trysquare.agents.budget import Budget, Spent, exhausted
 from trysquare.agents.capabilities import BUNDLES, Bundle, bundle, local_probes, match_bundle, probe_all
 from trysquare.agents.completion import Evidence, StuckDetector
 from trysquare.agents.conversation import Notes
+from trysquare.agents.jobs import InProcessJobs
+from trysquare.agents.journal import Journal
+from trysquare.agents.run import AgentOutcome, AgentRequest
 from trysquare.agents.runner import working_copy
 from trysquare.agents.tool_calls import CallRecord, bounded
 from trysquare.agents.toolbox import WorkspaceNarrowing, offer_of, workspace_facts
@@ -205,3 +208,13 @@ def test_a_marked_argument_is_narrowed_to_files_that_exist_until_the_workspace_c
     assert allowed() == ["a.py"]
     narrow.forget()
     assert allowed() == ["a.py", "b.py"]
+
+
+async def test_a_run_that_is_cancelled_before_its_first_step_is_cancelled() -> None:
+    async def start(request: AgentRequest, journal: Journal) -> AgentOutcome:
+        raise AssertionError("it must not start")
+
+    jobs = InProcessJobs(start)
+    started = await jobs.start(AgentRequest(agent="coder", task="Work"), principal="ada")
+    cancelled = await jobs.cancel(started.job, principal="ada")
+    assert (started.state, cancelled.state) == ("running", "cancelled")
