@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from trysquare import ConfigurationError, Tool, tool
 from trysquare.agents.budget import Budget, Spent, exhausted
-from trysquare.agents.capabilities import BUNDLES, Bundle, Capabilities, bundle, local_probes, match_bundle, probe_all
+from trysquare.agents.capabilities import BUNDLES, Bundle, bundle, local_probes, match_bundle, probe_all
 from trysquare.agents.completion import Evidence, StuckDetector
 from trysquare.agents.conversation import Notes
+from trysquare.agents.jobs import InProcessJobs
+from trysquare.agents.journal import Journal
+from trysquare.agents.run import AgentOutcome, AgentRequest
 from trysquare.agents.runner import working_copy
 from trysquare.agents.tool_calls import CallRecord, bounded
 from trysquare.agents.toolbox import WorkspaceNarrowing, offer_of, workspace_facts
@@ -127,7 +130,7 @@ def test_tests_passed_only_if_nothing_changed_since_and_none_that_failed_is_left
 
 
 def test_a_bundle_lists_what_is_missing_and_why() -> None:
-    capabilities = Capabilities(found={"git": "git is not installed", "network": None})
+    capabilities = {"git": "git is not installed", "network": None}
     fitting = match_bundle(
         Bundle(required=("file", "gone"), optional=("git_*", "feed", "file")),
         [named("file"), named("git_log", "git"), named("feed", "network"), named("other")],
@@ -147,12 +150,12 @@ def test_a_bundle_that_does_not_exist_is_refused_with_the_nearest() -> None:
 
 async def test_a_need_that_nobody_can_probe_counts_as_missing(tmp_path: Path) -> None:
     capabilities = await probe_all([named("a", "moonlight")], local_probes(tmp_path))
-    assert "moonlight" in capabilities.missing(("moonlight",))[0]
+    assert "moonlight" in (capabilities["moonlight"] or "")
 
 
 async def test_git_is_probed_for_real(tmp_path: Path) -> None:
     capabilities = await probe_all([named("a", "git")], local_probes(tmp_path))
-    assert capabilities.missing(("git",)), "a folder that is not a repository"
+    assert capabilities["git"], "a folder that is not a repository"
 
 
 async def test_a_copy_is_whole_but_for_what_can_be_made_again_and_gone_afterwards(tmp_path: Path) -> None:
@@ -205,3 +208,13 @@ def test_a_marked_argument_is_narrowed_to_files_that_exist_until_the_workspace_c
     assert allowed() == ["a.py"]
     narrow.forget()
     assert allowed() == ["a.py", "b.py"]
+
+
+async def test_a_run_that_is_cancelled_before_its_first_step_is_cancelled() -> None:
+    async def start(request: AgentRequest, journal: Journal) -> AgentOutcome:
+        raise AssertionError("it must not start")
+
+    jobs = InProcessJobs(start)
+    started = await jobs.start(AgentRequest(agent="coder", task="Work"), principal="ada")
+    cancelled = await jobs.cancel(started.job, principal="ada")
+    assert (started.state, cancelled.state) == ("running", "cancelled")

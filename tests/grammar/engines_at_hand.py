@@ -12,13 +12,13 @@ from tests.support import missing_component
 from trysquare.grammar import gbnf_text, grammar_of, read_gbnf, shape_rules
 from trysquare.grammar.certify import TextMatcher, accepts
 from trysquare.grammar.dialects.lark import lark_text, own_grammar
-from trysquare.grammar.engine import LlguidanceEngine, llguidance_engine
+from trysquare.grammar.engine import GrammarEngine, llguidance_engine
 from trysquare.grammar.schema.shapes import ShapeTree
 from trysquare.models.local.runtime import Runtime
 
 
 @cache
-def byte_engine() -> LlguidanceEngine:
+def byte_engine() -> GrammarEngine:
     """llguidance for a vocabulary of bytes."""
     from llguidance import LLTokenizer
 

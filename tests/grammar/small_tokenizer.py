@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy
 from llguidance import LLTokenizer, TokenizerWrapper
 
 from trysquare.grammar import CallMatcher
-from trysquare.grammar.engine import LlguidanceEngine, llguidance_engine
+from trysquare.grammar.engine import GrammarEngine, llguidance_engine
 from trysquare.grammar.filters import allowed_tokens, full_mask
 
 PIECES = (
@@ -47,7 +48,7 @@ def small_tokenizer() -> LLTokenizer:
 
 
 @cache
-def small_engine() -> LlguidanceEngine:
+def small_engine() -> GrammarEngine:
     """An engine for it, shared by all tests: it only keeps what it compiled."""
     return llguidance_engine(small_tokenizer())
 
@@ -57,3 +58,8 @@ def allowed_by(matcher: CallMatcher) -> list[int]:
     mask = full_mask(matcher.vocabulary_size)
     matcher.fill(mask)
     return numpy.flatnonzero(allowed_tokens(mask, matcher.vocabulary_size)).tolist()
+
+
+def take_all(matcher: CallMatcher, tokens: Sequence[int]) -> None:
+    for token in tokens:
+        matcher.take(token)

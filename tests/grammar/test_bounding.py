@@ -15,7 +15,7 @@ from tests.support import size
 from trysquare import ErrorCode, ToolError
 from trysquare.grammar import Unsupported, bounded, gbnf_text, grammar_of, read_gbnf, read_schema
 from trysquare.grammar.certify import RandomModel, TextMatcher, first_error, validator_of
-from trysquare.grammar.dialects.lark import lark_rules
+from trysquare.grammar.dialects.lark import shape_rules
 
 FREE = {"type": "object", "properties": {"path": {"type": "string"}, "text": {"type": "string"}}, "required": ["text"],
         "additionalProperties": False}  # fmt: skip
@@ -79,7 +79,8 @@ def test_no_text_of_a_bounded_grammar_is_longer_than_its_limit_and_all_are_valid
     for number, case in enumerate(cases(seed=9, count=size(30, 1_000))):
         room = (60, 150, 400)[number % 3]
         try:
-            lark = "%llguidance {}\n" + lark_rules(case.schema, root="start", tokens=room)
+            tree = read_schema(case.schema)
+            lark = "%llguidance {}\n" + shape_rules(tree.root, tree.named, root="start", space=room)
         except Unsupported:
             continue
         except ToolError as refusal:

@@ -111,7 +111,7 @@ def test_a_refusal_names_the_tool_and_the_others_can_still_be_written() -> None:
     with pytest.raises(Unsupported, match=r"`not` at `/not` .*`odd`") as refusal:
         grammar.gbnf()
     assert refusal.value.fields == {"keyword": "not", "pointer": "/not", "tool": "odd"}
-    assert grammar.tree_of("read")
+    assert grammar.calls.tree("read")
 
 
 def test_nothing_is_read_before_a_dialect_is_asked_for() -> None:

@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tests.grammar.small_tokenizer import small_engine
+from tests.grammar.small_tokenizer import small_engine, take_all
 from tests.grammar.tools_for_calls import TOOLS
 from trysquare import ErrorCode, ToolError
 from trysquare.grammar import CallMatcher
 from trysquare.grammar.calls.call_set import CallSet
-from trysquare.grammar.calls.matcher import take_all
 from trysquare.grammar.filters import Banned, Biased, CallFilter, FilterChain
 
 SIZE = small_engine().vocabulary_size

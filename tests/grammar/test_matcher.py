@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.grammar.generated import cases
-from tests.grammar.small_tokenizer import allowed_by, small_engine, small_tokenizer
+from tests.grammar.small_tokenizer import allowed_by, small_engine, small_tokenizer, take_all
 from tests.grammar.tools_for_calls import TOOLS, check_answer, closed
 from tests.support import size
 from trysquare import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.grammar import CallGrammar, CallMatcher, read_schema
 from trysquare.grammar.calls.call_set import CallSet, CallState
-from trysquare.grammar.calls.matcher import take_all
 from trysquare.grammar.engine import ConstrainedText
 from trysquare.grammar.filters import allowed_tokens, full_mask
 from trysquare.models import ToolSpec

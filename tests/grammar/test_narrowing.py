@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.grammar.small_tokenizer import allowed_by, small_engine
+from tests.grammar.small_tokenizer import allowed_by, small_engine, take_all
 from tests.grammar.tools_for_calls import closed
 from trysquare.grammar import CallMatcher, CallWalk, Facts, narrowed_tools
 from trysquare.grammar.calls.call_set import CallSet
-from trysquare.grammar.calls.matcher import take_all
 from trysquare.grammar.narrowing import WORKSPACE_PATH, narrowed
 
 FILE = {"type": "string", "x-trysquare-kind": "existing_file"}

@@ -36,12 +36,8 @@ class Spent:
     def tokens(self) -> int:
         return self.usage.prompt_tokens + self.usage.completion_tokens
 
-    def plus(self, usage: Usage) -> Spent:
-        return replace(self, steps=self.steps + 1, usage=self.usage + usage)
-
-    def used(self, usage: Usage) -> Spent:
-        """Add what a tool used of a model; it is not a step."""
-        return replace(self, usage=self.usage + usage)
+    def plus(self, usage: Usage, *, steps: int) -> Spent:
+        return replace(self, steps=self.steps + steps, usage=self.usage + usage)
 
 
 class RunTime:
@@ -56,9 +52,6 @@ class RunTime:
 
     def left(self) -> float | None:
         return None if self._limit is None else max(self._limit - self.used, 0.0)
-
-    def is_up(self) -> bool:
-        return self.left() == 0.0
 
 
 def exhausted(budget: Budget, spent: Spent) -> str | None:

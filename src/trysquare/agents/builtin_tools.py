@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,13 +13,12 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import Example, MetadataOptions
+from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 
-FINISH, GIVE_UP, NOTE, FIND_TOOLS, ASK_PERSON = "finish", "give_up", "note", "find_tools", "ask_person"
-BUILTIN_NAMES = frozenset({FINISH, GIVE_UP, NOTE, FIND_TOOLS, ASK_PERSON})
-TOOLSET = "agent"
+FINISH, GIVE_UP, ASK_PERSON = "finish", "give_up", "ask_person"
+BUILTIN_NAMES = frozenset({FINISH, GIVE_UP, "note", "find_tools", ASK_PERSON})
 ANSWER_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "Answer"}},
@@ -27,21 +26,20 @@ ANSWER_SCHEMA: JsonObject = {
 }
 
 
-def _builtin_tool(function: Callable[..., Any], example: JsonObject, **options: Unpack[MetadataOptions]) -> Tool:
-    shared: MetadataOptions = {"toolset": TOOLSET, "category": "this run"}
-    shared.update(options)
-    shared["examples"] = (Example(arguments=example, explanation=""),)
-    return tool(function, **shared)
+def _builtin_tool(
+    function: Callable[..., Any], example: JsonObject, *, use_when: str, avoid_when: str | None = None
+) -> Tool:
+    examples, category = (Example(arguments=example, explanation=""),), "this run"
+    return tool(
+        function, toolset="agent", category=category, use_when=use_when, avoid_when=avoid_when, examples=examples
+    )
 
 
 class FinishArguments(ToolArguments):
     summary: Annotated[str, Field(description="What was done, for the user", min_length=1, max_length=2000)]
-    files: Annotated[
-        list[str],
-        Field(
-            default_factory=list[str], description="Files created or changed, relative to the project", max_length=100
-        ),
-    ]
+    files: list[str] = Field(
+        default_factory=list[str], description="Files created or changed, relative to the project", max_length=100
+    )
 
 
 NoteText = Annotated[str, Field(description="What you decided and why, or what is left to do", max_length=MAX_NOTE)]
@@ -60,6 +58,11 @@ class OpenTaskArguments(ToolArguments):
 class CloseTaskArguments(ToolArguments):
     action: Literal["close_task"]
     number: Annotated[int, Field(description="Number of the task", ge=1, le=10_000)]
+
+
+def all_tools(notes: Notes, toolbox: Toolbox, *, can_ask: bool) -> list[Tool]:
+    own = [finish_tool(), give_up_tool(), note_tool(notes), find_tools_tool(toolbox)]
+    return [*own, ask_person_tool()] if can_ask else own
 
 
 def finish_tool() -> Tool:
@@ -106,10 +109,8 @@ def note_tool(notes: Notes) -> Tool:
 def find_tools_tool(toolbox: Toolbox) -> Tool:
     async def find_tools(query: Annotated[str, Field(min_length=1, max_length=300)]) -> Result[Any]:
         """Find further tools by what you want to do; you can call them afterwards."""
-        found = toolbox.search(query)
-        if not found:
-            return Result[Any].ok([], message="No further tool matches.")
-        return Result[Any].ok([{"name": one.name, "purpose": one.description.partition("\n")[0]} for one in found])
+        found = [{"name": one.name, "purpose": one.description.partition("\n")[0]} for one in toolbox.search(query)]
+        return Result[Any].ok(found, message=None if found else "No further tool matches.")
 
     return _builtin_tool(find_tools, {"query": "read an RSS feed"}, use_when="no tool that is shown fits")
 

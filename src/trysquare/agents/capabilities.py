@@ -21,31 +21,24 @@ Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 _TIMEOUT = 10.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Capabilities:
-    """Results of the probes: None if available, else the reason."""
-
-    found: Mapping[str, str | None]
-
-    def missing(self, needs: Iterable[str]) -> tuple[str, ...]:
-        """Reasons why a tool with these needs cannot work."""
-        reasons = (self.found.get(need, f"no probe for the capability `{need}`") for need in needs)
-        return tuple(reason for reason in reasons if reason is not None)
+Capabilities: TypeAlias = Mapping[str, str | None]
+"""Results of the probes: None if available, else the reason."""
 
 
 async def probe_all(tools: Iterable[Tool], probes: Mapping[str, Probe]) -> Capabilities:
     """Probe what the tools need, concurrently."""
-    needs = sorted({need for tool in tools for need in tool.metadata.needs if need in probes})
-    reasons = await asyncio.gather(*(_within(need, probes[need]) for need in needs))
-    return Capabilities(found=dict(zip(needs, reasons, strict=True)))
 
+    async def probe(need: str) -> str | None:
+        if need not in probes:
+            return f"no probe for the capability `{need}`"
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                return await probes[need]()
+        except TimeoutError:
+            return f"the probe of `{need}` timed out after {_TIMEOUT:.0f} s"
 
-async def _within(need: str, probe: Probe) -> str | None:
-    try:
-        async with asyncio.timeout(_TIMEOUT):
-            return await probe()
-    except TimeoutError:
-        return f"the probe of `{need}` timed out after {_TIMEOUT:.0f} s"
+    needs = sorted({need for tool in tools for need in tool.metadata.needs})
+    return dict(zip(needs, await asyncio.gather(*map(probe, needs)), strict=True))
 
 
 def local_probes(root: Path) -> dict[str, Probe]:
@@ -96,12 +89,11 @@ BUNDLES: Mapping[str, Bundle] = {
 
 
 def bundle(name: str) -> Bundle:
-    found = BUNDLES.get(name)
-    if found is None:
+    if name not in BUNDLES:
         near = closest_names(name, BUNDLES)
         hint = f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(BUNDLES)}."
         raise ConfigurationError(f"unknown bundle `{name}`.", hint=hint)
-    return found
+    return BUNDLES[name]
 
 
 def match_bundle(wanted: Bundle, tools: Iterable[Tool], capabilities: Capabilities) -> BundleMatch:
@@ -128,7 +120,7 @@ def _available(
         if not found:
             missing[pattern] = "no tool with this name is served here"
         for tool in found:
-            if reasons := capabilities.missing(tool.metadata.needs):
+            if reasons := list(filter(None, map(capabilities.get, tool.metadata.needs))):
                 missing[tool.name] = "; ".join(reasons)
             else:
                 available[tool.name] = tool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +34,8 @@ class Evidence:
         self._changed_at = 0
         self._passed_at = 0
         self._files: dict[str, None] = {}
-        self._called: set[str] = set()
+        self.called: set[str] = set()
+        """Tools of which a call has succeeded."""
         self._failing: set[frozenset[tuple[str, str]]] = set()
         self._test_call: tuple[str, JsonObject] | None = None
 
@@ -41,27 +43,23 @@ class Evidence:
         self._number += 1
         # Failing tests were run too.
         if record.success or record.passed is not None:
-            self._called.add(record.call.name)
+            self.called.add(record.call.name)
         if record.modified_files:
             self._changed_at = self._number
             self._files.update(dict.fromkeys(record.modified_files))
-        if record.passed is not None:
-            self._note_tests(record)
-
-    def _note_tests(self, record: CallRecord) -> None:
         which = frozenset((name, str(value)) for name, value in record.call.arguments.items() if name in _CHOOSING)
-        if not record.passed:
-            self._passed_at = 0
-            self._failing.add(which)
-            return
-        self._passed_at = self._number
-        self._test_call = (record.call.name, record.call.arguments)
-        # Failed tests have to pass themselves, or in a run of all tests.
-        self._failing = {failed for failed in self._failing if which and failed != which}
+        if record.passed:
+            self._passed_at = self._number
+            self._test_call = (record.call.name, record.call.arguments)
+            # Failed tests have to pass themselves, or in a run of all tests.
+            self._failing = {failed for failed in self._failing if which and failed != which}
+        elif record.passed is not None:
+            self.note_failing_tests(which)
 
-    def note_all_tests_failing(self) -> None:
+    def note_failing_tests(self, which: frozenset[tuple[str, str]] = frozenset()) -> None:
+        """Note a failed run of the tests that these arguments select, or of all."""
         self._passed_at = 0
-        self._failing.add(frozenset())
+        self._failing.add(which)
 
     @property
     def full_test_call(self) -> tuple[str, JsonObject] | None:
@@ -79,13 +77,6 @@ class Evidence:
     def tests_passed(self) -> bool:
         """Whether tests passed since the last change, including those that failed before."""
         return self._passed_at > 0 and self._passed_at >= self._changed_at and not self._failing
-
-    @property
-    def has_called(self) -> bool:
-        return bool(self._called)
-
-    def was_called(self, tool: str) -> bool:
-        return tool in self._called
 
 
 TESTS_FAIL = "all tests were run and some fail: run all of them to see which"
@@ -122,8 +113,8 @@ def criteria_lines(criteria: Criteria) -> tuple[str, ...]:
 
 def missing(criteria: Criteria, evidence: Evidence) -> tuple[str, ...]:
     """What has to happen before `finish` is offered."""
-    wanted = [f"call `{tool}` successfully" for tool in criteria.called if not evidence.was_called(tool)]
-    if not evidence.has_called:
+    wanted = [f"call `{tool}` successfully" for tool in criteria.called if tool not in evidence.called]
+    if not evidence.called:
         wanted.append("do something first: no tool call has succeeded yet")
     if criteria.files_change and not evidence.modified_files:
         wanted.append("change at least one file")
@@ -183,9 +174,8 @@ class LowConfidence:
         return ", ".join(f"`{name}` ({share:.0%})" for name, share in self.choices)
 
     def question(self, task: str) -> str:
-        return (
-            f"The agent is unsure how to continue: {truncate(task, 200)}\nWhat should it do? Options: {self.summary}."
-        )
+        unsure = f"The agent is unsure how to continue: {truncate(task, 200)}"
+        return f"{unsure}\nWhat should it do? Options: {self.summary}."
 
 
 def low_confidence(answer: ModelResponse, least: float) -> LowConfidence | None:
@@ -207,25 +197,12 @@ class Verdict:
     stopped: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Limits:
-    """Numbers of repeated calls before a warning and before the run is stopped."""
-
-    warn: int
-    stop: int
-
-
-_SAME_ANSWER = _Limits(warn=2, stop=4)
-_CHANGES = _Limits(warn=3, stop=6)
+# Numbers of repeated calls before a warning; after twice as many the run is stopped.
+_SAME_ANSWER = 2
+_CHANGES = 3
 """A call that may change something: its results may differ because of its own effect."""
-_READS = _Limits(warn=6, stop=12)
+_READS = 6
 """A call that only reads, with different results: it may be polling."""
-
-
-@dataclass(kw_only=True, slots=True)
-class _Count:
-    calls: int = 0
-    answers: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class StuckDetector:
@@ -238,15 +215,16 @@ class StuckDetector:
     def __init__(self, only_reads: Callable[[CallRecord], bool] = lambda record: False) -> None:
         self._only_reads = only_reads
         self._known: set[tuple[str, str]] = set()
-        self._since: dict[tuple[str, str], _Count] = {}
+        self._since: dict[tuple[str, str], Counter[str]] = {}
+        """How often each call was answered with each text."""
         self._idle = 0
         self._silent = 0
 
-    def observe(self, records: Sequence[CallRecord], *, cut: str | None = None) -> Verdict:
+    def observe(self, records: Sequence[CallRecord], *, cut: bool = False) -> Verdict:
         if not records:
-            return self._observe_silence(cut is not None)
+            return self._observe_silence(cut)
         self._silent = 0
-        new = [self._count(record) for record in records]
+        new = list(map(self._count, records))
         self._idle = 0 if any(new) else self._idle + 1
         return self._verdict(records)
 
@@ -255,21 +233,23 @@ class StuckDetector:
         key = _identity(record)
         is_new = record.success and key not in self._known and record.call.name not in BUILTIN_NAMES
         self._known.add(key)
-        before = self._since.get(key, _Count())
+        answers = self._since.get(key, Counter())
         if is_new and (record.modified_files or not self._only_reads(record)):
-            self._since = {key: before}
-        count = self._since.setdefault(key, before)
-        count.calls += 1
-        count.answers[record.text] = count.answers.get(record.text, 0) + 1
-        return is_new or (self._only_reads(record) and count.answers[record.text] == 1 and record.success)
+            self._since = {}
+        self._since[key] = answers
+        answers[record.text] += 1
+        return is_new or (self._only_reads(record) and answers[record.text] == 1 and record.success)
 
     def _verdict(self, records: Sequence[CallRecord]) -> Verdict:
         warning: str | None = None
         for record in records:
-            calls, limits = self._repeats(record)
-            if calls >= limits.stop:
+            answers = self._since.get(_identity(record), Counter())
+            calls, most = answers[record.text], _SAME_ANSWER
+            if calls < most:
+                calls, most = answers.total(), _READS if self._only_reads(record) else _CHANGES
+            if calls >= 2 * most:
                 return Verdict(stopped=f"The same call of `{record.call.name}` was sent {calls} times.")
-            if calls >= limits.warn:
+            if calls >= most:
                 warning = (
                     f"You sent the same call of `{record.call.name}` {calls} times without progress. Do something else."
                 )
@@ -279,21 +259,12 @@ class StuckDetector:
             warning = f"No progress in the last {self._idle} steps. Try another way, or call `give_up` with the reason."
         return Verdict(warning=warning)
 
-    def _repeats(self, record: CallRecord) -> tuple[int, _Limits]:
-        count = self._since.get(_identity(record), _Count())
-        same = count.answers.get(record.text, 0)
-        if same >= _SAME_ANSWER.warn:
-            return same, _SAME_ANSWER
-        return count.calls, _READS if self._only_reads(record) else _CHANGES
-
     def _observe_silence(self, cut: bool) -> Verdict:
         self._silent += 1
-        if self._silent >= _WARN_IDLE and cut:
-            why = "answers contained no call, and the last was truncated: raise answer_tokens"
-            return Verdict(stopped=f"The last {self._silent} {why}.")
-        if self._silent >= _WARN_IDLE:
-            return Verdict(stopped=f"The last {self._silent} answers contained no call.")
-        return Verdict(warning='Your answer contained no valid call. Answer with {"name": "…", "args": {…}}.')
+        if self._silent < _WARN_IDLE:
+            return Verdict(warning='Your answer contained no valid call. Answer with {"name": "…", "args": {…}}.')
+        advice = ", and the last was truncated: raise answer_tokens" if cut else ""
+        return Verdict(stopped=f"The last {self._silent} answers contained no call{advice}.")
 
 
 def _identity(record: CallRecord) -> tuple[str, str]:

@@ -47,6 +47,8 @@ THRESHOLD = 0.75
 _RECENT_STEPS = 3
 _MAX_LINES = 120
 _REMARK, _MAX_REMARKS = 200, 20
+_TURN_TOKENS = 8
+"""Overhead of a message: its role and delimiters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,22 +62,18 @@ class Step:
 
 
 def compacted(
-    steps: Sequence[Step],
-    *,
-    notes: Notes,
-    most_tokens: int,
-    count: Callable[[str], int],
-    recent_steps: int = _RECENT_STEPS,
+    steps: Sequence[Step], *, notes: Notes, most_tokens: int, count: Callable[[str], int]
 ) -> tuple[Step, ...]:
     """Replace older steps by one summary; the fewer tokens are left, the fewer recent steps stay verbatim."""
+    recent_steps = _RECENT_STEPS
     while recent_steps > 0 and _tokens(steps[-recent_steps:], count) > most_tokens // 2:
         recent_steps -= 1
     old, recent = steps[: len(steps) - recent_steps], steps[len(steps) - recent_steps :]
     if not old:
         return tuple(steps)
-    summary = bounded(_summary(old, notes), max(most_tokens, 200))
-    short_step = Step(messages=(Message(role="user", text=summary),), records=_records(old), remarks=_remarks(old))
-    return (short_step, *recent)
+    records, remarks = tuple(record for step in old for record in step.records), _remarks(old)
+    summary = bounded(_summary(records, remarks, notes), max(most_tokens, 200))
+    return (Step(messages=(Message(role="user", text=summary),), records=records, remarks=remarks), *recent)
 
 
 def shortened(steps: Sequence[Step], limit: int) -> tuple[Step, ...]:
@@ -87,19 +85,14 @@ def shortened(steps: Sequence[Step], limit: int) -> tuple[Step, ...]:
 
 
 def _tokens(steps: Sequence[Step], count: Callable[[str], int]) -> int:
-    return sum(count(message.text) + 8 for step in steps for message in step.messages)
+    return sum(count(message.text) + _TURN_TOKENS for step in steps for message in step.messages)
 
 
-def _records(steps: Sequence[Step]) -> tuple[CallRecord, ...]:
-    return tuple(record for step in steps for record in step.records)
-
-
-def _summary(steps: Sequence[Step], notes: Notes) -> str:
-    records = _records(steps)
+def _summary(records: Sequence[CallRecord], remarks: Sequence[str], notes: Notes) -> str:
     changed = dict.fromkeys(name for record in records for name in record.modified_files)
     parts = [
         ("Your notes", notes.lines()),
-        ("What you wrote", [f"- {text}" for text in _remarks(steps)]),
+        ("What you wrote", [f"- {text}" for text in remarks]),
         ("Handles that are still valid", sorted({f"- {handle}" for record in records for handle in record.handles})),
         ("Files changed so far", [f"- {name}" for name in changed]),
         ("Calls so far", [_line(record) for record in records][-_MAX_LINES:]),
@@ -113,10 +106,8 @@ def _remarks(steps: Sequence[Step]) -> tuple[str, ...]:
     remarks: list[str] = []
     for step in steps:
         written = (turn.text.strip() for turn in step.messages if turn.role == "assistant")
-        remarks += [
-            *step.remarks,
-            *(truncate(" ".join(text.split()), _REMARK) for text in written if text and text[0] not in "{["),
-        ]
+        remarks += step.remarks
+        remarks += [truncate(" ".join(text.split()), _REMARK) for text in written if text and text[0] not in "{["]
     return tuple(remarks[-_MAX_REMARKS:])
 
 
@@ -127,8 +118,6 @@ def _line(record: CallRecord) -> str:
     return f"- {record.call.name} {arguments}: {state}; {truncate(''.join(first), 120)}"
 
 
-_TURN_TOKENS = 8
-"""Overhead of a message: its role and delimiters."""
 _LEAST_ANSWER = 200
 _MAX_SHRINKS = 3
 
@@ -177,7 +166,7 @@ class Conversation:
 
     def _append(self, step: Step) -> None:
         self._steps = (*self._steps, step)
-        self._tokens += sum(self._counted(message) for message in step.messages)
+        self._tokens += sum(map(self._counted, step.messages))
 
     def _replace(self, steps: tuple[Step, ...]) -> None:
         self._steps = steps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib.resources import files
@@ -135,7 +134,10 @@ def load_definition(name: str, *, folder: Path | None = None) -> AgentDefinition
         return parse_definition(built_in_text(name), where=f"the agent {name}")
     if folder is not None and name.isidentifier() and (own := folder / f"{name}{SUFFIX}").is_file():
         return _load_file(own)
-    raise ConfigurationError(f"unknown agent `{name}`.", hint=_hint(name, _file_names(folder)))
+    known = (*built_in_names(), *_file_names(folder))
+    near = closest_names(name, known)
+    hint = f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(known)}, or a TOML file."
+    raise ConfigurationError(f"unknown agent `{name}`.", hint=hint)
 
 
 def known_definitions(folder: Path | None = None) -> list[AgentDefinition]:
@@ -145,15 +147,7 @@ def known_definitions(folder: Path | None = None) -> list[AgentDefinition]:
 
 
 def _file_names(folder: Path | None) -> list[str]:
-    if folder is None or not folder.is_dir():
-        return []
-    return sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
-
-
-def _hint(name: str, own: Sequence[str]) -> str:
-    known = (*built_in_names(), *own)
-    near = closest_names(name, known)
-    return f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(known)}, or a TOML file."
+    return [] if folder is None else sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
 
 
 def _load_file(path: Path) -> AgentDefinition:

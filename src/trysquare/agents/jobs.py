@@ -6,8 +6,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from trysquare.agents.journal import KIND, Journal, NullJournal
 from trysquare.agents.run import AgentOutcome, AgentRequest
@@ -43,48 +43,22 @@ class RunView:
         return self.state in ENDED
 
 
-@dataclass(kw_only=True, slots=True)
-class _Run:
-    job: str
-    request: AgentRequest
-    principal: str
-    state: RunState = "running"
-    done: int = 0
-    total: int | None = None
-    message: str = "starting"
-    outcome: AgentOutcome | None = None
-    error: ToolError | None = None
-    task: asyncio.Task[None] | None = None
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+class _Run(NullJournal):
+    """A run that is not recorded, and the journal by which it reports its progress."""
 
-    def notify(self) -> None:
-        """Wake whoever waits for a change."""
+    def __init__(self, view: RunView, principal: str) -> None:
+        self.view, self.principal = view, principal
+        self.changed = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def change(self, **fields: Any) -> None:
+        """Change the view, and wake whoever waits for that."""
+        self.view = replace(self.view, **fields)
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def view(self) -> RunView:
-        return RunView(
-            job=self.job,
-            agent=self.request.agent,
-            state=self.state,
-            done=self.done,
-            total=self.total,
-            message=self.message,
-            outcome=None if self.outcome is None else self.outcome.to_json(),
-            error=None if self.error is None else self.error.message,
-            code=None if self.error is None else self.error.code,
-        )
-
-
-class _ProgressJournal(NullJournal):
-    """Reports progress of a run that is not recorded."""
-
-    def __init__(self, run: _Run) -> None:
-        self._run = run
-
     async def report(self, done: int, total: int | None, message: str) -> None:
-        self._run.done, self._run.total, self._run.message = done, total, message
-        self._run.notify()
+        self.change(done=done, total=total, message=message)
 
 
 class InProcessJobs:
@@ -95,28 +69,28 @@ class InProcessJobs:
         self._runs: dict[str, _Run] = {}
 
     async def start(self, request: AgentRequest, *, principal: str) -> RunView:
-        running = sum(run.state == "running" for run in self._runs.values())
-        if running >= MAX_RUNS:
-            raise _too_many_runs(running)
-        run = _Run(job=secrets.token_urlsafe(12), request=request, principal=principal)
-        self._prune()
-        self._runs[run.job] = run
-        run.task = asyncio.create_task(self._work(run))
-        return run.view()
+        _require_slot(sum(not run.view.ended for run in self._runs.values()))
+        view = RunView(job=secrets.token_urlsafe(12), agent=request.agent, state="running", message="starting")
+        ended = [job for job, run in self._runs.items() if run.view.ended]
+        for job in ended[: max(len(self._runs) - MAX_RETAINED, 0)]:
+            del self._runs[job]
+        run = self._runs[view.job] = _Run(view, principal)
+        run.task = asyncio.create_task(self._work(run, request))
+        return view
 
     async def status(self, job: str, *, principal: str) -> RunView:
-        return self._find(job, principal).view()
+        return self._find(job, principal).view
 
     async def wait(self, job: str, *, principal: str, known: int) -> RunView:
         run = self._find(job, principal)
-        while run.state == "running" and run.done <= known:
+        while not run.view.ended and run.view.done <= known:
             await run.changed.wait()
-        return run.view()
+        return run.view
 
     async def cancel(self, job: str, *, principal: str) -> RunView:
         run = self._find(job, principal)
         await self._stop(run)
-        return run.view()
+        return run.view
 
     async def close(self) -> None:
         for run in list(self._runs.values()):
@@ -134,34 +108,24 @@ class InProcessJobs:
         run.task.cancel()
         with suppress(asyncio.CancelledError):
             await run.task
+        if not run.view.ended:
+            run.change(state="cancelled")
 
-    async def _work(self, run: _Run) -> None:
-        run.state = "running"
+    async def _work(self, run: _Run, request: AgentRequest) -> None:
         try:
-            run.outcome = await guard_crash(
-                f"The agent {run.request.agent}", self._start(run.request, _ProgressJournal(run))
-            )
-            run.state = "done"
-        except asyncio.CancelledError:
-            run.state = "cancelled"
-            raise
+            outcome = await guard_crash(f"The agent {request.agent}", self._start(request, run))
+            run.change(state="done", outcome=outcome.to_json())
         except ToolError as error:
-            run.error, run.state = error, "failed"
-        finally:
-            run.notify()
-
-    def _prune(self) -> None:
-        ended = [job for job, run in self._runs.items() if run.state in ENDED]
-        for job in ended[: max(len(self._runs) - MAX_RETAINED, 0)]:
-            del self._runs[job]
+            run.change(state="failed", error=error.message, code=error.code)
 
 
-def _too_many_runs(running: int) -> ToolError:
-    return ToolError(
-        f"{running} agents are running already (limit {MAX_RUNS}).",
-        code=ErrorCode.STATE_CONFLICT,
-        instruction="Wait for one of them, or cancel it.",
-    )
+def _require_slot(running: int) -> None:
+    if running >= MAX_RUNS:
+        raise ToolError(
+            f"{running} agents are running already (limit {MAX_RUNS}).",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Wait for one of them, or cancel it.",
+        )
 
 
 def job_not_found(job: str) -> NotFound:
@@ -189,7 +153,8 @@ class DurableJobs:
 
     async def start(self, request: AgentRequest, *, principal: str) -> RunView:
         engine = await self._open()
-        await self._require_slot(engine)
+        self._started = {job for job in self._started if (await engine.status(job)).state not in FINAL}
+        _require_slot(len(self._started))
         job = await engine.start(
             KIND,
             {**request.to_json(), "principal": principal},
@@ -225,12 +190,6 @@ class DurableJobs:
                 self._engine = await self._stack.enter_async_context(self._open_engine())
             return self._engine
 
-    async def _require_slot(self, engine: RunEngine) -> None:
-        running = {job for job in self._started if (await engine.status(job)).state not in FINAL}
-        self._started = running
-        if len(running) >= MAX_RUNS:
-            raise _too_many_runs(len(running))
-
     async def _find(self, job: str, principal: str) -> JobStatus:
         """Find a job of this principal. Only the full id counts here, since it keeps others out."""
         found = await (await self._open()).status(job)
@@ -240,26 +199,21 @@ class DurableJobs:
 
 
 def _view(found: JobStatus) -> RunView:
-    failed = found.state == "failed"
+    failed, question, message = found.state == "failed", found.question, found.message
+    if found.state == "asks" and question is not None:
+        choices = "|".join(question.choices)
+        message = f"{question.text} The user answers with: trysquare jobs resume {found.job} --answer {choices}"
     return RunView(
         job=found.job,
         agent=str(found.argument.get("agent", "")),
         state=found.state,
         done=found.done,
         total=found.total,
-        message=_message(found),
+        message=message,
         outcome=found.result,
         error=(found.error or "The run failed.") if failed else None,
         code=ErrorCode.TOOL_FAILED if failed else None,
     )
-
-
-def _message(found: JobStatus) -> str:
-    question = found.question
-    if found.state != "asks" or question is None:
-        return found.message
-    choices = "|".join(question.choices)
-    return f"{question.text} The user answers with: trysquare jobs resume {found.job} --answer {choices}"
 
 
 AgentJobs: TypeAlias = InProcessJobs | DurableJobs

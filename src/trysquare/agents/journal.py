@@ -46,9 +46,7 @@ class Journal(Protocol):
 
 
 class NullJournal:
-    @property
-    def job(self) -> str | None:
-        return None
+    job: str | None = None
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
         return await run()
@@ -78,22 +76,20 @@ def keyed(tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
 
 def _key_location(tool: Tool, arguments: JsonObject) -> str | None:
     """The argument that takes the key: itself, or an object that contains it."""
-    properties = properties_of(_schema_for(tool, arguments))
+    exact = tool.arguments.exact
+    # Not every action accepts a key.
+    called = (
+        option
+        for option in as_list(exact.get("oneOf"))
+        if arguments.get("action") in choices_of(properties_of(option).get("action"))
+    )
+    properties = properties_of(next(called, exact))
     if REQUEST_KEY in properties:
         return REQUEST_KEY
     if tool.metadata.toolset == "bots" and "parameters" in properties:
         # The open object that the tools of a bot share accepts a key without naming it.
         return "parameters"
     return next((name for name, schema in properties.items() if REQUEST_KEY in properties_of(schema)), None)
-
-
-def _schema_for(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The schema of the called action, since not every action accepts a key."""
-    exact = tool.arguments.exact
-    for option in as_list(exact.get("oneOf")):
-        if arguments.get("action") in choices_of(properties_of(option).get("action")):
-            return option
-    return exact
 
 
 KIND = "agent"
@@ -127,19 +123,20 @@ async def report_config_error(work: Awaitable[T]) -> T:
 class JobJournal:
     def __init__(self, run: JobRun) -> None:
         self._run = run
-
-    @property
-    def job(self) -> str | None:
-        return self._run.job
+        self.job: str | None = run.job
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
         return await self._run.step(name, lambda: guard_crash(f"Step `{name}` of job {self.job}", run()))
 
     async def call(self, name: str, repeat: Repeat, run: Callable[[str], Awaitable[JsonObject]]) -> CallOutcome:
         async def work() -> JsonObject:
-            if repeat == "unknown" and not await self._may_send(name):
-                return {"sent_unknown": _sent_unknown(name)}
-            return {"value": await run(f"{self._run.job}/{name}")}
+            if repeat != "unknown" or await self._may_send(name):
+                return {"value": await run(f"{self.job}/{name}")}
+            unknown = (
+                f"sent_unknown: `{name}` was in flight when the process ended; whether it took effect is unknown. It "
+                "was not sent again. Inspect the present state before doing anything that depends on it."
+            )
+            return {"sent_unknown": unknown}
 
         recorded = await self.step(name, work)
         return CallOutcome(value=recorded.get("value"), unknown=recorded.get("sent_unknown"))
@@ -156,10 +153,3 @@ class JobJournal:
             f"Check, then choose: `{AGAIN}` sends it once more, `{SKIP}` continues without it and informs the model."
         )
         return await self._run.ask(name, question, (AGAIN, SKIP)) == AGAIN
-
-
-def _sent_unknown(name: str) -> str:
-    return (
-        f"sent_unknown: `{name}` was in flight when the process ended; whether it took effect is unknown. It was not "
-        "sent again. Inspect the present state before doing anything that depends on it."
-    )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from trysquare.agents import builtin_tools, completion, tool_calls
@@ -14,7 +15,7 @@ from trysquare.agents.conversation import Conversation, Notes
 from trysquare.agents.journal import Journal, NullJournal
 from trysquare.agents.parsing import dropped_message, parse_calls
 from trysquare.agents.run import ANSWER_TOKENS, AgentOutcome, AgentRun, Status
-from trysquare.agents.toolbox import Toolbox, ToolboxSettings, View
+from trysquare.agents.toolbox import Toolbox, View
 from trysquare.core.call import call_tool
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -42,8 +43,9 @@ class _Loop:
         self._stuck = completion.StuckDetector(self._only_reads)
         self._used, self._time = Spent(), RunTime(definition.budget.seconds)
         self._conversation = Conversation(run.task, run.model, self._notes, answer_tokens=self._answer_tokens())
-        self._toolbox = Toolbox(run.toolset, self._toolbox_settings(), run.model.count)
-        self._builtin = self._builtin_tools()
+        self._toolbox = Toolbox(run, self._policy, completion.criteria_lines(definition.criteria))
+        self._builtin = builtin_tools.all_tools(self._notes, self._toolbox, can_ask=run.context.can_ask())
+        self.close = self._toolbox.close
         self._runner = tool_calls.ToolCallRunner(
             policy=self._policy,
             journal=journal,
@@ -56,25 +58,23 @@ class _Loop:
         self._calls = 0
         self._waiting: dict[str, None] = {}
 
-    def close(self) -> None:
-        self._toolbox.close()
-
     @property
     def _spent(self) -> Spent:
         return replace(self._used, seconds=self._time.used)
 
     async def run(self) -> AgentOutcome:
         await self._toolbox.refresh()
-        self._require_distinct_names()
+        if taken := [name for name in sorted(builtin_tools.BUILTIN_NAMES) if self._toolbox.find(name) is not None]:
+            names = ", ".join(taken)
+            message = f"the tools {names} have names of built-in tools of agents."
+            raise ConfigurationError(message, hint="Give their provider a prefix.")
         while self._ending is None:
             reason = exhausted(self._run.definition.budget, self._spent)
             if reason is not None:
                 self._ending = ("out_of_budget", reason)
                 break
             await self._step()
-        return self._outcome(*self._ending)
-
-    def _outcome(self, status: Status, summary: str) -> AgentOutcome:
+        status, summary = self._ending
         return AgentOutcome(
             status=status,
             summary=summary,
@@ -127,7 +127,7 @@ class _Loop:
                 self._conversation.fit(view.system_tokens, share=_FULL_SHARE)
             return None
         answer = read_answer_json(recorded["answer"])
-        self._used = self._used.plus(answer.usage)
+        self._used = self._used.plus(answer.usage, steps=1)
         return answer
 
     async def _ask(self, request: ModelRequest) -> JsonObject:
@@ -151,21 +151,18 @@ class _Loop:
 
     async def _resolve(self, choice: completion.LowConfidence, number: int) -> bool:
         """Whether a low-confidence choice was replaced by further tools or advice from the user."""
-        if self._toolbox.has_hidden():
-            found = self._toolbox.show_further(f"{self._run.task} {self._conversation.last_answer()}")
-            if found:
-                names = ", ".join(f"`{tool.name}`" for tool in found)
-                self._conversation.add_user(
-                    f"You were unsure between {choice.summary}. Better matches may be: {names}."
-                )
-                return True
+        query = f"{self._run.task} {self._conversation.last_answer()}"
+        if self._toolbox.has_hidden() and (found := self._toolbox.show_further(query)):
+            names = ", ".join(f"`{tool.name}`" for tool in found)
+            self._conversation.add_user(f"You were unsure between {choice.summary}. Better matches may be: {names}.")
+            return True
         if not self._run.context.can_ask() or choice.key in self._conversation.asked:
             return False
-        recorded = await self._journal.step(f"question {number}", lambda: self._ask_user(choice))
+        answer = (await self._journal.step(f"question {number}", lambda: self._ask_user(choice)))["answer"]
         self._conversation.asked.add(choice.key)
-        if recorded["answer"]:
-            self._conversation.add_user(f"The user says how to continue: {recorded['answer']}")
-        return bool(recorded["answer"])
+        if answer:
+            self._conversation.add_user(f"The user says how to continue: {answer}")
+        return bool(answer)
 
     async def _ask_user(self, choice: completion.LowConfidence) -> JsonObject:
         """Ask the user about a choice. The answer is advice, not consent."""
@@ -196,30 +193,32 @@ class _Loop:
     async def _run_waiting(self, waiting: Sequence[tool_calls.PlannedCall]) -> list[tool_calls.CallRecord]:
         records = await self._runner.run_all(waiting)
         for record in records:
-            self._observe(record)
+            self._calls += 1
+            self._evidence.note(record)
+            if isinstance(self._run.toolset, tool_calls.RecordListener):
+                self._run.toolset.note(record)
+            if record.usage is not None:
+                self._used = self._used.plus(record.usage, steps=0)
+            if record.approval is not None:
+                self._waiting[record.approval] = None
+            if record.modified_files:
+                self._toolbox.refresh_facts()
         return records
 
-    def _observe(self, record: tool_calls.CallRecord) -> None:
-        self._calls += 1
-        self._evidence.note(record)
-        if isinstance(self._run.toolset, tool_calls.RecordListener):
-            self._run.toolset.note(record)
-        if record.usage is not None:
-            self._used = self._used.used(record.usage)
-        if record.approval is not None:
-            self._waiting[record.approval] = None
-        if record.modified_files:
-            self._toolbox.refresh_facts()
-
     async def _run_builtin(self, call: CallRequest, position: str) -> tool_calls.CallRecord:
-        own = {tool.name: tool for tool in self._open_builtin()}
-        tool = own.get(call.name)
+        tool = next((tool for tool in self._open_builtin() if tool.name == call.name), None)
         if tool is None:
-            return self._unknown(call)
+            known = ", ".join(offer.name for offer in self._view().offers[:30])
+            return tool_calls.refusal(
+                call,
+                f"Unknown tool `{call.name[:80]}`.",
+                code=ErrorCode.TOOL_NOT_FOUND,
+                instruction=f"Use one of {known}.",
+            )
         if call.name == builtin_tools.ASK_PERSON:
-            recorded = await self._journal.step(f"question {position}", lambda: self._call_builtin(tool, call))
-            return tool_calls.record_of(call, recorded)
-        record = tool_calls.record_of(call, await self._call_builtin(tool, call))
+            work = partial(self._call_directly, tool, call.arguments)
+            return tool_calls.record_of(call, await self._journal.step(f"question {position}", work))
+        record = tool_calls.record_of(call, await self._call_directly(tool, call.arguments))
         if not record.success:
             return record
         if call.name == builtin_tools.FINISH:
@@ -228,18 +227,9 @@ class _Loop:
             self._ending = ("gave_up", str(call.arguments.get("reason", "")))
         return record
 
-    async def _call_builtin(self, tool: Tool, call: CallRequest) -> JsonObject:
-        result = await call_tool(StaticToolset([tool]), tool.name, call.arguments, self._run.context)
+    async def _call_directly(self, tool: Tool, arguments: JsonObject) -> JsonObject:
+        result = await call_tool(StaticToolset([tool]), tool.name, arguments, self._run.context)
         return tool_calls.outcome_json(result, limit=self._result_characters())
-
-    def _unknown(self, call: CallRequest) -> tool_calls.CallRecord:
-        known = [offer.name for offer in self._view().offers]
-        return tool_calls.refusal(
-            call,
-            f"Unknown tool `{call.name[:80]}`.",
-            code=ErrorCode.TOOL_NOT_FOUND,
-            instruction=f"Use one of {', '.join(known[:30])}.",
-        )
 
     async def _finish(self, call: CallRequest, position: str) -> tool_calls.CallRecord:
         """End the run if the claims of `finish` are true."""
@@ -248,14 +238,10 @@ class _Loop:
         self._time.spend(recorded.get("seconds", 0.0))
         wrong = cast(list[str], recorded["wrong"])
         if completion.TESTS_FAIL in wrong:
-            self._evidence.note_all_tests_failing()
+            self._evidence.note_failing_tests()
         if wrong:
-            return tool_calls.refusal(
-                call,
-                "The run is not finished: " + "; ".join(wrong) + ".",
-                code=ErrorCode.TOOL_FAILED,
-                instruction="Do this, then call finish again.",
-            )
+            message, then = f"The run is not finished: {'; '.join(wrong)}.", "Do this, then call finish again."
+            return tool_calls.refusal(call, message, code=ErrorCode.TOOL_FAILED, instruction=then)
         summary = str(call.arguments["summary"])
         self._ending = ("finished", summary)
         return tool_calls.CallRecord(call=call, text=summary, success=True)
@@ -272,38 +258,24 @@ class _Loop:
 
     async def _tests_pass(self, name: str, arguments: JsonObject) -> bool:
         tool = self._toolbox.find(name)
-        if tool is None:
-            return False
-        result = await call_tool(StaticToolset([tool]), name, arguments, self._run.context)
-        return tool_calls.outcome_json(result, limit=self._result_characters())["passed"] is True
+        return tool is not None and (await self._call_directly(tool, arguments))["passed"] is True
 
     def _record_step(
-        self,
-        answer: ModelResponse,
-        calls: Sequence[CallRequest],
-        records: Sequence[tool_calls.CallRecord],
-        note: str | None,
+        self, answer: ModelResponse, calls: list[CallRequest], records: list[tool_calls.CallRecord], note: str | None
     ) -> None:
         message = Message(role="assistant", text=answer.text, calls=tuple(calls))
-        cut = self._truncation_note(answer)
-        verdict = self._stuck.observe(records, cut=cut)
-        self._conversation.add(
-            message, records, [text for text in (note, cut or verdict.warning, self._warning()) if text]
-        )
-        if verdict.stopped is not None and self._ending is None:
-            self._ending = ("stuck", verdict.stopped)
-
-    def _truncation_note(self, answer: ModelResponse) -> str | None:
-        if answer.stop != "length":
-            return None
-        return (
+        cut = (
             f"Your answer was truncated at {self._answer_tokens():,} tokens, thinking included. Answer again in fewer "
             "words: one short call at a time, long texts in several calls."
+            if answer.stop == "length"
+            else None
         )
-
-    def _warning(self) -> str | None:
+        verdict = self._stuck.observe(records, cut=cut is not None)
         left = self._run.definition.budget.steps - self._spent.steps
-        return f"Only {left} steps are left. Finish the work." if left in (1, 2, 3) else None
+        warning = f"Only {left} steps are left. Finish the work." if left in (1, 2, 3) else None
+        self._conversation.add(message, records, [text for text in (note, cut or verdict.warning, warning) if text])
+        if verdict.stopped is not None and self._ending is None:
+            self._ending = ("stuck", verdict.stopped)
 
     async def _report(self, number: int, records: Sequence[tool_calls.CallRecord]) -> None:
         did = ", ".join(map(tool_calls.call_summary, records)) or "no call"
@@ -314,38 +286,6 @@ class _Loop:
     def _only_reads(self, record: tool_calls.CallRecord) -> bool:
         tool = self._toolbox.find(record.call.name)
         return tool is not None and tool_calls.only_reads(tool, record.call.arguments)
-
-    def _toolbox_settings(self) -> ToolboxSettings:
-        run, definition = self._run, self._run.definition
-        return ToolboxSettings(
-            instructions=definition.instructions,
-            task=run.task,
-            bundle=definition.bundle,
-            policy=self._policy,
-            finish=completion.criteria_lines(definition.criteria),
-            probes=run.probes,
-            narrow=run.narrow,
-            constraint=run.constraint,
-            parallel=definition.parallel,
-            prompt_tokens=min(3_000, run.model.context_tokens // 4),
-        )
-
-    def _builtin_tools(self) -> list[Tool]:
-        own = [
-            builtin_tools.finish_tool(),
-            builtin_tools.give_up_tool(),
-            builtin_tools.note_tool(self._notes),
-            builtin_tools.find_tools_tool(self._toolbox),
-        ]
-        return [*own, builtin_tools.ask_person_tool()] if self._run.context.can_ask() else own
-
-    def _require_distinct_names(self) -> None:
-        taken = [name for name in sorted(builtin_tools.BUILTIN_NAMES) if self._toolbox.find(name) is not None]
-        if taken:
-            raise ConfigurationError(
-                f"the tools {', '.join(taken)} have names of built-in tools of agents.",
-                hint="Give their provider a prefix.",
-            )
 
     def _answer_tokens(self) -> int:
         limit = self._run.definition.answer_tokens or self._run.answer_tokens

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, cast
 
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_list, properties_of
 from trysquare.core.text import truncate
 from trysquare.models import CallRequest, ToolSpec
 
@@ -35,11 +36,13 @@ class KnownNames:
         for name, own in actions.items():
             for action in own:
                 self._actions.setdefault(action, []).append(name)
-        self._folded = _unambiguous((_fold(name), name) for name in self._names)
+        folds = Counter(map(_fold, self._names))
+        self._folded = {_fold(name): name for name in self._names if folds[_fold(name)] == 1}
 
     @classmethod
     def of_offers(cls, offers: Iterable[ToolSpec]) -> KnownNames:
-        return cls({offer.name: actions_of(offer) for offer in offers})
+        actions = ((offer.name, properties_of(offer.flat).get("action", {}).get("enum")) for offer in offers)
+        return cls({name: map(str, as_list(known)) for name, known in actions})
 
     def resolve(self, name: str) -> Resolved | None:
         """The tool that a name refers to; None if it is unknown or ambiguous."""
@@ -47,8 +50,7 @@ class KnownNames:
             return Resolved(name=name)
         prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
         bare = name.removeprefix(prefix)
-        folded = self._folded.get(_fold(bare))
-        if folded is not None:
+        if (folded := self._folded.get(_fold(bare))) is not None:
             return Resolved(name=folded)
         return self._by_action(bare) or self._by_spelling(bare)
 
@@ -78,20 +80,8 @@ class KnownNames:
         return Resolved(name=self._folded[close[0]])
 
 
-def actions_of(offer: ToolSpec) -> tuple[str, ...]:
-    action = offer.flat.get("properties", {}).get("action", {})
-    return tuple(str(one) for one in action.get("enum", ()))
-
-
 def _fold(name: str) -> str:
     return name.lower().replace("-", "_").replace(" ", "_").replace(".", "_")
-
-
-def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, set[str]] = {}
-    for folded, name in pairs:
-        found.setdefault(folded, set()).add(name)
-    return {folded: next(iter(names)) for folded, names in found.items() if len(names) == 1}
 
 
 MAX_TEXT = 200_000
@@ -330,11 +320,8 @@ def _fenced(text: str) -> tuple[list[_Piece], list[_Piece]]:
 def _marked(text: str, start: int, end: int) -> Iterator[_Piece]:
     """Calls in a marked part, each at the position of the whole part."""
     values = _read_json(text)
-    if values is not None:
-        yield _Piece(start=start, end=end, values=values, position="marked")
-        return
-    for piece in _braces(text):
-        yield replace(piece, start=start, end=end, position="marked")
+    pieces = _braces(text) if values is None else [_Piece(start=start, end=end, values=values)]
+    return (replace(piece, start=start, end=end, position="marked") for piece in pieces)
 
 
 def _braces(text: str) -> Iterator[_Piece]:
@@ -360,19 +347,12 @@ def _broken(text: str, start: int) -> _Piece | None:
     """A piece that starts like a call but is not JSON."""
     if _CALL_START.match(text, start) is None:
         return None
-    end = _closing(text, start)
-    if end is None:
-        return _Piece(start=start, end=len(text), broken="its braces are not closed; it was truncated")
-    return _Piece(start=start, end=end, broken=_json_problem(text[start:end]))
-
-
-def _closing(text: str, start: int) -> int | None:
     depth = 0
     for mark in _MARK.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(mark[0], 0)
         if depth == 0:
-            return mark.end()
-    return None
+            return _Piece(start=start, end=mark.end(), broken=_json_problem(text[start : mark.end()]))
+    return _Piece(start=start, end=len(text), broken="its braces are not closed; it was truncated")
 
 
 def _read_json(text: str) -> tuple[Any, ...] | None:
@@ -420,19 +400,15 @@ def _arguments(call: Mapping[str, Any], name_key: str) -> JsonObject:
         return {name: part for name, part in call.items() if name not in (name_key, "id", "type")}
     given = call[key]
     if isinstance(given, str):
-        given = _decoded(given, key)
+        try:
+            given = json.loads(given) if given.strip() else None
+        except (ValueError, RecursionError):
+            raise _NotACall(f"`{key}` is a string that is not JSON") from None
     if given is None:
         return {}
     if not isinstance(given, dict):
         raise _NotACall(f"`{key}` is not an object")
     return cast(JsonObject, given)
-
-
-def _decoded(text: str, key: str) -> Any:
-    try:
-        return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        raise _NotACall(f"`{key}` is a string that is not JSON") from None
 
 
 def dropped_message(parsed: ParsedText) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
@@ -171,10 +171,6 @@ class Rule:
     why: str | None = None
 
     @property
-    def is_general(self) -> bool:
-        return not self.paths and not self.commands
-
-    @property
     def hides(self) -> bool:
         """Whether its paths are denied to every action, so that results must not show them either."""
         return self.effect == "deny" and bool(self.paths) and not self.commands and not self.actions
@@ -212,11 +208,9 @@ class Policy:
     def _unclear_command(self, call: _Call) -> Decision | None:
         """Ask about a command line that a deny or ask rule cannot analyse."""
         for rule in self.rules:
-            if rule.effect == "allow" or not rule.commands or not _matches_name(rule, call):
-                continue
-            if not all(line.is_clear for line in _lines(rule, call)):
-                why = "the command line is too complex to check against the rules"
-                return Decision(effect="ask", why=why)
+            checks = rule.effect != "allow" and rule.commands and _matches_name(rule, call)
+            if checks and not all(line.is_clear for line in _lines(rule, call)):
+                return Decision(effect="ask", why="the command line is too complex to check against the rules")
         return None
 
     def require(self, tool: str, arguments: JsonObject, schema: JsonObject | None = None) -> Decision:
@@ -231,11 +225,11 @@ class Policy:
 
     def may_offer(self, tool: str, action: str | None = None) -> bool:
         """Whether any call of a tool, or of one of its actions, may not be denied."""
-        if any(rule.effect == "deny" and rule.is_general and _covers(rule, tool, action) for rule in self.rules):
+        general = (rule for rule in self.rules if rule.effect == "deny" and not rule.paths and not rule.commands)
+        if any(_covers(rule, tool, action) for rule in general):
             return False
-        return self.default != "deny" or any(
-            rule.effect != "deny" and _touches(rule, tool, action) for rule in self.rules
-        )
+        others = (rule for rule in self.rules if rule.effect != "deny")
+        return self.default != "deny" or any(_touches(rule, tool, action) for rule in others)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -350,19 +344,16 @@ def _normalize(text: str, root: Path | None) -> str | None:
 
 
 def _matches_name(rule: Rule, call: _Call) -> bool:
-    if not matches(call.tool, rule.tool):
-        return False
     if rule.actions and call.action is None:
         # A call without an action could be any, so no rule for some actions allows it.
-        return rule.effect != "allow"
-    return not rule.actions or any(matches(call.action or "", pattern) for pattern in rule.actions)
+        return rule.effect != "allow" and matches(call.tool, rule.tool)
+    return _covers(rule, call.tool, call.action)
 
 
 def _covers(rule: Rule, tool: str, action: str | None) -> bool:
     """Whether a rule matches every call of a tool or action."""
-    if not matches(tool, rule.tool):
-        return False
-    return not rule.actions or (action is not None and any(matches(action, pattern) for pattern in rule.actions))
+    by_action = not rule.actions or (action is not None and any(matches(action, each) for each in rule.actions))
+    return by_action and matches(tool, rule.tool)
 
 
 def _touches(rule: Rule, tool: str, action: str | None) -> bool:
@@ -375,9 +366,8 @@ def _matches_paths(rule: Rule, call: _Call) -> bool:
     if not rule.paths:
         return True
     if rule.effect == "allow":
-        return bool(call.paths) and all(
-            any(path_matches(path, pattern) for pattern in rule.paths) for path in call.paths
-        )
+        allowed = (any(path_matches(path, pattern) for pattern in rule.paths) for path in call.paths)
+        return bool(call.paths) and all(allowed)
     return any(is_under(path, rule.paths) for path in (*call.paths, *call.perhaps))
 
 
@@ -410,24 +400,19 @@ def allowed_offer(offer: ToolSpec, policy: Policy) -> ToolSpec | None:
     options = cast("list[JsonObject] | None", offer.schema.get("oneOf"))
     if options is None:
         return offer
-    allowed = [
-        option
-        for option in options
-        if all(policy.may_offer(offer.name, action) for action in choices_of(properties_of(option).get("action")))
-    ]
+    allowed = [option for option in options if all(policy.may_offer(offer.name, each) for each in _actions(option))]
     if not allowed:
         return None
     if len(allowed) == len(options):
         return offer
-    schema = {**offer.schema, "oneOf": allowed}
-    return ToolSpec(name=offer.name, description=offer.description, schema=schema, flat=_flat(offer.flat, allowed))
-
-
-def _flat(flat: JsonObject, options: list[JsonObject]) -> JsonObject:
-    names = {name for option in options for name in option["properties"]}
-    actions = [action for option in options for action in choices_of(properties_of(option).get("action"))]
-    properties = {name: part for name, part in flat["properties"].items() if name in names}
-    properties["action"] = {**properties["action"], "enum": actions}
-    if properties["action"].get("default") not in actions:
+    names = {name for option in allowed for name in option["properties"]}
+    properties = {name: part for name, part in offer.flat["properties"].items() if name in names}
+    properties["action"] = {**properties["action"], "enum": [each for option in allowed for each in _actions(option)]}
+    if properties["action"].get("default") not in properties["action"]["enum"]:
         properties["action"].pop("default", None)
-    return {**flat, "properties": properties}
+    schema, flat = {**offer.schema, "oneOf": allowed}, {**offer.flat, "properties": properties}
+    return replace(offer, schema=schema, flat=flat)
+
+
+def _actions(option: JsonObject) -> Sequence[str]:
+    return choices_of(properties_of(option).get("action"))

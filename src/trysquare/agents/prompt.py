@@ -67,23 +67,15 @@ def _tool_sections(given: PromptParts, tokens: int, count: Callable[[str], int])
 
 
 def _section(title: str, tools: Sequence[Tool], level: Level, schemas: Mapping[str, JsonObject]) -> list[str]:
-    if not tools:
-        return []
-    parts = [f"## {title}"]
-    for category, own in _by_category(tools).items():
-        lines = [line for tool in own for line in tool_lines(tool, level, schemas.get(tool.name))]
-        parts.append(f"### {category}\n\n" + "\n".join(lines))
-    return ["\n\n".join(parts)]
-
-
-def _by_category(tools: Sequence[Tool]) -> dict[str, list[Tool]]:
-    found: dict[str, list[Tool]] = {}
+    lines: dict[str, list[str]] = {}
     for tool in tools:
-        found.setdefault(tool.metadata.category or "other", []).append(tool)
-    return found
+        own = lines.setdefault(tool.metadata.category or "other", [])
+        own += _tool_lines(tool, level, schemas.get(tool.name))
+    parts = [f"### {category}\n\n" + "\n".join(own) for category, own in lines.items()]
+    return ["\n\n".join([f"## {title}", *parts])] if parts else []
 
 
-def tool_lines(tool: Tool, level: Level, schema: JsonObject | None = None) -> list[str]:
+def _tool_lines(tool: Tool, level: Level, schema: JsonObject | None) -> list[str]:
     if level == 0:
         return [f"- {tool.name}"]
     purpose = read_authored(tool.description).description.strip().partition("\n")[0]
@@ -95,33 +87,28 @@ def tool_lines(tool: Tool, level: Level, schema: JsonObject | None = None) -> li
     if level >= FULL:
         if tool.metadata.limits:
             lines.append(f"  Limits: {tool.metadata.limits.strip()}")
-        lines.extend(_example(tool))
+        examples = tool.metadata.examples
+        arguments = examples[0].arguments if examples else example_arguments(tool.input_schema)
+        if arguments is not None:
+            lines.append(f"  Example: {dump_json({'name': tool.name, 'args': arguments})}")
     return lines
 
 
 def _arguments(schema: JsonObject) -> list[str]:
     """Arguments in one line, or each action with its own; `?` marks optional ones."""
     options = as_list(schema.get("oneOf"))
-    if not options:
-        names = _names(schema)
-        return [f"  Arguments: {', '.join(names)}"] if names else []
     actions = [
         f"{action}({', '.join(_names(option))})"
         for option in options
         for action in choices_of(properties_of(option).get("action"))
     ]
-    return [f"  Actions: {', '.join(actions)}"] if actions else []
+    label, listed = ("Actions", actions) if options else ("Arguments", _names(schema))
+    return [f"  {label}: {', '.join(listed)}"] if listed else []
 
 
 def _names(schema: JsonObject) -> list[str]:
     required = required_of(schema)
     return [name if name in required else f"{name}?" for name in properties_of(schema) if name != "action"]
-
-
-def _example(tool: Tool) -> list[str]:
-    examples = tool.metadata.examples
-    arguments = examples[0].arguments if examples else example_arguments(tool.input_schema)
-    return [] if arguments is None else [f"  Example: {dump_json({'name': tool.name, 'args': arguments})}"]
 
 
 def optional_tools_section(tools: Sequence[Tool]) -> str:

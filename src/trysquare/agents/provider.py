@@ -61,7 +61,19 @@ AgentArguments = StartArguments | StatusArguments | WaitArguments | CancelArgume
 
 def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
     async def agent(args: AgentArguments, context: CallContext) -> Result[Any]:
-        return await _dispatch(definition, jobs, args, context)
+        principal = context.principal.subject
+        match args:
+            case StartArguments():
+                limits = args.model_dump(exclude={"action"})
+                request = AgentRequest(agent=definition.name, principal=principal, **limits)
+                view = await jobs.start(request, principal=principal)
+            case StatusArguments():
+                view = await jobs.status(args.job, principal=principal)
+            case WaitArguments():
+                view = await _wait(jobs, args, principal, context)
+            case CancelArguments():
+                view = await jobs.cancel(args.job, principal=principal)
+        return _response(definition, view)
 
     return tool(
         agent,
@@ -85,30 +97,6 @@ def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
     )
 
 
-async def _dispatch(
-    definition: AgentDefinition, jobs: AgentJobs, args: AgentArguments, context: CallContext
-) -> Result[Any]:
-    principal = context.principal.subject
-    match args:
-        case StartArguments():
-            request = AgentRequest(
-                agent=definition.name,
-                task=args.task,
-                steps=args.steps,
-                tokens=args.tokens,
-                seconds=args.seconds,
-                principal=principal,
-            )
-            view = await jobs.start(request, principal=principal)
-        case StatusArguments():
-            view = await jobs.status(args.job, principal=principal)
-        case WaitArguments():
-            view = await _wait(jobs, args, principal, context)
-        case CancelArguments():
-            view = await jobs.cancel(args.job, principal=principal)
-    return _response(definition, view)
-
-
 async def _wait(jobs: AgentJobs, args: WaitArguments, principal: str, context: CallContext) -> RunView:
     """Wait for the end of a run and report each step as progress."""
     view = await jobs.status(args.job, principal=principal)
@@ -124,35 +112,28 @@ async def _wait(jobs: AgentJobs, args: WaitArguments, principal: str, context: C
 
 def _response(definition: AgentDefinition, view: RunView) -> Result[Any]:
     if view.agent != definition.name:
-        return Result.failure(
-            f"The job `{view.job[:40]}` belongs to the agent {view.agent}.", code=ErrorCode.JOB_NOT_FOUND
-        )
+        other = f"The job `{view.job[:40]}` belongs to the agent {view.agent}."
+        return Result.failure(other, code=ErrorCode.JOB_NOT_FOUND)
+    fields: JsonObject = {"job": view.job, "state": view.state, "step": view.done}
+    if view.outcome is not None:
+        fields["outcome"] = view.outcome
     if view.error is not None:
-        return Result.failure(view.error, code=view.code or ErrorCode.TOOL_FAILED, fields=_fields(view))
-    if view.ended:
-        return _outcome(view)
-    return Result[Any].ok(
-        message=f"Step {view.done} of {view.total or '?'}: {view.message}",
-        instruction="Call wait with this job until it has ended.",
-        next={"name": f"agent_{definition.name}", "arguments": {"action": "wait", "job": view.job}},
-        fields=_fields(view),
-    )
-
-
-def _outcome(view: RunView) -> Result[Any]:
+        return Result.failure(view.error, code=view.code or ErrorCode.TOOL_FAILED, fields=fields)
+    if not view.ended:
+        return Result[Any].ok(
+            message=f"Step {view.done} of {view.total or '?'}: {view.message}",
+            instruction="Call wait with this job until it has ended.",
+            next={"name": f"agent_{definition.name}", "arguments": {"action": "wait", "job": view.job}},
+            fields=fields,
+        )
     if view.outcome is None:
-        return Result[Any].ok(message=f"The run is {view.state}.", fields=_fields(view))
+        return Result[Any].ok(message=f"The run is {view.state}.", fields=fields)
     status = view.outcome["status"]
     message = f"{status}: {view.outcome['summary']}"
     if status == "finished":
-        return Result[Any].ok(message=message, fields=_fields(view))
+        return Result[Any].ok(message=message, fields=fields)
     code = ErrorCode.BUDGET_EXHAUSTED if status == "out_of_budget" else ErrorCode.TOOL_FAILED
-    return Result.failure(message, code=code, fields=_fields(view))
-
-
-def _fields(view: RunView) -> JsonObject:
-    fields: JsonObject = {"job": view.job, "state": view.state, "step": view.done}
-    return fields if view.outcome is None else {**fields, "outcome": view.outcome}
+    return Result.failure(message, code=code, fields=fields)
 
 
 @asynccontextmanager
@@ -163,7 +144,11 @@ async def open_agents(
 
     `durable` says where runs are recorded as jobs, which can be resumed; without it they end with the block.
     """
-    runs = _in_process_jobs(environment) if durable is None else DurableJobs(partial(_engine, environment, durable))
+
+    async def start(request: AgentRequest, journal: Journal) -> AgentOutcome:
+        return await report_config_error(run_request(request, environment, journal))
+
+    runs = InProcessJobs(start) if durable is None else DurableJobs(partial(_engine, environment, durable))
     try:
         yield StaticToolset(agent_tool(definition, runs) for definition in known_definitions(environment.agents_folder))
     finally:
@@ -172,16 +157,6 @@ async def open_agents(
 
 @asynccontextmanager
 async def _engine(environment: AgentEnvironment, durable: Callable[[], JobsAddress]) -> AsyncGenerator[RunEngine]:
-    async def run(request: JsonObject, journal: Journal) -> JsonObject:
-        return await run_stored_request(request, journal, environment)
-
-    address = durable()
-    async with open_engine(address.url, agent_bodies(run), project=address.project, adopting=True) as engine:
+    bodies, address = agent_bodies(partial(run_stored_request, environment=environment)), durable()
+    async with open_engine(address.url, bodies, project=address.project, adopting=True) as engine:
         yield engine
-
-
-def _in_process_jobs(environment: AgentEnvironment) -> InProcessJobs:
-    async def start(request: AgentRequest, journal: Journal) -> AgentOutcome:
-        return await report_config_error(run_request(request, environment, journal))
-
-    return InProcessJobs(start)

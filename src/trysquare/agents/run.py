@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from trysquare.agents.budget import Spent
 from trysquare.agents.capabilities import Probe
@@ -35,18 +35,13 @@ class AgentRequest:
 
     def applied(self, definition: AgentDefinition) -> AgentDefinition:
         """The definition with the limits of this request."""
-        given = {"steps": self.steps, "tokens": self.tokens, "seconds": self.seconds, "cost": self.cost}
-        limits: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
-        budget = replace(definition.budget, **limits)
+        given = {name: getattr(self, name) for name in ("steps", "tokens", "seconds", "cost")}
+        budget = replace(definition.budget, **{name: limit for name, limit in given.items() if limit is not None})
         answer_tokens = definition.answer_tokens if self.answer_tokens is None else self.answer_tokens
         return replace(definition, budget=budget, answer_tokens=answer_tokens)
 
     def to_json(self) -> JsonObject:
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> AgentRequest:
-        return cls(**stored)
 
 
 ANSWER_TOKENS = 4_096
@@ -97,7 +92,6 @@ class AgentOutcome:
         return self.status == "finished"
 
     def to_json(self) -> JsonObject:
-        usage = self.spent.usage
         return {
             "status": self.status,
             "summary": self.summary,
@@ -105,10 +99,7 @@ class AgentOutcome:
             "steps": self.spent.steps,
             "calls": self.calls,
             "seconds": round(self.spent.seconds, 3),
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "forced_tokens": usage.forced_tokens,
-            "cost": usage.cost,
+            **asdict(self.spent.usage),
             "waiting": list(self.waiting),
             "missing": dict(self.missing),
         }

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from trysquare.agents.capabilities import Probe, local_probes
+from trysquare.agents.capabilities import local_probes
 from trysquare.agents.definition import AgentDefinition, load_definition
 from trysquare.agents.journal import Journal
 from trysquare.agents.loop import run_agent
@@ -153,7 +153,7 @@ async def open_run(
             root=root,
             context=context,
             approvals=environment.approvals,
-            probes=run_probes(root, settings),
+            probes={**local_probes(root), **content_probes(content_config(settings.content))},
             constraint=call_constraint,
             answer_tokens=settings.models.answer_tokens or (LOCAL_ANSWER_TOKENS if is_local else None),
             narrow=WorkspaceNarrowing(root, hidden_everywhere(definition.policy)) if is_local else None,
@@ -181,10 +181,6 @@ def hidden_everywhere(policy: Policy) -> list[str]:
     return list(WorkbenchConfig(root=Path(), hidden=tuple(f"*={path}" for path in entries)).hidden_from(""))
 
 
-def run_probes(root: Path, settings: Settings) -> dict[str, Probe]:
-    return {**local_probes(root), **content_probes(content_config(settings.content))}
-
-
 async def run_request(
     request: AgentRequest, environment: AgentEnvironment, journal: Journal, context: CallContext | None = None
 ) -> AgentOutcome:
@@ -197,5 +193,4 @@ async def run_stored_request(
     request: JsonObject, journal: Journal, environment: AgentEnvironment, context: CallContext | None = None
 ) -> JsonObject:
     """As `run_request`, from and to the JSON of a job."""
-    outcome = await run_request(AgentRequest.from_json(request), environment, journal, context)
-    return outcome.to_json()
+    return (await run_request(AgentRequest(**request), environment, journal, context)).to_json()

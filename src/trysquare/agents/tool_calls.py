@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import Any, Protocol, cast, runtime_checkable
 
 from trysquare.agents.budget import Late, RunTime, within
-from trysquare.agents.journal import Journal, Repeat, keyed, repeat_of
+from trysquare.agents.journal import Journal, keyed, repeat_of
 from trysquare.agents.policy import Decision, Policy
 from trysquare.core.approvals import Approvals
 from trysquare.core.call import call_tool
@@ -77,11 +78,9 @@ def outcome_json(result: Result[Any], *, limit: int) -> JsonObject:
 
 
 def record_of(call: CallRequest, outcome: JsonObject) -> CallRecord:
-    stored = dict(outcome)
-    stored["modified_files"] = tuple(outcome.get("modified_files") or ())
-    stored["handles"] = tuple(outcome.get("handles") or ())
-    stored["usage"] = None if outcome.get("usage") is None else Usage(**outcome["usage"])
-    return CallRecord(call=call, **stored)
+    names: JsonObject = {name: tuple(outcome.get(name) or ()) for name in ("modified_files", "handles")}
+    names["usage"] = None if outcome.get("usage") is None else Usage(**outcome["usage"])
+    return CallRecord(call=call, **{**outcome, **names})
 
 
 def bounded(text: str, limit: int) -> str:
@@ -141,7 +140,7 @@ class ToolCallRunner:
         """Run calls in order, neighbours that only read concurrently; none after the time is up."""
         records: list[CallRecord] = []
         for group in grouped(calls):
-            if self.time.is_up():
+            if self.time.left() == 0:
                 late = "Timeout: the time of this run is up. The call was not made."
                 records.extend(refusal(planned.call, late, code=ErrorCode.TOOL_TIMEOUT) for planned in group)
                 continue
@@ -157,13 +156,11 @@ class ToolCallRunner:
         if len(group) == 1:
             return [refused[0] or await self._run(group[0])]
         async with asyncio.TaskGroup() as tasks:
-            started = [
-                None if refusal is not None else tasks.create_task(self._run(planned))
+            ended = [
+                refusal or tasks.create_task(self._run(planned))
                 for planned, refusal in zip(group, refused, strict=True)
             ]
-        return [
-            no or cast("asyncio.Task[CallRecord]", task).result() for task, no in zip(started, refused, strict=True)
-        ]
+        return [each.result() if isinstance(each, asyncio.Task) else each for each in ended]
 
     async def _refused(self, planned: PlannedCall) -> CallRecord | None:
         """The refusal by the policy or the user; None if the call may run."""
@@ -171,14 +168,22 @@ class ToolCallRunner:
         try:
             decision = self.policy.require(call.name, call.arguments, planned.tool.arguments.exact)
         except ToolError as error:
-            return record_of(call, outcome_json(Result.from_error(error), limit=self.result_characters))
-        refused = await self._refused_by_user(planned, decision) if decision.effect == "ask" else None
-        return None if refused is None else record_of(call, refused)
+            return record_of(call, self._failure(error))
+        if decision.effect != "ask":
+            return None
+        # The user is asked once per job.
+        name = f"consent {planned.position} {call.name}"
+        answered = await self.journal.step(name, lambda: self._consent(planned, decision))
+        return None if answered["refused"] is None else record_of(call, answered["refused"])
+
+    def _failure(self, error: ToolError) -> JsonObject:
+        return outcome_json(Result.from_error(error), limit=self.result_characters)
 
     async def _run(self, planned: PlannedCall) -> CallRecord:
         call, tool = planned.call, planned.tool
         name = f"call {planned.position} {call.name}"
-        outcome = await self.journal.call(name, repeat(tool, call.arguments), lambda key: self._call(planned, key))
+        repeat = "harmless" if only_reads(tool, call.arguments) else repeat_of(tool, call.arguments)
+        outcome = await self.journal.call(name, repeat, lambda key: self._call(planned, key))
         if outcome.value is not None:
             return record_of(call, outcome.value)
         return CallRecord(call=call, text=outcome.unknown or "", success=False, code="sent_unknown")
@@ -198,37 +203,26 @@ class ToolCallRunner:
         try:
             result = await within(self.time.left(), call_tool(alone, planned.tool.name, arguments, context))
         except Late:
-            result = timed_out(planned.tool.name)
+            message = f"Timeout: the time of this run was up before `{planned.tool.name}` returned."
+            late = f"{message} It was cancelled and may have had effects."
+            result = Result[Any].failure(late, code=ErrorCode.TOOL_TIMEOUT)
         return {**outcome_json(result, limit=self.result_characters), "seconds": time.monotonic() - began}
 
-    async def _refused_by_user(self, planned: PlannedCall, decision: Decision) -> JsonObject | None:
-        """Ask the user once per job; returns the refusal, if any."""
-        name = f"consent {planned.position} {planned.call.name}"
-        answered = await self.journal.step(name, lambda: self._consent(planned, decision))
-        return cast("JsonObject | None", answered["refused"])
-
     async def _consent(self, planned: PlannedCall, decision: Decision) -> JsonObject:
-        consent = Consent(question=f"Let the agent call {planned.tool.name}? {_sentence(decision.why)}")
+        tool, arguments = planned.tool, planned.call.arguments
+        consent = Consent(question=f"Let the agent call {tool.name}? {_sentence(decision.why)}")
         try:
-            planned.tool.arguments.parse(planned.tool.name, planned.call.arguments)
+            tool.arguments.parse(tool.name, arguments)
             if self.approvals is None:
                 raise ConsentNeeded(
-                    f"This call of `{planned.tool.name}` needs the user's consent, which this run cannot ask for.",
+                    f"This call of `{tool.name}` needs the user's consent, which this run cannot ask for.",
                     instruction="Work without the call, or give up and say what it was needed for.",
                 )
-            tool, arguments = planned.tool, planned.call.arguments
             request = consent_request(tool.name, tool.arguments, consent, arguments, self.context)
             await obtain_consent(request, self.approvals, self.context)
         except ToolError as error:
-            return {"refused": outcome_json(Result.from_error(error), limit=self.result_characters)}
+            return {"refused": self._failure(error)}
         return {"refused": None}
-
-
-def timed_out(name: str) -> Result[Any]:
-    return Result.failure(
-        f"Timeout: the time of this run was up before `{name}` returned. It was cancelled and may have had effects.",
-        code=ErrorCode.TOOL_TIMEOUT,
-    )
 
 
 def refusal(call: CallRequest, message: str, *, code: ErrorCode, instruction: str | None = None) -> CallRecord:
@@ -238,27 +232,16 @@ def refusal(call: CallRequest, message: str, *, code: ErrorCode, instruction: st
 
 
 def only_reads(tool: Tool, arguments: JsonObject) -> bool:
-    if tool.metadata.read_only:
-        return True
     actions = cast(Sequence[str], tool.metadata.meta.get(READ_ONLY_ACTIONS, ()))
-    return arguments.get("action") in actions
-
-
-def repeat(tool: Tool, arguments: JsonObject) -> Repeat:
-    return "harmless" if only_reads(tool, arguments) else repeat_of(tool, arguments)
+    return tool.metadata.read_only or arguments.get("action") in actions
 
 
 def grouped(calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
     """Group neighbouring calls that only read, to run them concurrently."""
     groups: list[list[PlannedCall]] = []
-    reading = False
-    for planned in calls:
-        reads = only_reads(planned.tool, planned.call.arguments)
-        if groups and reads and reading and len(groups[-1]) < MAX_CONCURRENT:
-            groups[-1].append(planned)
-        else:
-            groups.append([planned])
-        reading = reads
+    for reads, several in groupby(calls, lambda planned: only_reads(planned.tool, planned.call.arguments)):
+        planned, size = list(several), MAX_CONCURRENT if reads else 1
+        groups += [planned[start : start + size] for start in range(0, len(planned), size)]
     return groups
 
 

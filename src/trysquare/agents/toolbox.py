@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from trysquare.agents.capabilities import Bundle, BundleMatch, Capabilities, Probe, match_bundle, probe_all
+from trysquare.agents.capabilities import BundleMatch, match_bundle, probe_all
 from trysquare.agents.journal import REQUEST_KEY
 from trysquare.agents.parsing import KnownNames
 from trysquare.agents.policy import Policy, allowed_offer
 from trysquare.agents.prompt import TOOL_TOKENS, PromptParts, system_prompt
 from trysquare.catalog.descriptions import compact_description
-from trysquare.catalog.search import ToolIndex
+from trysquare.catalog.search import Match, ToolIndex
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import Change, Toolset
+from trysquare.core.toolset import Change
 from trysquare.grammar import CallGrammar, Facts, narrowed_tools
 from trysquare.models import Constraint, ToolSpec
 from trysquare.workbench.git import workspace_branches, workspace_files
+
+if TYPE_CHECKING:
+    from trysquare.agents.run import AgentRun
 
 
 def call_constraint(offers: Sequence[ToolSpec], parallel: bool) -> Constraint | None:
@@ -111,27 +114,12 @@ class View:
     system_tokens: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolboxSettings:
-    instructions: str
-    task: str
-    bundle: Bundle
-    policy: Policy
-    finish: tuple[str, ...] = ()
-    """Completion criteria as sentences."""
-    probes: Mapping[str, Probe] = field(default_factory=dict[str, Probe])
-    narrow: WorkspaceNarrowing | None = None
-    constraint: MakeConstraint | None = None
-    parallel: bool = False
-    prompt_tokens: int = TOOL_TOKENS
-    most_shown: int = MAX_SHOWN
-
-
 class Toolbox:
     """Tools that the bundle names and the policy allows, and the built-in ones."""
 
-    def __init__(self, toolset: Toolset, settings: ToolboxSettings, count: Callable[[str], int]) -> None:
-        self._toolset, self._settings, self._count = toolset, settings, count
+    def __init__(self, run: AgentRun, policy: Policy, finish: tuple[str, ...]) -> None:
+        """`finish` is the completion criteria as sentences."""
+        self._run, self._policy, self._finish = run, policy, finish
         self._match = BundleMatch(required=(), optional=(), missing_required={}, missing_optional={})
         self._usable: dict[str, Tool] = {}
         self._shown: dict[str, None] = {}
@@ -139,10 +127,7 @@ class Toolbox:
         self._index = ToolIndex()
         self._views: dict[tuple[frozenset[str], tuple[str, ...]], View] = {}
         self._stale = True
-        self._unsubscribe = toolset.subscribe(self._on_change)
-
-    def close(self) -> None:
-        self._unsubscribe()
+        self.close = run.toolset.subscribe(self._on_change)
 
     def _on_change(self, change: Change) -> None:
         if change == "tools":
@@ -155,40 +140,35 @@ class Toolbox:
         self._stale = False
         self._views.clear()
         # The built-in `find_tools` searches the tools of this run.
-        tools = [tool for tool in self._toolset.tools() if tool.metadata.toolset != "catalog"]
-        capabilities = await probe_all(tools, self._settings.probes)
-        self._fit(tools, capabilities)
+        tools = [tool for tool in self._run.toolset.tools() if tool.metadata.toolset != "catalog"]
+        self._match = match_bundle(self._run.definition.bundle, tools, await probe_all(tools, self._run.probes))
+        self._usable = {tool.name: tool for tool in self._match.tools if self._offer(tool) is not None}
+        optional = self._optional()
+        self._index.update(optional)
+        if len(optional) <= MAX_SHOWN:
+            self._shown = dict.fromkeys(tool.name for tool in optional)
+        else:
+            self._shown = {name: None for name in self._shown if name in self._usable}
+            self.search(self._run.task, limit=MAX_SHOWN - len(self._shown))
         if self._match.missing_required:
             missing = "; ".join(f"{name}: {why}" for name, why in self._match.missing_required.items())
             raise ConfigurationError(f"required tools are missing: {missing}.")
-
-    def _fit(self, tools: Iterable[Tool], capabilities: Capabilities) -> None:
-        self._match = match_bundle(self._settings.bundle, tools, capabilities)
-        self._usable = {tool.name: tool for tool in self._match.tools if self._offer(tool) is not None}
-        self._index.update(self._optional())
-        if len(self._optional()) <= self._settings.most_shown:
-            self._shown = dict.fromkeys(tool.name for tool in self._optional())
-            return
-        self._shown = {name: None for name in self._shown if name in self._usable}
-        self.search(self._settings.task, limit=self._settings.most_shown - len(self._shown))
 
     def _optional(self) -> list[Tool]:
         return [tool for tool in self._match.optional if tool.name in self._usable]
 
     def search(self, query: str, *, limit: int = 5) -> list[Tool]:
         """Show and return the optional tools that match a query."""
-        return self._show(match.tool for match in self._index.search(query, limit=limit))
+        return self._show(self._index.search(query, limit=limit))
 
-    def show_further(self, query: str, *, limit: int = 5) -> list[Tool]:
+    def show_further(self, query: str) -> list[Tool]:
         """The same for tools that were not shown before."""
-        hidden = self._index.search(query, limit=limit, allowed=lambda tool: tool.name not in self._shown)
-        return self._show(match.tool for match in hidden)
+        return self._show(self._index.search(query, limit=5, allowed=lambda tool: tool.name not in self._shown))
 
-    def _show(self, tools: Iterable[Tool]) -> list[Tool]:
-        found = list(tools)
-        fresh = [tool.name for tool in found if tool.name not in self._shown]
-        if fresh:
-            self._shown.update(dict.fromkeys(fresh))
+    def _show(self, matches: Iterable[Match]) -> list[Tool]:
+        found = [match.tool for match in matches]
+        if fresh := {tool.name: None for tool in found if tool.name not in self._shown}:
+            self._shown.update(fresh)
             self._views.clear()
         return found
 
@@ -200,16 +180,15 @@ class Toolbox:
         return len(self._optional()) > len(self._shown)
 
     def refresh_facts(self) -> None:
-        """WorkspaceNarrowing the offers again after a change of the workspace."""
-        if self._settings.narrow is not None:
-            self._settings.narrow.forget()
+        """Narrow the offers again after a change of the workspace."""
+        if self._run.narrow is not None:
+            self._run.narrow.forget()
             self._views.clear()
 
     def missing(self) -> Mapping[str, str]:
         """What is missing of the bundle, with the reason."""
         # A tool that the policy denies is not missing.
-        may_offer = self._settings.policy.may_offer
-        optional = {name: why for name, why in self._match.missing_optional.items() if may_offer(name)}
+        optional = {name: why for name, why in self._match.missing_optional.items() if self._policy.may_offer(name)}
         return {**self._match.missing_required, **optional}
 
     def view(self, own: Sequence[Tool], closed: frozenset[str] = frozenset()) -> View:
@@ -225,23 +204,24 @@ class Toolbox:
         open_tools = (*required, *optional, *(tool for tool in own if tool.name not in closed))
         offers = tuple(offer for tool in open_tools if (offer := self._narrowed(tool)) is not None)
         usable = (*required, *optional, *own)
+        run = self._run
         parts = PromptParts(
-            instructions=self._settings.instructions,
+            instructions=run.definition.instructions,
             required=(*required, *own),
             optional=tuple(optional),
             hidden=len(self._optional()) - len(optional),
             missing=self.missing(),
-            finish=self._settings.finish,
+            finish=self._finish,
             schemas={tool.name: offer.schema for tool in usable if (offer := self._offer(tool)) is not None},
         )
-        system = system_prompt(parts, tokens=self._settings.prompt_tokens, count=self._count)
-        make = self._settings.constraint
+        tokens = min(TOOL_TOKENS, run.model.context_tokens // 4)
+        system = system_prompt(parts, tokens=tokens, count=run.model.count)
         return View(
             offers=offers,
             names=KnownNames.of_offers(offers),
-            constraint=None if make is None else make(offers, self._settings.parallel),
+            constraint=None if run.constraint is None else run.constraint(offers, run.definition.parallel),
             system=system,
-            system_tokens=self._count(system),
+            system_tokens=run.model.count(system),
         )
 
     def _offer(self, tool: Tool) -> ToolSpec | None:
@@ -251,10 +231,10 @@ class Toolbox:
             return known[1]
         offer: ToolSpec | None = offer_of(tool)
         if tool.metadata.toolset != "agent":
-            offer = allowed_offer(offer, self._settings.policy)
+            offer = allowed_offer(offer, self._policy)
         self._offers[tool.name] = (tool, offer)
         return offer
 
     def _narrowed(self, tool: Tool) -> ToolSpec | None:
-        offer, narrow = self._offer(tool), self._settings.narrow
+        offer, narrow = self._offer(tool), self._run.narrow
         return offer if offer is None or narrow is None else narrow(offer)

@@ -88,7 +88,7 @@ def _refuse_together(grammar: grammars.CallGrammar) -> None:
     refusals: list[str] = []
     for name in grammar.calls.tools:
         try:
-            grammar.tree_of(name)
+            grammar.calls.tree(name)
         except grammars.Unsupported as refusal:
             refusals.append(refusal.message)
     if refusals:

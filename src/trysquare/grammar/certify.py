@@ -52,7 +52,9 @@ class RandomModel:
 
         self._engine, self._source = engine, source
         self._mask = numpy.zeros((engine.vocabulary_size + 31) // 32, dtype=numpy.int32)
-        self._closing = numpy.array([_closes(engine, token) for token in range(engine.vocabulary_size)])
+        closing = (engine.bytes_of([token])[:1] in (b'"', b"]", b"}") for token in range(engine.vocabulary_size))
+        self._closing = numpy.fromiter(closing, dtype=numpy.bool_)
+        self._closing[list(engine.end_tokens)] = False
 
     def write(self, lark: str, *, most_tokens: int, patient: bool = False) -> Sample:
         """Sample a text under a grammar; with `patient`, closing tokens never become likelier."""
@@ -62,19 +64,11 @@ class RandomModel:
             text_state.fill(self._mask)
             token = self._chosen(0 if patient else max(0, len(taken) - PATIENCE))
             if token in self._engine.end_tokens:
-                return self._sample(taken, cut=False)
+                break
             text_state.take([token])
             taken.append(token)
-        return self._sample(taken, cut=not self._may_end(text_state))
-
-    def _sample(self, taken: list[int], *, cut: bool) -> Sample:
-        return Sample(text=self._engine.bytes_of(taken).decode(errors="replace"), tokens=len(taken), cut=cut)
-
-    def _may_end(self, text_state: ConstrainedText) -> bool:
-        if text_state.is_complete():
-            return True
-        text_state.fill(self._mask)
-        return any(int(self._mask[token // 32]) >> (token % 32) & 1 for token in self._engine.end_tokens)
+        text = self._engine.bytes_of(taken).decode(errors="replace")
+        return Sample(text=text, tokens=len(taken), cut=not _may_end(self._engine, text_state))
 
     def _chosen(self, impatience: int) -> int:
         import numpy
@@ -85,8 +79,8 @@ class RandomModel:
         return int(allowed[logits.argmax()])
 
 
-def _closes(engine: GrammarEngine, token: int) -> bool:
-    return token not in engine.end_tokens and engine.bytes_of([token])[:1] in (b'"', b"]", b"}")
+def _may_end(engine: GrammarEngine, text_state: ConstrainedText) -> bool:
+    return text_state.is_complete() or any(text_state.take([token]) for token in engine.end_tokens)
 
 
 Frame: TypeAlias = tuple[int, int, int]
@@ -112,35 +106,26 @@ class TextMatcher:
         self._nodes = _Nodes(grammar)
 
     def accepts(self, text: str) -> bool:
-        return _Matching(self._nodes).read(text).complete
+        matching = _Matching(self._nodes)
+        return matching.stops_at(text) is None and matching.complete
 
     def begins(self, text: str) -> bool:
         """Whether the text is a prefix of a matching one."""
-        matching = _Matching(self._nodes).read(text)
-        return matching.complete or bool(matching.waiting)
+        return self.stops_at(text) is None
 
     def stops_at(self, text: str) -> int | None:
         """Index of the first character that does not match; None where all do."""
-        matching = _Matching(self._nodes)
-        for index, char in enumerate(text):
-            matching.take(char)
-            if not matching.waiting and not matching.complete:
-                return index
-        return None
+        return _Matching(self._nodes).stops_at(text)
 
 
-@dataclass
 class _Nodes:
     """Numbered parts of a grammar's rules."""
 
-    grammar: ex.Grammar
-    parts: list[ex.Expression] = field(default_factory=list[ex.Expression])
-    inner: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    starts: dict[str, int] = field(default_factory=dict[str, int])
-
-    def __post_init__(self) -> None:
-        for name, rule in self.grammar.rules.items():
-            self.starts[name] = self._add(rule)
+    def __init__(self, grammar: ex.Grammar) -> None:
+        self.parts: list[ex.Expression] = []
+        self.inner: list[tuple[int, ...]] = []
+        self.starts = {name: self._add(rule) for name, rule in grammar.rules.items()}
+        self.root = self.starts[grammar.root]
 
     def _add(self, part: ex.Expression) -> int:
         inside = tuple(self._add(child) for child in ex.children(part))
@@ -156,42 +141,38 @@ class _Matching:
         self._nodes = nodes
         self._frames: list[Frame] = []
         self._numbers: dict[Frame, int] = {}
-        self.waiting: list[tuple[ex.Text | ex.Chars, int]] = []
+        self._waiting: list[tuple[ex.Text | ex.Chars, int]] = []
         """What the next character must match, with the stack whose top it is."""
         self.complete = False
-        self._open([self._pushed(nodes.starts[nodes.grammar.root], 0, BOTTOM)])
+        self._open([self._pushed(nodes.root, 0, BOTTOM)])
 
-    def read(self, text: str) -> _Matching:
-        for char in text:
-            if not self.waiting:
-                self.complete = False
-                break
-            self.take(char)
-        return self
-
-    def take(self, char: str) -> None:
-        self._open([after for part, stack in self.waiting for after in self._after(part, stack, char)])
+    def stops_at(self, text: str) -> int | None:
+        for index, char in enumerate(text):
+            self._open([after for part, stack in self._waiting for after in self._after(part, stack, char)])
+            if not self._waiting and not self.complete:
+                return index
+        return None
 
     def _after(self, part: ex.Text | ex.Chars, stack: int, char: str) -> Iterator[int]:
         node, done, under = self._frames[stack]
         if isinstance(part, ex.Chars):
-            if _holds(part, ord(char)):
+            index = bisect_right(part.ranges, (ord(char), 0x110000)) - 1
+            if index >= 0 and ord(char) <= part.ranges[index][1]:
                 yield under
         elif part.text[done] == char:
             yield under if done + 1 == len(part.text) else self._pushed(node, done + 1, under)
 
     def _pushed(self, node: int, done: int, under: int) -> int:
         frame = (node, done, under)
-        number = self._numbers.get(frame)
-        if number is None:
-            number = self._numbers[frame] = len(self._frames)
+        if frame not in self._numbers:
+            self._numbers[frame] = len(self._frames)
             self._frames.append(frame)
-        return number
+        return self._numbers[frame]
 
     def _open(self, stacks: list[int]) -> None:
         """Expand the tops of the stacks until each waits for a character or is empty."""
         seen = set(stacks)
-        self.waiting = []
+        self._waiting = []
         self.complete = False
         while stacks:
             stack = stacks.pop()
@@ -200,7 +181,7 @@ class _Matching:
                 continue
             part = self._nodes.parts[self._frames[stack][0]]
             if isinstance(part, ex.Chars) or (isinstance(part, ex.Text) and part.text):
-                self.waiting.append((part, stack))
+                self._waiting.append((part, stack))
                 continue
             fresh = [after for after in self._unfolded(part, *self._frames[stack]) if after not in seen]
             seen.update(fresh)
@@ -228,13 +209,8 @@ class _Matching:
             yield under
         if part.most is None or done < part.most:
             # Without an upper bound, only turns up to the lower one are counted.
-            turns = min(done + 1, part.fewest) if part.most is None else done + 1
+            turns = min(done + 1, part.fewest if part.most is None else part.most)
             yield self._pushed(self._nodes.inner[node][0], 0, self._pushed(node, turns, under))
-
-
-def _holds(part: ex.Chars, code: int) -> bool:
-    index = bisect_right(part.ranges, (code, 0x110000)) - 1
-    return index >= 0 and part.ranges[index][0] <= code <= part.ranges[index][1]
 
 
 HEADER = "%llguidance {}\n"
@@ -351,8 +327,10 @@ class _Certifying:
 
     def sample_llama_cpp(self, write: GbnfWriter, count: int, seed: int) -> None:
         """Sample texts with llama.cpp, bounded where possible."""
-        short = self._bounded()
-        gbnf = self._gbnf if short is None else gbnf_text(replace(short, rules=_rooted(short), root="root"))
+        short, gbnf = self._bounded(), self._gbnf
+        if short is not None:
+            rules = {"root" if name == short.root else name: rule for name, rule in short.rules.items()}
+            gbnf = gbnf_text(replace(short, rules=rules, root="root"))
         for number in range(count):
             self._count(write(gbnf, seed=seed + number, most_tokens=SPACE), bounded=short is not None)
             self._certificate.by_llama_cpp += 1
@@ -385,11 +363,6 @@ class _Certifying:
                 yield OTHER_LARK, f"rejected by a grammar of {len(lark)} characters"
 
 
-def _rooted(grammar: ex.Grammar) -> dict[str, ex.Expression]:
-    """The rules with the start rule renamed to GBNF's `root`."""
-    return {"root" if name == grammar.root else name: rule for name, rule in grammar.rules.items()}
-
-
 def validator_of(schema: JsonObject) -> Validator:
     """An independent validator of a schema, with its formats."""
     from jsonschema import Draft202012Validator, FormatChecker
@@ -414,4 +387,4 @@ def accepts(engine: GrammarEngine, lark: str, text: str) -> bool:
     tokens = engine.tokens_of(text.encode())
     if text_state.take(tokens) != len(tokens):
         return False
-    return text_state.is_complete() or text_state.take([next(iter(engine.end_tokens))]) == 1
+    return _may_end(engine, text_state)

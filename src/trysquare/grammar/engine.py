@@ -1,10 +1,10 @@
-"""Token-mask engines: the protocol, and llguidance."""
+"""Token masks of llguidance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trysquare.core.cache import LruCache
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
@@ -19,55 +19,18 @@ if TYPE_CHECKING:
     Logits: TypeAlias = NDArray[numpy.float32]
 
 
-class ConstrainedText(Protocol):
-    """A text constrained by one grammar, token by token."""
-
-    def fill(self, mask: Mask) -> None:
-        """Write into the mask which tokens may come next."""
-
-    def take(self, tokens: Sequence[int]) -> int:
-        """Accept tokens as far as they are allowed, and return how many; the rest changes nothing."""
-        ...
-
-    def take_back(self, count: int) -> None:
-        """Undo the last tokens."""
-
-    def forced(self) -> list[int]:
-        """The only tokens that may come next, split as the tokenizer splits them."""
-        ...
-
-    def is_complete(self) -> bool:
-        """Whether only the end of the text may come."""
-        ...
-
-
-class GrammarEngine(Protocol):
-    """An engine for one tokenizer, with a cache of compiled grammars."""
-
-    @property
-    def vocabulary_size(self) -> int: ...
-    @property
-    def end_tokens(self) -> frozenset[int]: ...
-    def start(self, lark: str) -> ConstrainedText:
-        """A new text under a grammar. A `ToolError` with the code GRAMMAR_UNSUPPORTED where it does not compile."""
-        ...
-
-    def bytes_of(self, tokens: Sequence[int]) -> bytes: ...
-    def tokens_of(self, text: bytes) -> list[int]: ...
-
-
-def llguidance_engine(tokenizer: LLTokenizer) -> LlguidanceEngine:
+def llguidance_engine(tokenizer: LLTokenizer) -> GrammarEngine:
     """An engine for a tokenizer of llguidance."""
     if not (find_spec("llguidance") and find_spec("numpy")):
         raise ConfigurationError(
             "Constraining a local model by a grammar requires llguidance and NumPy.",
             hint="Install them with: pip install 'trysquare[local]'",
         )
-    return LlguidanceEngine(tokenizer)
+    return GrammarEngine(tokenizer)
 
 
-class LlguidanceText:
-    """A text constrained by a matcher of llguidance."""
+class ConstrainedText:
+    """A text constrained by one grammar, token by token."""
 
     __slots__ = ("_matcher",)
 
@@ -75,6 +38,7 @@ class LlguidanceText:
         self._matcher = matcher
 
     def fill(self, mask: Mask) -> None:
+        """Write into the mask which tokens may come next."""
         self._matcher.unsafe_compute_mask_ptr(mask.ctypes.data, mask.nbytes)
         # llguidance never raises: a matcher that hit one of its limits stays in an error state, with any mask.
         if self._matcher.is_error():
@@ -82,6 +46,7 @@ class LlguidanceText:
             raise _failed(self._matcher)
 
     def take(self, tokens: Sequence[int]) -> int:
+        """Accept tokens as far as they are allowed, and return how many; the rest changes nothing."""
         return self._matcher.try_consume_tokens(list(tokens))
 
     def take_back(self, count: int) -> None:
@@ -89,14 +54,16 @@ class LlguidanceText:
             raise _failed(self._matcher)
 
     def forced(self) -> list[int]:
+        """The only tokens that may come next, split as the tokenizer splits them."""
         return self._matcher.compute_ff_tokens()
 
     def is_complete(self) -> bool:
+        """Whether only the end of the text may come."""
         return self._matcher.is_stopped() and not self._matcher.is_error()
 
 
-class LlguidanceEngine:
-    """llguidance for one tokenizer."""
+class GrammarEngine:
+    """llguidance for one tokenizer, with a cache of compiled grammars."""
 
     def __init__(self, tokenizer: LLTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -105,7 +72,8 @@ class LlguidanceEngine:
         self.end_tokens = frozenset(tokenizer.eos_tokens)
 
     def start(self, lark: str) -> ConstrainedText:
-        return LlguidanceText(self._compiled.of(lark).deep_copy())
+        """A new text under a grammar. A `ToolError` with the code GRAMMAR_UNSUPPORTED where it does not compile."""
+        return ConstrainedText(self._compiled.of(lark).deep_copy())
 
     def bytes_of(self, tokens: Sequence[int]) -> bytes:
         return self._tokenizer.decode_bytes(list(tokens))

@@ -22,35 +22,33 @@ class ByteAutomaton:
     """Aho-Corasick automaton over byte sequences."""
 
     def __init__(self, sequences: Iterable[bytes]) -> None:
-        self._branches: list[dict[int, int]] = [{}]
-        self._ends: list[bool] = [False]
+        branches: list[dict[int, int]] = [{}]
+        ends: set[int] = set()
         for sequence in sequences:
-            self._add(sequence)
-        self.steps, self.complete = self._closed()
+            if not sequence:
+                raise ValueError("a banned sequence must not be empty")
+            state = 0
+            for byte in sequence:
+                if byte not in branches[state]:
+                    branches[state][byte] = len(branches)
+                    branches.append({})
+                state = branches[state][byte]
+            ends.add(state)
+        self.steps, self.complete = self._closed(branches, ends)
 
-    def _add(self, sequence: bytes) -> None:
-        if not sequence:
-            raise ValueError("a banned sequence must not be empty")
-        state = 0
-        for byte in sequence:
-            if byte not in self._branches[state]:
-                self._branches[state][byte] = len(self._branches)
-                self._branches.append({})
-                self._ends.append(False)
-            state = self._branches[state][byte]
-        self._ends[state] = True
-
-    def _closed(self) -> tuple[NDArray[numpy.int32], NDArray[numpy.bool_]]:
+    def _closed(
+        self, branches: list[dict[int, int]], ends: set[int]
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.bool_]]:
         """The next state of each state and byte, and which states complete a sequence."""
-        steps = numpy.zeros((len(self._branches), 256), dtype=numpy.int32)
-        complete = numpy.array(self._ends)
-        shorter = [0] * len(self._branches)
+        steps = numpy.zeros((len(branches), 256), dtype=numpy.int32)
+        complete = numpy.array([state in ends for state in range(len(branches))])
+        shorter = [0] * len(branches)
         waiting = deque([0])
         while waiting:
             state = waiting.popleft()
             fallback = steps[shorter[state]].copy()
             steps[state] = 0 if state == 0 else fallback
-            for byte, following in self._branches[state].items():
+            for byte, following in branches[state].items():
                 shorter[following] = int(fallback[byte]) if state else 0
                 complete[following] |= complete[shorter[following]]
                 steps[state, byte] = following
@@ -87,10 +85,14 @@ class Banned(Filter):
 
     def __init__(self, sequences: Iterable[bytes], engine: GrammarEngine) -> None:
         self._automaton = ByteAutomaton(sequences)
-        self._engine = engine
         self._states = [0]
         self._masks: dict[int, Mask] = {}
-        self._tokens, self._lengths = _token_table(engine)
+        size = engine.vocabulary_size
+        self._texts = [b"" if token in engine.end_tokens else engine.bytes_of([token]) for token in range(size)]
+        self._lengths = numpy.array([len(text) for text in self._texts], dtype=numpy.int32)
+        self._tokens = numpy.zeros((size, max(map(len, self._texts))), dtype=numpy.uint8)
+        for row, text in zip(self._tokens, self._texts, strict=True):
+            row[: len(text)] = numpy.frombuffer(text, dtype=numpy.uint8)
 
     def narrow(self, mask: Mask) -> None:
         state = self._states[-1]
@@ -99,10 +101,10 @@ class Banned(Filter):
         mask &= self._masks[state]
 
     def take(self, token: int) -> None:
-        state = self._automaton.after(self._states[-1], self._bytes(token))
+        state = self._automaton.after(self._states[-1], self._texts[token])
         if state is None:
             raise _refused(
-                f"The token {token} ({self._bytes(token)!r}) would complete a banned sequence.",
+                f"The token {token} ({self._texts[token]!r}) would complete a banned sequence.",
                 "Choose a token that the mask allows.",
             )
         self._states.append(state)
@@ -110,9 +112,6 @@ class Banned(Filter):
     def take_back(self, count: int) -> None:
         if count:
             del self._states[-count:]
-
-    def _bytes(self, token: int) -> bytes:
-        return b"" if token in self._engine.end_tokens else self._engine.bytes_of([token])
 
     def _allowed_in(self, state: int) -> Mask:
         """Mask of the tokens that complete no sequence: all tokens run through the automaton at once, byte by byte."""
@@ -123,18 +122,7 @@ class Banned(Filter):
             states[longer] = self._automaton.steps[states[longer], self._tokens[longer, index]]
             allowed[longer] &= ~self._automaton.complete[states[longer]]
         words = (len(allowed) + 31) // 32
-        bits = numpy.packbits(numpy.resize(allowed, words * 32), bitorder="little")
-        return bits.view(numpy.int32)
-
-
-def _token_table(engine: GrammarEngine) -> tuple[NDArray[numpy.uint8], NDArray[numpy.int32]]:
-    """The bytes of all tokens as rows, and their lengths."""
-    size = engine.vocabulary_size
-    texts = [b"" if token in engine.end_tokens else engine.bytes_of([token]) for token in range(size)]
-    table = numpy.zeros((size, max(map(len, texts))), dtype=numpy.uint8)
-    for row, text in zip(table, texts, strict=True):
-        row[: len(text)] = numpy.frombuffer(text, dtype=numpy.uint8)
-    return table, numpy.array([len(text) for text in texts], dtype=numpy.int32)
+        return numpy.packbits(numpy.resize(allowed, words * 32), bitorder="little").view(numpy.int32)
 
 
 class CallFilter(Filter):

@@ -10,10 +10,11 @@ import copy
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
+from urllib.parse import quote
 
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, resolve_pointer
 from trysquare.core.result import dump_json
 from trysquare.grammar.schema.reader import Unsupported, read_schema
 from trysquare.grammar.schema.shapes import ShapeTree
@@ -41,20 +42,10 @@ def read_loosely(schema: JsonObject, *, label: str, tool: str) -> ShapeTree:
 
 def _remove(schema: JsonObject, pointer: str) -> bool:
     """Remove the part at a JSON pointer from a schema; whether there was one."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-    if not steps:
-        return False
-    parent: Any = schema
-    for step in steps[:-1]:
-        if isinstance(parent, dict):
-            parent = cast(JsonObject, parent).get(step)
-        elif isinstance(parent, list) and step.isdecimal() and int(step) < len(cast(list[Any], parent)):
-            parent = cast(list[Any], parent)[int(step)]
-        else:
-            return False
-    if isinstance(parent, dict):
-        return cast(JsonObject, parent).pop(steps[-1], None) is not None
-    return False
+    parent_pointer, _, last = pointer.rpartition("/")
+    parent = resolve_pointer(f"#{quote(parent_pointer)}", schema) if pointer else None
+    name = last.replace("~1", "/").replace("~0", "~")
+    return isinstance(parent, dict) and cast(JsonObject, parent).pop(name, None) is not None
 
 
 @lru_cache(maxsize=512)
@@ -92,7 +83,7 @@ class Facts:
 
 def narrowed(schema: JsonObject, facts: Facts) -> JsonObject:
     """The schema with every marked argument narrowed to what exists; `false` where nothing does."""
-    return cast(JsonObject, _narrowed(schema, facts))
+    return _narrowed(schema, facts)
 
 
 def narrowed_tools(
@@ -100,10 +91,10 @@ def narrowed_tools(
 ) -> dict[str, JsonObject]:
     """The narrowed tools, without the denied ones and those without any valid arguments."""
     kept = {name: narrowed(schema, facts) for name, schema in tools.items() if name not in denied}
-    return {name: schema for name, schema in kept.items() if schema == tools[name] or can_be_written(schema)}
+    return {name: schema for name, schema in kept.items() if schema == tools[name] or _can_be_written(schema)}
 
 
-def can_be_written(schema: JsonObject) -> bool:
+def _can_be_written(schema: JsonObject) -> bool:
     """Whether any value matches a schema; one that no grammar can express counts as such."""
     try:
         read_schema(schema)
@@ -133,13 +124,13 @@ def _narrowed_part(key: str, value: Any, facts: Facts) -> Any:
 def _narrowing(kind: Any, facts: Facts) -> Narrowing | None:
     match kind:
         case "existing_file" if facts.files is not None and len(facts.files) <= MOST_ALTERNATIVES:
-            return _one_of(facts.files)
+            return partial(_one_of, facts.files)
         case "existing_file" | "workspace_path":
             return _in_workspace
         case "branch" if facts.branches is not None:
-            return _one_of(facts.branches)
+            return partial(_one_of, facts.branches)
         case "line" if facts.most_lines is not None:
-            return _up_to(facts.most_lines)
+            return partial(_up_to, facts.most_lines)
         case _:
             return None
 
@@ -160,13 +151,10 @@ def _applied(schema: JsonObject, narrowing: Narrowing) -> JsonObject | bool:
             return {"anyOf": [_applied({**schema, "type": each}, narrowing) for each in types]}
 
 
-def _one_of(alternatives: Collection[str]) -> Narrowing:
-    def narrow(schema: JsonObject) -> JsonObject | bool:
-        known = schema.get("enum")
-        kept = [each for each in dict.fromkeys(alternatives) if known is None or each in known]
-        return {**schema, "enum": kept} if kept else False
-
-    return narrow
+def _one_of(alternatives: Collection[str], schema: JsonObject) -> JsonObject | bool:
+    known = schema.get("enum")
+    kept = [each for each in dict.fromkeys(alternatives) if known is None or each in known]
+    return {**schema, "enum": kept} if kept else False
 
 
 def _in_workspace(schema: JsonObject) -> JsonObject | bool:
@@ -175,9 +163,6 @@ def _in_workspace(schema: JsonObject) -> JsonObject | bool:
     return {**schema, "pattern": WORKSPACE_PATH}
 
 
-def _up_to(most: int) -> Narrowing:
-    def narrow(schema: JsonObject) -> JsonObject | bool:
-        bound = min(most, schema.get("maximum", most))
-        return {**schema, "minimum": max(1, schema.get("minimum", 1)), "maximum": bound} if bound >= 1 else False
-
-    return narrow
+def _up_to(most: int, schema: JsonObject) -> JsonObject | bool:
+    bound = min(most, schema.get("maximum", most))
+    return {**schema, "minimum": max(1, schema.get("minimum", 1)), "maximum": bound} if bound >= 1 else False

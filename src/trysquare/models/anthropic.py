@@ -120,7 +120,7 @@ def _stop(reason: Any, calls: tuple[base.CallRequest, ...]) -> base.StopReason:
 async def open_anthropic(
     name: str, url: str, options: base.ModelOptions, env: Mapping[str, str]
 ) -> AsyncGenerator[AnthropicModel]:
-    """A model behind the Messages API; nothing is sent before the first request."""
+    """A model behind the Messages API."""
     variable = options.key_variable or KEY_VARIABLE
     if not (key := env.get(variable, "")):
         raise ToolError(
@@ -128,8 +128,5 @@ async def open_anthropic(
             code=ErrorCode.MODEL_REFUSED,
             instruction=f"Set the environment variable {variable}.",
         )
-    client = options.client(url, {"x-api-key": key, "anthropic-version": _VERSION})
-    try:
+    async with options.client(url, {"x-api-key": key, "anthropic-version": _VERSION}) as client:
         yield AnthropicModel(name, client, options)
-    finally:
-        await client.close()

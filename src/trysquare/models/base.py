@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -88,25 +90,21 @@ class Sampling:
 
 
 class Segment(Protocol):
-    """The next piece of a response: forced text, or a choice for the model."""
+    """The next piece of a response: forced text, or a choice for the model.
+
+    `forced` is the only text that may come next, None where there is a choice; `lark` the grammar of that choice, for
+    llguidance; `choices` the alternatives where they are few and known, such as tool names. `most_tokens` limits the
+    piece, and the walk completes what is cut there.
+    """
 
     @property
-    def forced(self) -> str | None:
-        """The only text that may come next; None where there is a choice."""
-
+    def forced(self) -> str | None: ...
     @property
-    def lark(self) -> str:
-        """Lark grammar of the choice, for llguidance; empty where the text is forced."""
-        ...
-
+    def lark(self) -> str: ...
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The alternatives where they are few and known, such as tool names; else empty."""
-        ...
-
+    def choices(self) -> tuple[str, ...]: ...
     @property
-    def most_tokens(self) -> int | None:
-        """Token limit of the piece; the walk completes what is cut there. None for no limit."""
+    def most_tokens(self) -> int | None: ...
 
 
 class Walk(Protocol):
@@ -196,25 +194,21 @@ def is_about_length(refused: HttpRefused) -> bool:
     return refused.status in (400, 413) and any(word in text for word in words)
 
 
-def read_refusal(refused: HttpRefused, name: str, *, key_variable: str | None) -> ToolError:
+def read_refusal(refused: HttpRefused, name: str, *, key_variable: str) -> ToolError:
     """An HTTP error of the model's server as a `ToolError`."""
+    code, instruction = ErrorCode.MODEL_REFUSED, None
     if is_about_length(refused):
-        return ToolError(
-            f"The conversation is too long for {name}: {refused.message}", code=ErrorCode.MODEL_CONTEXT_FULL,
-            instruction="Compact the conversation, or choose a model with a longer context.",
-        )  # fmt: skip
-    if refused.status in (401, 403):
-        variable = f" Set the environment variable {key_variable} to a valid key." if key_variable else ""
-        return ToolError(
-            f"{name} rejected the API key: {refused.message}", code=ErrorCode.MODEL_REFUSED,
-            instruction=f"Check the key.{variable}",
-        )  # fmt: skip
-    if refused.status == 404:
-        return ToolError(
-            f"Model {name} not found on this server: {refused.message}", code=ErrorCode.MODEL_REFUSED,
-            instruction="Check the model's name and the URL, which ends in /v1 for most servers.",
-        )  # fmt: skip
-    return ToolError(f"{name} rejected the request: {refused.message}", code=ErrorCode.MODEL_REFUSED)
+        what, code = f"The conversation is too long for {name}", ErrorCode.MODEL_CONTEXT_FULL
+        instruction = "Compact the conversation, or choose a model with a longer context."
+    elif refused.status in (401, 403):
+        what = f"{name} rejected the API key"
+        instruction = f"Check the key. Set the environment variable {key_variable} to a valid key."
+    elif refused.status == 404:
+        what = f"Model {name} not found on this server"
+        instruction = "Check the model's name and the URL, which ends in /v1 for most servers."
+    else:
+        what = f"{name} rejected the request"
+    return ToolError(f"{what}: {refused.message}", code=code, instruction=instruction)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -223,9 +217,6 @@ class Prices:
 
     prompt: float
     completion: float
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -249,19 +240,23 @@ class ModelOptions:
 
     def usage(self, prompt_tokens: int, completion_tokens: int, forced_tokens: int = 0) -> Usage:
         """The token counts with their cost, where prices are known."""
-        return Usage(
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            forced_tokens=forced_tokens,
-            cost=self.prices.cost(prompt_tokens, completion_tokens) if self.prices else None,
-        )
+        usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, forced_tokens=forced_tokens)
+        if self.prices is None:
+            return usage
+        cost = prompt_tokens * self.prices.prompt + completion_tokens * self.prices.completion
+        return replace(usage, cost=cost / 1_000_000)
 
-    def client(self, url: str, headers: Mapping[str, str]) -> JsonClient:
-        """The JSON client of a model's server."""
+    @asynccontextmanager
+    async def client(self, url: str, headers: Mapping[str, str]) -> AsyncGenerator[JsonClient]:
+        """The JSON client of a model's server; nothing is sent before the first request."""
         service, unavailable = "The model's server", ErrorCode.MODEL_UNAVAILABLE
-        return JsonClient(
+        client = JsonClient(
             url, headers, service=service, unavailable=unavailable, timeout=self.timeout, retries=self.retries
         )
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
 def model_options(
@@ -272,9 +267,9 @@ def model_options(
     **options: Any,
 ) -> ModelOptions:
     """Options from the settings `models.*`, where the prices are flat; `answer_tokens` belongs to requests."""
-    if prompt_price is None and completion_price is None:
-        return ModelOptions(**options)
-    return ModelOptions(prices=Prices(prompt=prompt_price or 0.0, completion=completion_price or 0.0), **options)
+    priced = prompt_price is not None or completion_price is not None
+    prices = Prices(prompt=prompt_price or 0.0, completion=completion_price or 0.0) if priced else None
+    return ModelOptions(prices=prices, **options)
 
 
 class Turn(TypedDict):
@@ -293,27 +288,20 @@ def read_constrained_calls(text: str, messages: Sequence[Message]) -> tuple[Call
     if isinstance(found, dict):
         # Servers that require an object at the top level get the calls in one.
         found = as_object(found).get("calls", as_object(found))
-    pieces = as_list(found) if isinstance(found, list) else [found]
+    calls: list[CallRequest] = []
     ids = new_ids(messages)
-    calls = [_call(as_object(piece), ids) for piece in pieces]
-    return tuple(call for call in calls if call) if all(calls) else ()
-
-
-def _call(piece: JsonObject, ids: Iterator[str]) -> CallRequest | None:
-    name, arguments = piece.get("name"), piece.get("args")
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        return None
-    return CallRequest(id=next(ids), name=name, arguments=as_object(arguments))
+    for piece in map(as_object, as_list(found) if isinstance(found, list) else [found]):
+        name, arguments = piece.get("name"), piece.get("args")
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return ()
+        calls.append(CallRequest(id=next(ids), name=name, arguments=as_object(arguments)))
+    return tuple(calls)
 
 
 def new_ids(messages: Iterable[Message]) -> Iterator[str]:
     """Ids that no call of the conversation has, the same each time for the same conversation."""
     taken = {call.id for message in messages for call in message.calls}
-    number = len(taken)
-    while True:
-        number += 1
-        if (made := f"call_{number}") not in taken:
-            yield made
+    return (made for number in count(len(taken) + 1) if (made := f"call_{number}") not in taken)
 
 
 def holds_calls(message: Message) -> bool:

@@ -48,23 +48,21 @@ def plain_body(request: base.ModelRequest) -> JsonObject:
 
 def native_body(request: base.ModelRequest) -> JsonObject:
     """A request that offers the tools as the API's own `tools`."""
-    body: JsonObject = {"messages": [_native_message(message) for message in request.messages], **_limits(request)}
-    if request.tools:
-        body["tools"] = [_function(name=t.name, description=t.description, parameters=t.flat) for t in request.tools]
-        body["tool_choice"] = "required" if request.must_call else "auto"
-        body["parallel_tool_calls"] = request.parallel
-    return body
+    return {
+        "messages": [_native_message(message) for message in request.messages],
+        **_limits(request),
+        "tools": [_function(name=t.name, description=t.description, parameters=t.flat) for t in request.tools],
+        "tool_choice": "required" if request.must_call else "auto",
+        "parallel_tool_calls": request.parallel,
+    }
 
 
 def _limits(request: base.ModelRequest) -> JsonObject:
     """Token limit and sampling parameters; defaults are left to the server."""
     sampling = request.sampling
-    fields: JsonObject = {"max_tokens": request.max_tokens, "temperature": sampling.temperature}
-    if sampling.top_p < 1.0:
-        fields["top_p"] = sampling.top_p
-    if sampling.seed is not None:
-        fields["seed"] = sampling.seed
-    return fields
+    optional = {"top_p": sampling.top_p if sampling.top_p < 1.0 else None, "seed": sampling.seed}
+    given = {name: value for name, value in optional.items() if value is not None}
+    return {"max_tokens": request.max_tokens, "temperature": sampling.temperature, **given}
 
 
 def _function(**fields: Any) -> JsonObject:
@@ -131,8 +129,7 @@ def _calls(found: Any, messages: Sequence[base.Message]) -> tuple[tuple[base.Cal
 
 def _arguments(found: Any) -> JsonObject | None:
     """The arguments, which the API sends as a JSON string and some servers as an object."""
-    if isinstance(found, str):
-        found = _parse_json(found or "{}")
+    found = _parse_json(found or "{}") if isinstance(found, str) else found
     return as_object(found) if isinstance(found, dict) else None
 
 
@@ -199,8 +196,8 @@ def _schema_format(schema: JsonObject) -> JsonObject:
 
 def _in_object(schema: JsonObject) -> JsonObject:
     """The schema of the calls inside an object, since OpenAI and others take nothing else at the top level."""
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    shared = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    inner = dict(schema)
+    shared = {"$defs": inner.pop("$defs")} if "$defs" in inner else {}
     closed: JsonObject = {"required": ["calls"], "additionalProperties": False}
     return {"type": "object", "properties": {"calls": inner}, **closed, **shared}
 
@@ -235,8 +232,8 @@ class OpenAICompatibleModel:
         self.name, self._client, self._options = name, client, options
         self.context_tokens = options.context_tokens or _DEFAULT_CONTEXT
         self._honoured: dict[str, bool] = {}
-        self._missed: dict[str, int] = {}
-        """Consecutive plain-text responses of a mode where a call was required."""
+        self._missed = 0
+        """Consecutive plain-text responses to native tools where a call was required."""
         self._probing = anyio.Lock()
         self._asked_length = options.context_tokens is not None
         self._dropped: set[str] = set()
@@ -264,7 +261,7 @@ class OpenAICompatibleModel:
         if mode.constrained_by == "native":
             sent_calls = bool(_first_choice(found)[1].get("tool_calls"))
             if sent_calls or not request.must_call or answer.stop != "text":
-                self._missed.pop(mode.name, None)
+                self._missed = 0
                 return answer
             return answer if self._still_trusts(mode) else None
         calls = base.read_constrained_calls(answer.text, request.messages)
@@ -275,8 +272,8 @@ class OpenAICompatibleModel:
 
         Small models often write a call as text although the server takes tools, so it takes several in a row.
         """
-        self._missed[mode.name] = self._missed.get(mode.name, 0) + 1
-        if self._missed[mode.name] < MAX_MISSED:
+        self._missed += 1
+        if self._missed < MAX_MISSED:
             return True
         _log.warning("native tools disabled: no call where one was required: model=%s times=%d", self.name, MAX_MISSED)
         self._honoured[mode.name] = False
@@ -347,10 +344,7 @@ def _stated_length(listed: JsonObject, name: str) -> int | None:
 async def open_openai_compatible(
     name: str, url: str, options: base.ModelOptions, env: Mapping[str, str]
 ) -> AsyncGenerator[OpenAICompatibleModel]:
-    """A model behind a chat completions API; nothing is sent before the first request."""
+    """A model behind a chat completions API."""
     key = env.get(options.key_variable or KEY_VARIABLE, "")
-    client = options.client(url, {"authorization": f"Bearer {key}"} if key else {})
-    try:
+    async with options.client(url, {"authorization": f"Bearer {key}"} if key else {}) as client:
         yield OpenAICompatibleModel(name, client, options)
-    finally:
-        await client.close()

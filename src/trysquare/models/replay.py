@@ -37,14 +37,10 @@ def request_json(request: ModelRequest) -> JsonObject:
 
 
 def _message_json(message: Message) -> JsonObject:
-    found: JsonObject = {"role": message.role, "text": message.text}
-    if message.calls:
-        found["calls"] = [asdict(call) for call in message.calls]
-    if message.answers is not None:
-        found["answers"] = message.answers
-    if message.failed:
-        found["failed"] = True
-    return found
+    """A message without the fields that say nothing."""
+    fields = asdict(message)
+    fields["calls"] = list(fields["calls"])
+    return {key: value for key, value in fields.items() if key in ("role", "text") or value not in ([], None, False)}
 
 
 def answer_json(answer: ModelResponse) -> JsonObject:
@@ -138,18 +134,13 @@ class ReplayModel:
 
     def _mismatch(self, asked: JsonObject, waiting: list[int]) -> ToolError:
         if not waiting:
-            return ToolError(
-                f"All {len(self._exchanges)} responses of {self._path} were used.",
-                code=ErrorCode.MODEL_REFUSED,
-                instruction="Record the conversation again, to its end.",
-            )
-        number = waiting[0]
-        return ToolError(
-            f"The request differs from request {number + 1} of {self._path}:\n"
-            + _difference(self._exchanges[number][0], asked),
-            code=ErrorCode.MODEL_REFUSED,
-            instruction="Record the conversation again if the difference is intended.",
-        )
+            message = f"All {len(self._exchanges)} responses of {self._path} were used."
+            instruction = "Record the conversation again, to its end."
+        else:
+            difference = _difference(self._exchanges[waiting[0]][0], asked)
+            message = f"The request differs from request {waiting[0] + 1} of {self._path}:\n{difference}"
+            instruction = "Record the conversation again if the difference is intended."
+        return ToolError(message, code=ErrorCode.MODEL_REFUSED, instruction=instruction)
 
 
 def _difference(recorded: JsonObject, asked: JsonObject) -> str:
@@ -178,9 +169,8 @@ def _read(path: Path) -> tuple[JsonObject, list[_Exchange]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise ToolError(
-            f"Cannot read the recording {path}: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
-        ) from error
+        message = f"Cannot read the recording {path}: {error.strerror}."
+        raise ToolError(message, code=ErrorCode.MODEL_NOT_INSTALLED) from error
     head = _object(path, lines[0] if lines else "", 1)
     if head.get("dialogue") != 1:
         raise _not_a_recording(path, 1)
@@ -200,12 +190,9 @@ def _exchanges(path: Path, lines: list[str]) -> Iterator[_Exchange]:
 
 def _object(path: Path, line: str, number: int) -> JsonObject:
     try:
-        found: Any = json.loads(line)
-    except ValueError as error:
+        return {**json.loads(line)}
+    except (TypeError, ValueError) as error:
         raise _not_a_recording(path, number) from error
-    if not isinstance(found, dict):
-        raise _not_a_recording(path, number)
-    return cast(JsonObject, found)
 
 
 def _not_a_recording(path: Path, line: int) -> ToolError:
@@ -226,5 +213,5 @@ async def recording(
 
 
 @asynccontextmanager
-async def open_replay(path: Path, spelling: Mapping[str, str] = _NO_SPELLING) -> AsyncGenerator[ReplayModel]:
-    yield ReplayModel(path, spelling)
+async def open_replay(path: Path) -> AsyncGenerator[ReplayModel]:
+    yield ReplayModel(path)

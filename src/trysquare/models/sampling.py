@@ -65,12 +65,9 @@ class SafetyFilter:
     """
 
     def __init__(self, categories: Sequence[str] = tuple(COVERED)) -> None:
-        for category in categories:
-            if category not in COVERED:
-                raise NotFound(
-                    f"The safety filter does not cover `{category}`.",
-                    instruction=f"It covers {', '.join(COVERED)} and nothing else.",
-                )
+        if unknown := [category for category in categories if category not in COVERED]:
+            instruction = f"It covers {', '.join(COVERED)} and nothing else."
+            raise NotFound(f"The safety filter does not cover `{unknown[0]}`.", instruction=instruction)
         self.categories = cast(tuple[Category, ...], tuple(categories))
 
     def find(self, text: str) -> tuple[Found, ...]:

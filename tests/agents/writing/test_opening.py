@@ -28,9 +28,7 @@ END = [call("complete_draft"), call("finish", summary="A tweet.", files=["drafts
 class KeptJob(NullJournal):
     """A journal that keeps nothing, of a job that has a name."""
 
-    @property
-    def job(self) -> str | None:
-        return "job-7"
+    job = "job-7"
 
     async def call(self, name: str, repeat: Repeat, run: Any) -> CallOutcome:
         return CallOutcome(value=await run(f"job-7/{name}"))

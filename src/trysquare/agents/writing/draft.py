@@ -144,11 +144,9 @@ class Draft:
         return self._read("outline.json", Outline)
 
     def require_outline(self) -> Outline:
-        found = self.outline()
-        if found is None:
-            raise ToolError(
-                "There is no outline yet.", code=ErrorCode.STATE_CONFLICT, instruction="Set one with `outline` first."
-            )
+        if (found := self.outline()) is None:
+            message, instruction = "There is no outline yet.", "Set one with `outline` first."
+            raise ToolError(message, code=ErrorCode.STATE_CONFLICT, instruction=instruction)
         return found
 
     def notes(self) -> tuple[Note, ...]:
@@ -163,12 +161,8 @@ class Draft:
 
     def unwritten(self) -> list[str]:
         """Sections of the outline without a text."""
-        outline = self.outline()
-        return (
-            []
-            if outline is None
-            else [each.id for each in outline.sections if self.text(section_file(each.id)) is None]
-        )
+        sections = outline.sections if (outline := self.outline()) else ()
+        return [each.id for each in sections if self.text(section_file(each.id)) is None]
 
     def assembled(self) -> str:
         """The sections as one text, in the order of the outline."""
@@ -247,11 +241,8 @@ def twitter_length(text: str) -> int:
     """Every URL counts the same; wide characters count twice."""
     addresses = len(_ADDRESS.findall(text))
     rest = unicodedata.normalize("NFC", _ADDRESS.sub("", text))
-    return addresses * _ADDRESS_LENGTH + sum(1 if _is_narrow(ord(letter)) else 2 for letter in rest)
-
-
-def _is_narrow(number: int) -> bool:
-    return any(first <= number <= last for first, last in _NARROW)
+    narrow = sum(any(first <= ord(letter) <= last for first, last in _NARROW) for letter in rest)
+    return addresses * _ADDRESS_LENGTH + 2 * len(rest) - narrow
 
 
 def bluesky_length(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import Example, MetadataOptions
+from trysquare.core.metadata import Example
 from trysquare.core.result import Result, answered
 from trysquare.core.signature import ModelArguments
 from trysquare.core.threads import run_in_thread
@@ -31,24 +31,22 @@ _TOKENS_PER_WORD = 2
 _MAX_TOKENS = 4000
 
 
-async def expanded(
-    model: Model,
-    analysis: drafts.Analysis,
-    outline: drafts.Outline,
-    section: drafts.Section,
-    notes: tuple[drafts.Note, ...],
-    *,
-    words: int,
+async def _expanded(
+    session: WritingSession, outline: drafts.Outline, section: drafts.Section, *, words: int
 ) -> ModelResponse:
-    """Let the model write one section."""
-    request = ModelRequest(
-        messages=(
-            Message(role="system", text=_SYSTEM),
-            Message(role="user", text=section_prompt(analysis, outline, section, notes, words=words)),
-        ),
-        max_tokens=min(words * _TOKENS_PER_WORD + 100, _MAX_TOKENS, max(model.context_tokens // 2, 64)),
-    )
-    answer = await model.answer(request)
+    """Let the model write one section, from the outline in brief, this section in full, and the notes as quotations."""
+    analysis = session.analysis()
+    plan = "\n".join(f"- {each.title}{' (this one)' if each == section else ''}" for each in outline.sections)
+    points = "\n".join(f"- {point}" for point in section.points)
+    parts = [
+        f"The text: {outline.title}. Topic: {analysis.topic}. For: {analysis.audience}. Tone: {analysis.tone}.",
+        f"Its sections:\n{plan}",
+        f"Write the section “{section.title}” in about {words} words. Its points:\n{points}",
+    ]
+    parts += [quote_untrusted(note.text[:_NOTE_CHARACTERS], source=note.origin) for note in session.draft.notes()]
+    most = min(words * _TOKENS_PER_WORD + 100, _MAX_TOKENS, max(session.model.context_tokens // 2, 64))
+    messages = (Message(role="system", text=_SYSTEM), Message(role="user", text="\n\n".join(parts)))
+    answer = await session.model.answer(ModelRequest(messages=messages, max_tokens=most))
     if not answer.text.strip():
         raise ToolError(
             f"The model wrote nothing for `{section.id}`.",
@@ -58,37 +56,21 @@ async def expanded(
     return answer
 
 
-def section_prompt(
-    analysis: drafts.Analysis,
-    outline: drafts.Outline,
-    section: drafts.Section,
-    notes: tuple[drafts.Note, ...],
-    *,
-    words: int,
-) -> str:
-    """The outline in brief, this section in full, and the notes as quotations."""
-    plan = "\n".join(f"- {each.title}{' (this one)' if each == section else ''}" for each in outline.sections)
-    points = "\n".join(f"- {point}" for point in section.points)
-    parts = [
-        f"The text: {outline.title}. Topic: {analysis.topic}. For: {analysis.audience}. Tone: {analysis.tone}.",
-        f"Its sections:\n{plan}",
-        f"Write the section “{section.title}” in about {words} words. Its points:\n{points}",
-    ]
-    parts += [quote_untrusted(note.text[:_NOTE_CHARACTERS], source=note.origin) for note in notes]
-    return "\n\n".join(parts)
+class _Guidance(TypedDict):
+    use_when: str
+    avoid_when: str
+    limits: str
 
 
-TOOLSET = "writing"
-
-
-def _writing_tool(function: Callable[..., Any], **options: Unpack[MetadataOptions]) -> Tool:
+def _writing_tool(
+    function: Callable[..., Any], example: JsonObject | None, explanation: str = "", **guidance: Unpack[_Guidance]
+) -> Tool:
     """Make a tool with the metadata that all writing tools share."""
-    shared: MetadataOptions = {
-        "toolset": TOOLSET, "category": "orchestration", "idempotent": True, "destructive": False,
-        "open_world": False, "result_limit": None,
-    }  # fmt: skip
-    shared.update(options)
-    return tool(function, **shared)
+    return tool(
+        function, toolset="writing", category="orchestration", idempotent=True, destructive=False, open_world=False,
+        result_limit=None, examples=(Example(arguments=example, explanation=explanation),) if example else (),
+        **guidance,
+    )  # fmt: skip
 
 
 Text = Annotated[str, Field(min_length=1, max_length=60_000, description="As Markdown")]
@@ -196,15 +178,11 @@ def analyse_tool(session: WritingSession) -> Tool:
 
     return _writing_tool(
         analyse,
+        {"topic": "Bees", "audience": "gardeners", "tone": "friendly", "deliverables": ["article"]},
+        "An article, no research, nothing published.",
         use_when="a run begins, or the prompt turns out to ask for something else",
         avoid_when="the analysis is correct",
         limits="Publication only with the prompt's own words",
-        examples=(
-            Example(
-                arguments={"topic": "Bees", "audience": "gardeners", "tone": "friendly", "deliverables": ["article"]},
-                explanation="An article, no research, nothing published.",
-            ),
-        ),
     )
 
 
@@ -214,19 +192,16 @@ def research_notes_tool(session: WritingSession) -> Tool:
         if isinstance(args, AddNote):
             path = session.draft.add_note(drafts.Note(origin=args.origin, text=args.text))
             return answered(f"Saved. There are {len(session.draft.notes())} notes.", modified_files=[path])
-        notes = session.draft.notes()
-        return answered(
-            "\n\n".join(quote_untrusted(note.text, source=note.origin) for note in notes) or "There are no notes."
-        )
+        notes = [quote_untrusted(note.text, source=note.origin) for note in session.draft.notes()]
+        return answered("\n\n".join(notes) or "There are no notes.")
 
     return _writing_tool(
         research_notes,
+        {"action": "add", "origin": "https://b.example", "text": "…"},
+        "One note.",
         use_when="a research tool found something that the text should use",
         avoid_when="nothing was found out",
         limits="Forty notes",
-        examples=(
-            Example(arguments={"action": "add", "origin": "https://b.example", "text": "…"}, explanation="One note."),
-        ),
     )
 
 
@@ -241,46 +216,39 @@ def outline_tool(session: WritingSession) -> Tool:
         path = session.draft.save_model("outline.json", drafts.Outline(title=args.title, sections=tuple(args.sections)))
         return answered(f"Sections to write: {', '.join(names)}.", modified_files=[path])
 
+    sections = [{"id": "why", "title": "Why bees", "points": ["They pollinate"]}]
     return _writing_tool(
         outline,
+        {"action": "set", "title": "Bees", "sections": sections},
+        "A plan with one section.",
         use_when="an article or a script is to be written",
         avoid_when="only posts or a newsletter are wanted",
         limits="Twenty sections",
-        examples=(
-            Example(
-                arguments={
-                    "action": "set",
-                    "title": "Bees",
-                    "sections": [{"id": "why", "title": "Why bees", "points": ["They pollinate"]}],
-                },
-                explanation="A plan with one section.",
-            ),
-        ),
     )
 
 
 def section_tool(session: WritingSession) -> Tool:
     async def section(args: ExpandSection | WriteSection | ReadSection) -> Result[Any]:
         """Let the model write a section, write or read one."""
-        planned = session.draft.require_outline().section(args.section)
+        outline = session.draft.require_outline()
+        planned = outline.section(args.section)
         if isinstance(args, ReadSection):
-            return answered(
-                session.draft.text(drafts.section_file(args.section)) or f"Section {args.section} has no text yet."
-            )
+            text = session.draft.text(drafts.section_file(args.section))
+            return answered(text or f"Section {args.section} has no text yet.")
         if isinstance(args, WriteSection):
             return await run_in_thread(lambda: _save_section(session, args.section, args.text, ()))
-        outline, notes = session.draft.require_outline(), session.draft.notes()
-        answer = await expanded(session.model, session.analysis(), outline, planned, notes, words=args.words)
+        answer = await _expanded(session, outline, planned, words=args.words)
         warnings = ("The text was truncated: read its end.",) if answer.stop == "length" else ()
         saved = await run_in_thread(lambda: _save_section(session, args.section, answer.text, warnings))
         return replace(saved, meta=usage_meta(answer.usage))
 
     return _writing_tool(
         section,
+        {"action": "expand", "section": "why"},
+        "Written by itself.",
         use_when="the outline is set; expand each section, and rewrite one that is not good",
         avoid_when="there is no outline",
         limits="One section per call",
-        examples=(Example(arguments={"action": "expand", "section": "why"}, explanation="Written by itself."),),
     )
 
 
@@ -302,12 +270,11 @@ def piece_tool(session: WritingSession) -> Tool:
 
     return _writing_tool(
         piece,
+        {"action": "write", "kind": "newsletter", "text": "# News"},
+        "A short one.",
         use_when="a newsletter or show notes are wanted, from what was found and written",
         avoid_when="the prompt asks for neither",
         limits="One of each",
-        examples=(
-            Example(arguments={"action": "write", "kind": "newsletter", "text": "# News"}, explanation="A short one."),
-        ),
     )
 
 
@@ -322,10 +289,11 @@ def social_post_tool(session: WritingSession) -> Tool:
 
     return _writing_tool(
         social_post,
+        {"network": "twitter", "text": "Bees fly."},
+        "A post.",
         use_when="the prompt asks for a post, and its text is clear",
         avoid_when="the prompt asks for no post in that network",
         limits="Twitter 280, Bluesky 300, LinkedIn 3000; nothing is posted",
-        examples=(Example(arguments={"network": "twitter", "text": "Bees fly."}, explanation="A post."),),
     )
 
 
@@ -340,6 +308,7 @@ def complete_draft_tool(session: WritingSession) -> Tool:
 
     return _writing_tool(
         complete_draft,
+        None,
         use_when="all that the prompt asks for is written; before publishing and before finish",
         avoid_when="something is still to be written",
         limits="It writes nothing new",
@@ -390,8 +359,7 @@ def _publication(session: WritingSession, args: PublishDraft) -> JsonObject:
         raise ToolError("The prompt does not ask to publish anything.", code=ErrorCode.POLICY_DENIED)
     session.require_complete(analysis)
     text = _text(session, analysis)
-    networks: tuple[drafts.Network, ...] = ("twitter", "linkedin", "bluesky")
-    posts = {f"{network}_post": draft.text(drafts.file_of(network)) for network in networks}
+    posts = {f"{network}_post": draft.text(drafts.file_of(network)) for network in drafts.LIMITS}
     publication: JsonObject = {
         "title": args.title,
         "expanded_draft": text,

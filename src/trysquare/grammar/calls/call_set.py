@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.grammar.dialects.lark import lark_rules
 from trysquare.grammar.narrowing import read_loosely
-from trysquare.grammar.schema.reader import read_schema
+from trysquare.grammar.schema.reader import Unsupported, read_schema
 from trysquare.grammar.schema.shapes import ShapeTree
 
 BEFORE_NAME = '{"name":"'
@@ -36,18 +36,12 @@ class CallSet:
     """Whether parts of a schema that no grammar can express are left out instead of rejected."""
 
     def __post_init__(self) -> None:
+        unsupported = partial(ToolError, code=ErrorCode.GRAMMAR_UNSUPPORTED)
         if not self.tools:
-            raise ToolError(
-                "No tools to call.",
-                code=ErrorCode.GRAMMAR_UNSUPPORTED,
-                instruction="Offer at least one tool, or ask for plain text.",
-            )
+            raise unsupported("No tools to call.", instruction="Offer at least one tool, or ask for plain text.")
         if self.most_calls < 1:
-            raise ToolError(
-                f"most_calls is {self.most_calls}; it must be at least 1.",
-                code=ErrorCode.GRAMMAR_UNSUPPORTED,
-                instruction="Set most_calls to 1 or more.",
-            )
+            message = f"most_calls is {self.most_calls}; it must be at least 1."
+            raise unsupported(message, instruction="Set most_calls to 1 or more.")
 
     @cached_property
     def written_names(self) -> dict[str, str]:
@@ -55,16 +49,14 @@ class CallSet:
         return {written(name): name for name in self.tools}
 
     def tree(self, name: str) -> ShapeTree:
-        """The shapes of a tool's arguments, cached."""
+        """The shapes of a tool's arguments, cached; the names in their table start with that of the tool."""
         if name not in self._trees:
-            self._trees[name] = self.read(name)
+            read = partial(read_loosely, tool=name) if self.loosely else read_schema
+            try:
+                self._trees[name] = read(self.tools[name], label=f"{name}#")
+            except Unsupported as refusal:
+                raise Unsupported(refusal.keyword, refusal.pointer, refusal.why, tool=name) from refusal
         return self._trees[name]
-
-    def read(self, name: str, *, label: str = "") -> ShapeTree:
-        """The shapes of a tool's arguments, with a label before every name in their table."""
-        if self.loosely:
-            return read_loosely(self.tools[name], label=label, tool=name)
-        return read_schema(self.tools[name], label=label)
 
     @cached_property
     def _trees(self) -> dict[str, ShapeTree]:
@@ -105,7 +97,6 @@ def literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-_ARGUMENTS_KEY = AFTER_NAME[1:]
 _STRUCTURE = re.compile(rb'[{}\[\]]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A brace, a bracket, or a whole string."""
 _DEPTHS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
@@ -149,7 +140,7 @@ def state_of(text: bytes) -> CallState:
     name_end = string_end(text, len(BEFORE_NAME))
     if name_end is None:
         return CallState.NAME_VALUE
-    arguments = name_end + len(_ARGUMENTS_KEY)
+    arguments = name_end + len(AFTER_NAME) - 1
     if len(text) < arguments:
         return CallState.ARGUMENTS_KEY
     length = call_length(text[arguments:])

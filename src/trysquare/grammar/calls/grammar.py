@@ -40,7 +40,6 @@ class CallGrammar:
     ) -> None:
         schemas = {tool.name: tool.schema for tool in tools}
         self.calls = CallSet(tools=schemas, parallel=parallel, most_calls=most_calls, loosely=loosely)
-        self._trees: dict[str, shapes.ShapeTree] = {}
 
     def lark(self, *, tokens: int | None = None) -> str:
         """For llguidance; with `tokens`, no response has more bytes, so that none is cut."""
@@ -54,7 +53,7 @@ class CallGrammar:
             f"call: {' | '.join(map(self._lark_call, names.items()))}\n",
         ]
         for name, rule in names.items():
-            tree = self.tree_of(name)
+            tree = self.calls.tree(name)
             lines.append(shape_rules(tree.root, tree.named, root=rule))
         return "".join(lines)
 
@@ -69,15 +68,15 @@ class CallGrammar:
         return gbnf_text(grammar if tokens is None else bounded(grammar, tokens))
 
     def _grammar(self, *, root: str) -> ex.Grammar:
-        trees = {name: self.tree_of(name) for name in self.calls.tools}
+        trees = self._trees()
         writer = ShapeWriter(_joined(trees))
         call = ex.Rule(writer.free_name("call"))
-        options = [
+        options = ex.one_of(
             ex.in_sequence(_before(name), writer.text_of(tree.root, name), ex.Text("}")) for name, tree in trees.items()
-        ]
+        )
         if not self.calls.parallel:
-            return writer.grammar(ex.one_of(options), name=root)
-        writer.add(call.name, ex.one_of(options))
+            return writer.grammar(options, name=root)
+        writer.add(call.name, options)
         more = ex.repeated(ex.in_sequence(ex.Text(","), call), 0, self.calls.most_calls - 1)
         return writer.grammar(ex.in_sequence(ex.Text("["), call, more, ex.Text("]")), name=root)
 
@@ -87,8 +86,11 @@ class CallGrammar:
 
     def tree(self) -> shapes.ShapeTree:
         """The shapes of a whole response."""
-        trees = {name: self.tree_of(name) for name in self.calls.tools}
-        call = shapes.any_of(_call_shape(name, tree) for name, tree in trees.items())
+        trees = self._trees()
+        call = shapes.any_of(
+            _closed_object(name=shapes.constants_of([f'"{written(name)}"']), args=tree.root)
+            for name, tree in trees.items()
+        )
         root = shapes.Arrays(rest=call, fewest=1, most=self.calls.most_calls) if self.calls.parallel else call
         return shapes.ShapeTree(root=root, named=_joined(trees))
 
@@ -96,14 +98,8 @@ class CallGrammar:
         """A new walk through the grammar, for a backend that fast-forwards."""
         return CallWalk(self.calls)
 
-    def tree_of(self, name: str) -> shapes.ShapeTree:
-        """The shapes of a tool's arguments; an error names the tool."""
-        if name not in self._trees:
-            try:
-                self._trees[name] = self.calls.read(name, label=f"{name}#")
-            except Unsupported as refusal:
-                raise refusal.of_tool(name) from refusal
-        return self._trees[name]
+    def _trees(self) -> dict[str, shapes.ShapeTree]:
+        return {name: self.calls.tree(name) for name in self.calls.tools}
 
 
 def _before(name: str) -> ex.Text:
@@ -114,11 +110,9 @@ def _joined(trees: Mapping[str, shapes.ShapeTree]) -> dict[str, shapes.Shape]:
     return {name: shape for tree in trees.values() for name, shape in tree.named.items()}
 
 
-def _call_shape(name: str, tree: shapes.ShapeTree) -> shapes.Objects:
-    named = shapes.Property(name="name", shape=shapes.constants_of([f'"{written(name)}"']), required=True)
-    return shapes.Objects(
-        properties=(named, shapes.Property(name="args", shape=tree.root, required=True)), others=shapes.NOTHING
-    )
+def _closed_object(**properties: shapes.Shape) -> shapes.Objects:
+    required = (shapes.Property(name=name, shape=shape, required=True) for name, shape in properties.items())
+    return shapes.Objects(properties=tuple(required), others=shapes.NOTHING)
 
 
 MOST_VALUES = 1_000
@@ -129,10 +123,7 @@ DEEPEST = 10
 def openai_format(grammar: CallGrammar) -> JsonObject:
     """The `response_format` of a request for `{"call": …}`, or for `{"calls": […]}` where several may come."""
     tree = grammar.tree()
-    key = "calls" if grammar.calls.parallel else "call"
-    outer = shapes.Objects(
-        properties=(shapes.Property(name=key, shape=tree.root, required=True),), others=shapes.NOTHING
-    )
+    outer = _closed_object(**{"calls" if grammar.calls.parallel else "call": tree.root})
     schema = strict_schema(shapes.ShapeTree(root=outer, named=tree.named))
     return {"type": "json_schema", "json_schema": {"name": "tool_call", "strict": True, "schema": schema}}
 
@@ -216,19 +207,14 @@ def _without_nulls(shape: shapes.Shape, value: Any, named: Mapping[str, shapes.S
             changed = ((option, _without_nulls(option, value, named)) for option in options)
             return next((found for option, found in changed if shapes.admits(option, found, named)), value)
         case shapes.Objects() if isinstance(value, dict):
-            return _object_without_nulls(shape, cast(JsonObject, value), named)
+            listed = {entry.name: entry for entry in shape.properties}
+            kept: JsonObject = {}
+            for name, inner in cast(JsonObject, value).items():
+                entry = listed.get(name)
+                if inner is not None or not entry or entry.required or shapes.admits(entry.shape, None, named):
+                    kept[name] = _without_nulls(entry.shape, inner, named) if entry else inner
+            return kept
         case shapes.Arrays() if isinstance(value, list):
             return [_without_nulls(shape.rest, item, named) for item in cast(list[Any], value)]
         case _:
             return value
-
-
-def _object_without_nulls(shape: shapes.Objects, value: JsonObject, named: Mapping[str, shapes.Shape]) -> JsonObject:
-    listed = {entry.name: entry for entry in shape.properties}
-    kept: JsonObject = {}
-    for name, inner in value.items():
-        entry = listed.get(name)
-        left_out = inner is None and entry and not entry.required and not shapes.admits(entry.shape, None, named)
-        if not left_out:
-            kept[name] = _without_nulls(entry.shape, inner, named) if entry else inner
-    return kept

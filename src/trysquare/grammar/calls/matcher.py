@@ -8,7 +8,6 @@ far, and takes over.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,8 +43,7 @@ class CallMatcher:
         self._lengths: list[int] = []
         self._text = bytearray()
         self._ended = False
-        self._stages: list[Stage] = []
-        self._stages.append(self._name_stage(call_start=len(calls.opening), number=1))
+        self._stages = [self._name_stage(call_start=len(calls.opening), number=1)]
         self._enter_stages()
 
     @property
@@ -64,11 +62,9 @@ class CallMatcher:
     @property
     def state(self) -> call_set.CallState:
         """State of the current call."""
-        return (
-            call_set.CallState.COMPLETE
-            if self.is_complete
-            else call_set.state_of(self._call_text()[: self._call_end()])
-        )
+        if self.is_complete:
+            return call_set.CallState.COMPLETE
+        return call_set.state_of(self._call_text()[: self._call_end()])
 
     @property
     def is_complete(self) -> bool:
@@ -89,11 +85,11 @@ class CallMatcher:
     def names_after(self, piece: bytes) -> tuple[str, ...]:
         """The tools that the current call may still name after this piece."""
         begun = self._call_text() + piece
-        starts = {
-            name: f"{call_set.BEFORE_NAME}{written}{call_set.AFTER_NAME}".encode()
+        starts = (
+            (name, f"{call_set.BEFORE_NAME}{written}{call_set.AFTER_NAME}".encode())
             for written, name in self._calls.written_names.items()
-        }
-        return tuple(name for name, start in starts.items() if start.startswith(begun) or begun.startswith(start))
+        )
+        return tuple(name for name, start in starts if start.startswith(begun) or begun.startswith(start))
 
     def fill(self, mask: Mask) -> None:
         """Write into the mask which tokens may come next; none after the end."""
@@ -163,7 +159,7 @@ class CallMatcher:
         present = self._stages[-1]
         if present.tool is None:
             written = self._chosen_name()
-            return None if written is None else self._tool_stage(written)
+            return None if written is None else self._tool_stage(self._calls.written_names[written])
         if not self._calls.parallel or self._call_text()[self._call_end() :][:1] != b",":
             return None
         start = present.call_start + self._call_end() + 1
@@ -189,18 +185,21 @@ class CallMatcher:
         return len(call) if length is None else length
 
     def _name_stage(self, *, call_start: int, number: int) -> Stage:
-        # Only the bracket before the first call precedes a name stage.
-        before = self._calls.opening if number == 1 else ""
-        constrained = self._engine.start(call_set.names_lark(self._calls.tools, before))
-        return self._begun(constrained, tool=None, call_start=call_start, number=number)
+        lark = call_set.names_lark(self._calls.tools, self._before(number))
+        return self._begun(lark, tool=None, call_start=call_start, number=number)
 
-    def _tool_stage(self, written: str) -> Stage:
-        present, name = self._stages[-1], self._calls.written_names[written]
-        before = self._calls.opening if present.number == 1 else ""
-        lark = call_set.call_lark(name, self._calls.tools[name], before, self._calls.endings(present.number))
-        return self._begun(self._engine.start(lark), tool=name, call_start=present.call_start, number=present.number)
+    def _tool_stage(self, name: str) -> Stage:
+        number = self._stages[-1].number
+        schema, endings = self._calls.tools[name], self._calls.endings(number)
+        lark = call_set.call_lark(name, schema, self._before(number), endings)
+        return self._begun(lark, tool=name, call_start=self._stages[-1].call_start, number=number)
 
-    def _begun(self, constrained: ConstrainedText, *, tool: str | None, call_start: int, number: int) -> Stage:
+    def _before(self, number: int) -> str:
+        """What precedes a call: only the bracket before the first one."""
+        return self._calls.opening if number == 1 else ""
+
+    def _begun(self, lark: str, *, tool: str | None, call_start: int, number: int) -> Stage:
+        constrained = self._engine.start(lark)
         start = 0 if number == 1 else call_start
         tokens = self._engine.tokens_of(bytes(self._text[start:]))
         if constrained.take(tokens) != len(tokens):
@@ -208,13 +207,3 @@ class CallMatcher:
         return Stage(
             constrained=constrained, tool=tool, first_token=len(self._tokens), call_start=call_start, number=number
         )
-
-
-def take_all(matcher: CallMatcher, tokens: Sequence[int]) -> None:
-    """Take several tokens, all or none."""
-    for count, token in enumerate(tokens):
-        try:
-            matcher.take(token)
-        except ToolError:
-            matcher.take_back(count)
-            raise

@@ -53,16 +53,9 @@ def choice_piece(options: Iterable[Option], begun: int, tokens_left: int) -> Pie
         by_end.setdefault(_optional(each.look for each in fitting), []).append(look)
     # As terminals, because llguidance compiles ten thousand terminals quickly, and as many rules slowly.
     alternatives = " | ".join(f"OPTION_{number}{end}" for number, end in enumerate(by_end))
-    terminals = [
-        f"OPTION_{number}: {' | '.join(map(literal, looks))}\n" for number, looks in enumerate(by_end.values())
-    ]
+    terminals = "".join(f"OPTION_{at}: {' | '.join(map(literal, looks))}\n" for at, looks in enumerate(by_end.values()))
     choices = tuple(look for looks in by_end.values() for look in looks)
-    return Piece(lark=f"start: {alternatives}\n{''.join(terminals)}", choices=choices, most_tokens=1)
-
-
-def must_be_empty(wanted: StringContent, tokens_left: int) -> bool:
-    """Whether a string must be closed at once, because it could not be completed if it was cut."""
-    return not wanted.shortest and tokens_left - wanted.rest - _COMPLETION < 1
+    return Piece(lark=f"start: {alternatives}\n{terminals}", choices=choices, most_tokens=1)
 
 
 def inside_piece(wanted: StringContent, tokens_left: int) -> Piece:
@@ -70,17 +63,14 @@ def inside_piece(wanted: StringContent, tokens_left: int) -> Piece:
     following, kept = _following(wanted, tokens_left)
     most = tokens_left - kept - _COMPLETION
     if most < _LONGEST_CHARACTER * wanted.shortest:
-        return _tight_piece(wanted, tokens_left - wanted.rest - 1)
-    text = repeated(written(Chars(EVERY_CHARACTER)), wanted.shortest, wanted.longest)
-    end = _optional(option.look for option in following)
+        # Plain one-byte characters, where the string requires some and hardly more fit.
+        space = tokens_left - wanted.rest - 1
+        longest = space if wanted.longest is None else min(space, wanted.longest)
+        text, end, most = repeated(Chars(_ONE_BYTE), wanted.shortest, longest), "", None
+    else:
+        text = repeated(written(Chars(EVERY_CHARACTER)), wanted.shortest, wanted.longest)
+        end = _optional(option.look for option in following)
     return Piece(lark=f"start: TEXT {_QUOTE}{end}\nTEXT: /{regex_text(text, point=rust_point)}/\n", most_tokens=most)
-
-
-def _tight_piece(wanted: StringContent, space: int) -> Piece:
-    """A string of plain one-byte characters, where it requires some and hardly more fit."""
-    longest = space if wanted.longest is None else min(space, wanted.longest)
-    text = repeated(Chars(_ONE_BYTE), wanted.shortest, longest)
-    return Piece(lark=f"start: TEXT {_QUOTE}\nTEXT: /{regex_text(text, point=rust_point)}/\n")
 
 
 def free_piece(wanted: FreeValue, named: Mapping[str, Shape], tokens_left: int) -> Piece:
@@ -190,12 +180,8 @@ class CallWalk:
     def next(self, *, tokens_left: int) -> Piece | None:
         """The next piece, sized to the tokens left; None once only the end of text may come."""
         self._settle(tokens_left)
-        if self._owed:
-            self._piece = Piece(forced=self._owed)
-        elif self._wanted is None:
-            self._piece = None
-        else:
-            self._piece = self._chosen(self._wanted, tokens_left)
+        chosen = None if self._owed or self._wanted is None else self._chosen(self._wanted, tokens_left)
+        self._piece = Piece(forced=self._owed) if self._owed else chosen
         return self._piece
 
     def take(self, text: str) -> None:
@@ -242,7 +228,8 @@ class CallWalk:
                     self._go_on()
                 case Choice() as choice if (number := self._decided(choice, left)) is not None:
                     self._go_on(number)
-                case StringContent() as wanted if left is not None and must_be_empty(wanted, left):
+                case StringContent(shortest=0, rest=rest) if left is not None and left - rest - _COMPLETION < 1:
+                    # It could not be completed if it was cut.
                     self._owed += '"'
                     self._go_on()
                 case _:
@@ -280,9 +267,9 @@ class CallWalk:
             raise TextRefused("it starts none of the allowed texts")
         if left is None or (choice.names and left >= _PLENTY):
             return options
-        fitting = [each for each in options if each.need() - len(begun.encode()) <= left]
+        fitting = _fitting(options, left + len(begun.encode()))
         if not fitting:
-            raise self._too_long(min(each.need() for each in options), left)
+            _check_space(min(each.need() for each in options), left)
         return fitting
 
     def _chosen(self, wanted: Wanted, tokens_left: int) -> Piece:
@@ -290,20 +277,18 @@ class CallWalk:
             case Choice():
                 return choice_piece(self._open_options(wanted, tokens_left), len(self._ahead), tokens_left)
             case StringContent(shortest=shortest, rest=rest):
-                self._check_space(shortest + 1 + rest, tokens_left)
+                _check_space(shortest + 1 + rest, tokens_left)
                 return inside_piece(wanted, tokens_left)
             case FreeValue(shape=shape, rest=rest):
-                self._check_space(self._writer.least(shape) + rest, tokens_left)
+                _check_space(self._writer.least(shape) + rest, tokens_left)
                 return free_piece(wanted, self._writer.named, tokens_left)
             case Forced():
                 raise AssertionError("forced text is collected before")
 
-    def _check_space(self, need: int, tokens_left: int) -> None:
-        if need > tokens_left:
-            raise self._too_long(need, tokens_left)
 
-    def _too_long(self, need: int, left: int) -> ToolError:
-        return ToolError(
+def _check_space(need: int, left: int) -> None:
+    if need > left:
+        raise ToolError(
             f"No call fits into the {left} tokens left; the shortest may require {need}.",
             code=ErrorCode.GRAMMAR_REFUSED,
             instruction="Allow more tokens for the response, or offer a tool with fewer arguments.",

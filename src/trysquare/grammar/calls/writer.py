@@ -88,18 +88,14 @@ def tails(after: tuple[Option, ...]) -> tuple[Option, ...]:
     return tuple(Option(look=look, need=partial(_least_of, several)) for look, several in needs.items())
 
 
-def _least_of(needs: Sequence[Callable[[], int]]) -> int:
-    return min(need() for need in needs)
+def _least_of(needs: Sequence[Callable[[], int]], size: int = 0) -> int:
+    return min(need() for need in needs) + size
 
 
 def behind(closing: str, after: tuple[Option, ...]) -> tuple[Option, ...]:
     """A closing brace or bracket with what may follow it."""
-    size = len(closing)
-    return tuple(Option(look=closing + each.look, need=partial(_more, each.need, size)) for each in after)
-
-
-def _more(need: Callable[[], int], size: int) -> int:
-    return need() + size
+    need = partial(_least_of, size=len(closing))
+    return tuple(Option(look=closing + each.look, need=partial(need, (each.need,))) for each in after)
 
 
 class ValueWriter:
@@ -126,7 +122,9 @@ class ValueWriter:
                 options = [Option(look=text, need=partial(_text_and, text, rest), after=more) for text in shape.texts]
                 yield Forced(text=shape.texts[(yield from choose(options))])
             case Union() if self._can_choose(shape):
-                yield from self._alternatives(shape, after, rest)
+                alternatives = _alternatives(shape)
+                options = [self._alternative(each, after, rest) for each in alternatives]
+                yield from self.value(alternatives[(yield from choose(options))], after, rest)
             case Strings(shortest=shortest, longest=longest, pattern=None):
                 yield Forced(text='"')
                 yield StringContent(shortest=shortest, longest=longest, after=tails(after), rest=rest)
@@ -152,12 +150,6 @@ class ValueWriter:
             self._apart[shape] = all(looks) and not any(later.startswith(look) for look, later in pairwise(looks))
         return self._apart[shape]
 
-    def _alternatives(self, shape: Union, after: tuple[Option, ...], rest: int) -> Writing:
-        alternatives = _alternatives(shape)
-        options = [self._alternative(each, after, rest) for each in alternatives]
-        chosen = alternatives[(yield from choose(options))]
-        yield from self.value(chosen, after, rest)
-
     def _alternative(self, shape: Shape, after: tuple[Option, ...], rest: int) -> Option:
         following = tails(after) if isinstance(shape, Constants) else ()
         return Option(look=self.lead(shape), need=lambda: self.least(shape) + rest, after=following)
@@ -181,9 +173,8 @@ class ValueWriter:
         """The properties that may come next, up to the first required one, or the closing brace."""
         options: list[Option] = []
         for number, each in enumerate(left):
-            look = comma + key_text(each)
             need = partial(self._least_from, left[number:], len(comma) + rest)
-            options.append(Option(look=look, need=need))
+            options.append(Option(look=comma + key_text(each), need=need))
             if each.required:
                 return options
         return [*options, Option(look="}", need=lambda: 1 + rest, after=tails(after))]
@@ -211,7 +202,8 @@ class ValueWriter:
                 return
             if count:
                 yield Forced(text=",")
-            item, count = shape.item(count), count + 1
+            item = shape.item(count)
+            count += 1
             following = _closed_by("]", self._next_items(shape, count, after, rest), after)
             yield from self.value(item, following, self._least_behind(shape, count) + rest)
 
@@ -219,21 +211,20 @@ class ValueWriter:
         options: list[Option] = []
         item = shape.item(count)
         if item != NOTHING and (shape.most is None or count < shape.most):
-            look = ("," if count else "") + self.lead(item)
-            need = partial(self._least_with, item, shape, count, rest)
-            options.append(Option(look=look, need=need))
+            comma = "," if count else ""
+            need = partial(self._least_with, item, shape, count, len(comma) + rest)
+            options.append(Option(look=comma + self.lead(item), need=need))
         if count >= shape.fewest:
             options.append(Option(look="]", need=lambda: 1 + rest, after=tails(after)))
         return options
 
     def _least_with(self, item: Shape, shape: Arrays, count: int, rest: int) -> int:
         """Minimum bytes of an array from this item on."""
-        return (1 if count else 0) + self.least(item) + self._least_behind(shape, count + 1) + rest
+        return self.least(item) + self._least_behind(shape, count + 1) + rest
 
     def _least_behind(self, shape: Arrays, count: int) -> int:
         """Minimum bytes of an array after its first items, with the bracket."""
-        items = [shape.item(number) for number in range(count, shape.fewest)]
-        return 1 + sum(1 + self.least(item) for item in items)
+        return 1 + sum(1 + self.least(shape.item(number)) for number in range(count, shape.fewest))
 
 
 def _forced_beginning(writing: Writing) -> str:
@@ -254,10 +245,8 @@ def _alternatives(shape: Union) -> list[Shape]:
     """The alternatives, each constant for itself."""
     alternatives: list[Shape] = []
     for option in shape.options:
-        if isinstance(option, Constants):
-            alternatives += [Constants(texts=(text,)) for text in option.texts]
-        else:
-            alternatives.append(option)
+        apart = [Constants(texts=(text,)) for text in option.texts] if isinstance(option, Constants) else [option]
+        alternatives += apart
     return alternatives
 
 
@@ -302,16 +291,14 @@ class AnswerWriter:
     def _call(self, endings: tuple[str, ...]) -> Writing:
         yield Forced(text=BEFORE_NAME)
         names = tuple(self._calls.tools)
-        chosen = yield from choose([self._name(name) for name in names], names=True)
-        yield Forced(text=written(names[chosen]) + AFTER_NAME)
-        self._values = self._writer(names[chosen])
-        after = behind("}", tuple(self._ending(ending) for ending in endings))
-        yield from self._values.value(self._calls.tree(names[chosen]).root, after, len(self._closing))
-        yield Forced(text="}")
-
-    def _name(self, name: str) -> Option:
         # The quote distinguishes a name from longer ones with the same prefix.
-        return Option(look=written(name) + '"', need=lambda: self._least_from_name(name))
+        options = [Option(look=written(name) + '"', need=partial(self._least_from_name, name)) for name in names]
+        chosen = names[(yield from choose(options, names=True))]
+        yield Forced(text=written(chosen) + AFTER_NAME)
+        self._values = self._writer(chosen)
+        after = behind("}", tuple(map(self._ending, endings)))
+        yield from self._values.value(self._calls.tree(chosen).root, after, len(self._closing))
+        yield Forced(text="}")
 
     def _least_from_name(self, name: str) -> int:
         arguments = self._writer(name).least(self._calls.tree(name).root)

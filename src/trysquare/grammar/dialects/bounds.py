@@ -7,7 +7,7 @@ first to what is required, then to what is optional, in order; the rest is share
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
+from math import ceil, floor, inf
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.schema import shapes
@@ -18,6 +18,8 @@ BYTES = ((1, (0, 0x7F)), (2, (0x80, 0x7FF)), (4, (0x800, 0x10FFFF)))
 MOST_ITEMS = 8
 BYTES_PER_ITEM = 64
 """Long items are limited to eight, each with more bytes than its minimum if possible."""
+SIGNIFICANT_BITS = 3
+"""To which the limits of recursive rules are rounded down."""
 
 
 def bounded(grammar: ex.Grammar, space: int) -> ex.Grammar:
@@ -48,13 +50,11 @@ class _Bounding:
         self._find_fewest()
 
     def _find_fewest(self) -> None:
-        changed = True
-        while changed:
-            changed = False
+        before: dict[str, float] = {}
+        while before != self._fewest:
+            before = dict(self._fewest)
             for name, rule in self._grammar.rules.items():
-                found = self.fewest(rule)
-                changed = changed or found < self._fewest[name]
-                self._fewest[name] = found
+                self._fewest[name] = self.fewest(rule)
 
     def bounded(self, space: int) -> ex.Grammar:
         root = self._limited(self._grammar.rules[self._grammar.root], space)
@@ -99,10 +99,9 @@ class _Bounding:
 
     def _measured(self, expression: ex.Expression) -> tuple[float, float]:
         """Minimum and maximum bytes, measured once; parts of the grammar live as long as it does."""
-        known = self._measures.get(id(expression))
-        if known is None:
-            known = self._measures[id(expression)] = (self.fewest(expression), self.most(expression))
-        return known
+        if id(expression) not in self._measures:
+            self._measures[id(expression)] = (self.fewest(expression), self.most(expression))
+        return self._measures[id(expression)]
 
     def _limited(self, expression: ex.Expression, space: float) -> ex.Expression:
         fewest, most = self._measured(expression)
@@ -117,7 +116,7 @@ class _Bounding:
             case ex.Sequence(parts):
                 return self._limited_sequence(parts, space)
             case ex.Choice(options):
-                return ex.one_of(found for option in options if (found := self._limited(option, space)) != ex.NEVER)
+                return ex.one_of(self._limited(option, space) for option in options)
             case ex.Repeat(part, fewest, most):
                 return self._limited_repeat(part, fewest, most, space)
             case ex.Rule(name):
@@ -138,7 +137,10 @@ class _Bounding:
 
     def _limited_rule(self, name: str, space: float) -> ex.Expression:
         # A recursive rule is copied for ever smaller limits; rounding them keeps the copies few.
-        limit = max(int(self._fewest[name]), _rounded(int(space))) if name in self._recursive else int(space)
+        limit = int(space)
+        if name in self._recursive:
+            small = max(0, limit.bit_length() - SIGNIFICANT_BITS)
+            limit = max(int(self._fewest[name]), limit >> small << small)
         copy = f"{name}-max-{limit}"
         if copy not in self._rules:
             self._rules[copy] = ex.EMPTY
@@ -174,12 +176,6 @@ class _Bounding:
         return max(fewest, _least(most, max(min(wished, space // needed), 1 if needed <= space else 0)))
 
 
-def _rounded(space: int) -> int:
-    """The limit rounded down to three significant bits."""
-    small = max(0, space.bit_length() - 3)
-    return space >> small << small
-
-
 def _spread(shares: list[float], most: list[float], left: float) -> list[float]:
     """Shares with the rest added evenly, up to the maximum of each."""
     open_ends: list[int] = [index for index in range(len(shares)) if shares[index] < most[index]]
@@ -208,8 +204,6 @@ def _sized(option: ex.Expression) -> Iterable[tuple[int, ex.Expression]]:
             piece = ex.chars(ex.without(option.ranges, (other for _, other in BYTES if other != span)))
             if piece != ex.NEVER:
                 yield size, piece
-    elif isinstance(option, ex.Text) and option != ex.EMPTY:
-        yield len(option.text.encode()), option
     else:
         yield _fixed_size(option), option
 
@@ -218,7 +212,7 @@ def _fixed_size(option: ex.Expression) -> int:
     """Bytes of a fixed-size option such as an escape; 0 where the size varies."""
     match option:
         case ex.Text(text):
-            return len(text)
+            return len(text.encode())
         case ex.Chars(ranges):
             return 1 if ranges[-1][1] < 128 else 0
         case ex.Sequence(parts):
@@ -260,13 +254,13 @@ class Lengths:
         self._open: set[str] = set()
 
     def least(self, shape: shapes.Shape) -> int:
-        if shape not in self._found:
-            found = self._least(shape)
-            if self._open:
-                # Computed while a containing shape was open, so it may be too long to be cached.
-                return found
+        if shape in self._found:
+            return self._found[shape]
+        found = self._least(shape)
+        if not self._open:
+            # Computed while a containing shape is open, it may be too long to be cached.
             self._found[shape] = found
-        return self._found[shape]
+        return found
 
     def least_after(self, properties: tuple[shapes.Property, ...]) -> int:
         """Bytes of the required ones of these properties, each with its comma."""
@@ -278,10 +272,9 @@ class Lengths:
                 return min(len(text.encode()) for text in texts)
             case shapes.Strings():
                 return self._string(shape)
-            case shapes.Integers(least=least, most=most):
-                return _shortest_number(least, most)
-            case shapes.Numbers(least=least, most=most):
-                return _shortest_number(least, most) + (0 if _holds_whole(shape) else 18)
+            case shapes.Integers() | shapes.Numbers():
+                fewest = max(len(str(bound)) for bound in (shape.least, shape.most, 0) if bound is not None)
+                return fewest + (0 if isinstance(shape, shapes.Integers) or _holds_whole(shape) else 18)
             case shapes.Arrays():
                 items = [self.least(shape.item(index)) for index in range(shape.fewest)]
                 return 2 + sum(items) + max(len(items) - 1, 0)
@@ -289,8 +282,14 @@ class Lengths:
                 return self._object(shape)
             case shapes.Union(options=options):
                 return min(map(self.least, options), default=NEVER_ENDS)
+            case shapes.Named(name=name) if name in self._open:
+                return NEVER_ENDS
             case shapes.Named(name=name):
-                return self._of_name(name)
+                self._open.add(name)
+                try:
+                    return self.least(self._named[name])
+                finally:
+                    self._open.discard(name)
             case _:
                 return 1
 
@@ -313,26 +312,12 @@ class Lengths:
     def _entry(self, each: shapes.Property) -> int:
         return 1 + len(key_text(each).encode()) + self.least(each.shape)
 
-    def _of_name(self, name: str) -> int:
-        if name in self._open:
-            return NEVER_ENDS
-        self._open.add(name)
-        try:
-            return self.least(self._named[name])
-        finally:
-            self._open.discard(name)
-
-
-def _shortest_number(least: object, most: object) -> int:
-    return max(len(str(bound)) for bound in (least, most, 0) if bound is not None)
-
 
 def _holds_whole(shape: shapes.Numbers) -> bool:
     if shape.least is None or shape.most is None:
         return True
-    lowest = shape.least.__floor__() + 1 if shape.above else shape.least.__ceil__()
-    highest = shape.most.__ceil__() - 1 if shape.below else shape.most.__floor__()
-    return lowest <= highest
+    lowest = floor(shape.least) + 1 if shape.above else ceil(shape.least)
+    return lowest <= (ceil(shape.most) - 1 if shape.below else floor(shape.most))
 
 
 def key_text(each: shapes.Property) -> str:

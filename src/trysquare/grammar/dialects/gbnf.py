@@ -44,7 +44,7 @@ def _choice(options: tuple[ex.Expression, ...]) -> str:
     if options == JSON_CHARACTER.options:
         return CHARACTER_RULE
     if options[-2:] == ESCAPES:
-        return f"({' | '.join([*map(_written, options[:-2]), ESCAPE_RULE])})"
+        options = (*options[:-2], ex.Rule(ESCAPE_RULE))
     return f"({' | '.join(map(_written, options))})"
 
 
@@ -94,9 +94,7 @@ def _blocks(part: ex.Expression, fewest: int, most: int) -> ex.Expression:
 
 
 def _in_class(code: int) -> str:
-    return (
-        f"\\{chr(code)}" if chr(code) in "[]\\" else "\\x2D" if code == 45 else "\\x5E" if code == 94 else _code(code)
-    )
+    return f"\\{chr(code)}" if chr(code) in "[]\\" else f"\\x{code:02X}" if chr(code) in "-^" else _code(code)
 
 
 def _quoted(text: str) -> str:

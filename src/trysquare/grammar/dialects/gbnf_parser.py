@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.grammar.text import expressions as ex
-from trysquare.grammar.text.regex import QUANTITIES
+from trysquare.grammar.text.regex import QUANTITIES, Scanner
 
 FindingKind: TypeAlias = Literal["missing root", "undefined", "left recursion", "never ends", "unreachable"]
 
@@ -108,6 +108,7 @@ def _first_names(expression: ex.Expression, empty: frozenset[str]) -> frozenset[
 SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 NAME = re.compile(r"[A-Za-z0-9-]+")
+RULE_HEAD = re.compile(rf"{NAME.pattern}[ \t]*::=")
 COUNT = re.compile(r"\{[ \t]*([0-9]+)[ \t]*(?:(,)[ \t]*([0-9]*)[ \t]*)?\}")
 ESCAPES = {"t": 9, "r": 13, "n": 10, "\\": 92, '"': 34, "[": 91, "]": 93}
 HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
@@ -119,13 +120,10 @@ def read_gbnf(text: str, *, source: str = "the grammar") -> ex.Grammar:
     return _GbnfReader(text, source).read()
 
 
-class _GbnfReader:
-    """Recursive-descent parser; `_at` is its position."""
-
+class _GbnfReader(Scanner):
     def __init__(self, text: str, source: str) -> None:
-        self._text = text
+        super().__init__(text)
         self._source = source
-        self._at = 0
         self._depth = 0
 
     def read(self) -> ex.Grammar:
@@ -159,15 +157,6 @@ class _GbnfReader:
         found = (SPACE_AND_LINES if lines or self._depth else SPACE).match(self._text, self._at)
         self._at = found.end() if found else self._at
 
-    def _peek(self) -> str:
-        return self._text[self._at : self._at + 1]
-
-    def _accept(self, text: str) -> bool:
-        if self._text.startswith(text, self._at):
-            self._at += len(text)
-            return True
-        return False
-
     def _expect(self, text: str) -> None:
         if not self._accept(text):
             raise self._wrong(f"`{text}`")
@@ -189,14 +178,10 @@ class _GbnfReader:
     def _sequence(self) -> ex.Expression:
         parts: list[ex.Expression] = []
         while self._peek() and self._peek() not in "|)\r\n":
-            if NAME.match(self._text, self._at) and self._starts_rule():
-                break
+            if RULE_HEAD.match(self._text, self._at):
+                break  # the next rule, as after unclosed parentheses
             parts.append(self._repeated(self._symbol()))
         return ex.in_sequence(*parts)
-
-    def _starts_rule(self) -> bool:
-        """Whether a name is the head of the next rule, as after unclosed parentheses."""
-        return re.compile(r"[A-Za-z0-9-]+[ \t]*::=").match(self._text, self._at) is not None
 
     def _symbol(self) -> ex.Expression:
         char = self._peek()
@@ -258,11 +243,9 @@ class _GbnfReader:
         found: list[tuple[int, int]] = []
         while not self._accept("]"):
             low = self._character()
-            if self._peek() == "-" and self._text[self._at + 1 : self._at + 2] not in ("]", ""):
-                self._at += 1
-                found.append((low, self._character()))
-            else:
-                found.append((low, low))
+            is_range = self._peek() == "-" and self._peek(2) not in ("-]", "-")
+            self._at += is_range
+            found.append((low, self._character() if is_range else low))
         return ex.chars(ex.inverted(found) if negated else [ends for ends in found if ends[0] <= ends[1]])
 
     def _character(self) -> int:
@@ -279,7 +262,7 @@ class _GbnfReader:
     def _hexadecimal(self, kind: str) -> int:
         size = HEXADECIMAL.get(kind, 0)
         digits = self._text[self._at : self._at + size]
-        if not size or not re.fullmatch(r"[0-9A-Fa-f]+", digits) or len(digits) != size:
+        if not size or len(digits) != size or not re.fullmatch(r"[0-9A-Fa-f]+", digits):
             raise self._wrong('a GBNF escape: \\t \\r \\n \\\\ \\" \\[ \\] \\xHH \\uHHHH \\UHHHHHHHH')
         self._at += size
         if int(digits, 16) > ex.LAST_CODE_POINT:

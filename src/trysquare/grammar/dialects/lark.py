@@ -24,17 +24,14 @@ def schema_to_lark(schema: JsonObject | bool) -> str:
     return f"%llguidance {{}}\n{lark_rules(schema, root='start')}"
 
 
-def lark_rules(schema: JsonObject | bool, *, root: str, tokens: int | None = None) -> str:
-    """Lark rules for the values of a schema, under a name; all other names start with it.
-
-    With `tokens`, no text is longer than that many bytes, so that it fits into as many tokens.
-    """
+def lark_rules(schema: JsonObject | bool, *, root: str) -> str:
+    """Lark rules for the values of a schema, under a name; all other names start with it."""
     tree = read_schema(schema)
-    return shape_rules(tree.root, tree.named, root=root, space=tokens)
+    return shape_rules(tree.root, tree.named, root=root)
 
 
 def shape_rules(shape: Shape, named: Mapping[str, Shape], *, root: str, space: int | None = None) -> str:
-    """The same for a shape, with space for so many bytes."""
+    """The same for a shape. With `space`, no text is longer than so many bytes, so that it fits into as many tokens."""
     tree = ShapeTree(root=shape, named=named)
     if space is None and is_plain(tree):
         return f"{root}: %json {json_text({**schema_of(tree), 'x-guidance': COMPACT})}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import TypeAlias
 
 from trysquare.grammar.schema import shapes
@@ -31,47 +32,35 @@ class ObjectText:
     def text(self) -> ex.Expression:
         return ex.in_sequence(ex.Text("{"), self._from((0, 0)), ex.Text("}"))
 
-    @property
-    def _counts(self) -> bool:
-        return self.shape.fewest > 0 or self.shape.most is not None
-
-    def _after(self, state: State) -> State:
-        """The state after the next pair."""
-        index, count = state
-        highest = self.shape.most if self.shape.most is not None else max(1, self.shape.fewest)
-        return index + 1, min(count + 1, highest)
-
     def _from(self, state: State) -> ex.Expression:
         if state not in self._known:
-            index, _ = state
-            found = self._end(state) if index == len(self.pairs) else self._pair(state)
-            shared = index > 0 and self._is_shared(state) and found not in (ex.EMPTY, ex.NEVER)
-            self._known[state] = (
-                ex.Rule(self.add(found)) if shared and not isinstance(found, ex.Text | ex.Rule) else found
-            )
+            found = self._end(state) if state[0] == len(self.pairs) else self._pair(state)
+            shared = self._is_shared(state) and found != ex.NEVER and not isinstance(found, ex.Text | ex.Rule)
+            self._known[state] = ex.Rule(self.add(found)) if shared else found
         return self._known[state]
 
     def _is_shared(self, state: State) -> bool:
         """Whether the state is reached with and without the pair before it."""
         index, count = state
-        return not self.pairs[index - 1][0].required and (count > 0 and (self._counts or self._may_be_first(index)))
-
-    def _may_be_first(self, index: int) -> bool:
-        """Whether the pair before the index can be the first one."""
-        return not any(entry.required for entry, _ in self.pairs[: index - 1])
+        if not index or not count or self.pairs[index - 1][0].required:
+            return False
+        counts = self.shape.fewest > 0 or self.shape.most is not None
+        may_be_first = not any(entry.required for entry, _ in self.pairs[: index - 1])
+        return counts or may_be_first
 
     def _pair(self, state: State) -> ex.Expression:
         index, count = state
         entry, pair = self.pairs[index]
         full = self.shape.most is not None and count >= self.shape.most
         written = ex.NEVER if full else ex.in_sequence(COMMA if count else ex.EMPTY, pair)
-        after = self._after(state)
+        highest = self.shape.most if self.shape.most is not None else max(1, self.shape.fewest)
+        after = index + 1, min(count + 1, highest)
         if entry.required:
             return ex.in_sequence(written, self._from(after))
         if after[1] == count:
             return ex.in_sequence(ex.optional(written), self._from(after))
-        with_it = ex.in_sequence(written, self._from(after)) if written != ex.NEVER else ex.NEVER
-        return ex.one_of(way for way in (with_it, self._from((index + 1, count))) if way != ex.NEVER)
+        with_it = ex.NEVER if full else ex.in_sequence(written, self._from(after))
+        return ex.one_of((with_it, self._from((index + 1, count))))
 
     def _end(self, state: State) -> ex.Expression:
         """The unlisted pairs."""
@@ -139,18 +128,15 @@ class ShapeWriter:
 
     def _constants(self, shape: shapes.Constants, hint: str) -> ex.Expression:
         """Constants; arrays and objects among them are not scalars."""
-        single = shapes.constants_of(text for text in shape.texts if not _is_structure(text))
-        found = [] if single == shapes.NOTHING else [self._leaf(single, hint)]
-        return ex.one_of([*found, *(ex.Text(text) for text in shape.texts if _is_structure(text))])
+        single = self._leaf(shapes.constants_of(text for text in shape.texts if not _is_structure(text)), hint)
+        return ex.one_of([single, *(ex.Text(text) for text in shape.texts if _is_structure(text))])
 
     def _mixed(self, options: tuple[shapes.Shape, ...], hint: str) -> ex.Expression:
         """A union whose scalars are one rule, so that no two rules match the same text."""
         apart = [part for option in options for part in _apart(option)]
-        single = shapes.any_of(option for option in apart if _is_single(option))
-        found = [] if single == shapes.NOTHING else [self.text_of(single, f"{hint}-scalar")]
-        many = [option for option in apart if not _is_single(option)]
-        found += [self.text_of(option, f"{hint}-{number}") for number, option in enumerate(many, start=1)]
-        return ex.one_of(found)
+        single = self.text_of(shapes.any_of(filter(_is_single, apart)), f"{hint}-scalar")
+        many = enumerate((option for option in apart if not _is_single(option)), start=1)
+        return ex.one_of([single, *(self.text_of(option, f"{hint}-{number}") for number, option in many)])
 
     def _rule(self, shape: shapes.Shape, hint: str, meaning: shapes.Shape) -> ex.Expression:
         """A separate rule, registered before it is built, since it may refer to itself."""
@@ -176,11 +162,10 @@ class ShapeWriter:
 
     def _leaf(self, shape: shapes.Shape, hint: str) -> ex.Expression:
         if shape not in self._known:
-            own = PLAIN_NAMES.get(shape, hint)
-            expression = ex.one_of(single_text(option) for option in shapes.options_of(shape))
+            expression = ex.one_of(map(single_text, shapes.options_of(shape)))
             if isinstance(expression, ex.Text) or expression == ex.NEVER:
                 return expression
-            self._known[shape] = self.add(own, expression, leaf=True)
+            self._known[shape] = self.add(PLAIN_NAMES.get(shape, hint), expression, leaf=True)
         return ex.Rule(self._known[shape])
 
     def add(self, hint: str, expression: ex.Expression, *, leaf: bool = False) -> str:
@@ -198,11 +183,8 @@ class ShapeWriter:
         if not plain[:1].isalpha():
             plain = f"x-{plain}".strip("-")
         short = plain[: LONGEST_HINT + len(self._prefix)].strip("-")
-        name, number = short, 1
-        while name in self._rules or name in RESERVED or name == self._prefix:
-            number += 1
-            name = f"{short}-{number}"
-        return name
+        names = chain([short], (f"{short}-{number}" for number in count(2)))
+        return next(name for name in names if not (name in self._rules or name in RESERVED or name == self._prefix))
 
     def _array(self, shape: shapes.Arrays, name: str) -> ex.Expression:
         items = [self.text_of(inner, f"{name}-{number}") for number, inner in enumerate(shape.first, start=1)]
@@ -221,12 +203,11 @@ class ShapeWriter:
     def _other(self, shape: shapes.Objects, name: str) -> ex.Expression:
         if shape.others == shapes.NOTHING:
             return ex.NEVER
-        taken = frozenset(entry.name for entry in shape.properties)
-        name_value = shape.names if shape.names is not None else ex.other_than(taken)
-        if shape.names is None and not taken:
+        if shape.names is None and not shape.properties:
             key = self._leaf(shapes.Strings(), "string")
         else:
-            key = ex.Rule(self.add(f"{name}-key", ex.written_string(name_value), leaf=True))
+            other_name = shape.names or ex.other_than(frozenset(entry.name for entry in shape.properties))
+            key = ex.Rule(self.add(f"{name}-key", ex.written_string(other_name), leaf=True))
         return ex.in_sequence(key, ex.Text(":"), self.text_of(shape.others, f"{name}-value"))
 
 
@@ -249,9 +230,8 @@ def _items(items: list[ex.Expression], rest: ex.Expression, shape: shapes.Arrays
 def _listed(item: ex.Expression, fewest: int, most: int | None) -> ex.Expression:
     if most == 0 or item == ex.NEVER:
         return ex.EMPTY
-    some = ex.in_sequence(
-        item, ex.repeated(ex.in_sequence(COMMA, item), max(0, fewest - 1), None if most is None else most - 1)
-    )
+    more = ex.repeated(ex.in_sequence(COMMA, item), max(0, fewest - 1), None if most is None else most - 1)
+    some = ex.in_sequence(item, more)
     return some if fewest else ex.optional(some)
 
 
@@ -286,10 +266,9 @@ def single_text(shape: shapes.Shape) -> ex.Expression:
             return number_text()
         case shapes.Numbers():
             return bounded_number_text(shape.least, shape.most, above=shape.above, below=shape.below)
-        case shapes.Strings(pattern=None):
-            return ex.written_string(ex.repeated(ex.Chars(ex.EVERY_CHARACTER), shape.shortest, shape.longest))
         case shapes.Strings(pattern=pattern):
-            return ex.written_string(pattern if pattern is not None else ex.EMPTY)
+            any_text = ex.repeated(ex.Chars(ex.EVERY_CHARACTER), shape.shortest, shape.longest)
+            return ex.written_string(any_text if pattern is None else pattern)
         case _:
             return ex.NEVER
 

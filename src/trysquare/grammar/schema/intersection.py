@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, lcm
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trysquare.grammar.schema import shapes
 from trysquare.grammar.text.expressions import NEVER, Expression, json_text, reachable
@@ -51,11 +52,11 @@ class Intersecting:
             raise Undecided("recursive schemas on both sides")
         self._open.add(pair)
         try:
-            return self.meet(self.opened(one), self.opened(other))
+            return self.meet(self._opened(one), self._opened(other))
         finally:
             self._open.remove(pair)
 
-    def opened(self, shape: shapes.Shape) -> shapes.Shape:
+    def _opened(self, shape: shapes.Shape) -> shapes.Shape:
         """A shape with a name at its top resolved."""
         seen: set[str] = set()
         while isinstance(shape, shapes.Named):
@@ -98,32 +99,13 @@ class Intersecting:
         others = self.meet(one.others, other.others)
         if one.names is not None and other.names is not None and one.names != other.names and others != shapes.NOTHING:
             raise Undecided("two patterns for the names of properties")
-        return object_of(
-            properties, others, one.names or other.names, max(one.fewest, other.fewest), _least(one.most, other.most)
-        )
+        fewest, most = max(one.fewest, other.fewest), _least(one.most, other.most)
+        return object_of(properties, others, one.names or other.names, fewest, most)
 
     def _meet_property(self, name: str, one: shapes.Objects, other: shapes.Objects) -> shapes.Property:
         mine, theirs = _property(one, name), _property(other, name)
-        return shapes.Property(
-            name=name, shape=self.meet(mine.shape, theirs.shape), required=mine.required or theirs.required
-        )
-
-    def disjoint(self, one: shapes.Shape, other: shapes.Shape) -> bool:
-        """Whether surely no value matches both."""
-        return self._empty(self.meet(one, other), frozenset())
-
-    def _empty(self, shape: shapes.Shape, open_names: frozenset[str]) -> bool:
-        match shape:
-            case shapes.Union(options=options):
-                return all(self._empty(option, open_names) for option in options)
-            case shapes.Named(name=name):
-                return name in open_names or self._empty(self._named[name], open_names | {name})
-            case shapes.Objects(properties=properties):
-                return any(entry.required and self._empty(entry.shape, open_names) for entry in properties)
-            case shapes.Arrays(first=first, fewest=fewest):
-                return any(self._empty(inner, open_names) for inner in first[:fewest])
-            case _:
-                return False
+        both = self.meet(mine.shape, theirs.shape)
+        return shapes.Property(name=name, shape=both, required=mine.required or theirs.required)
 
 
 def meet_numbers(one: shapes.Integers | shapes.Numbers, other: shapes.Integers | shapes.Numbers) -> shapes.Shape:
@@ -172,9 +154,8 @@ def integers_between(
 def _meet_strings(one: shapes.Strings, other: shapes.Strings) -> shapes.Shape:
     if one.pattern is not None and other.pattern is not None and one.pattern != other.pattern:
         raise Undecided("two patterns for one string")
-    return string_of(
-        one.pattern or other.pattern, max(one.shortest, other.shortest), _least(one.longest, other.longest)
-    )
+    shortest, longest = max(one.shortest, other.shortest), _least(one.longest, other.longest)
+    return string_of(one.pattern or other.pattern, shortest, longest)
 
 
 def string_of(pattern: Expression | None, shortest: int, longest: int | None) -> shapes.Shape:
@@ -210,19 +191,13 @@ def object_of(
     properties = tuple(properties)
     required = sum(entry.required for entry in properties)
     possible = sum(entry.shape != shapes.NOTHING for entry in properties)
-    if any(entry.required and entry.shape == shapes.NOTHING for entry in properties):
+    impossible = any(entry.required and entry.shape == shapes.NOTHING for entry in properties)
+    if impossible or (most is not None and required > most) or (others == shapes.NOTHING and possible < fewest):
         return shapes.NOTHING
-    if (most is not None and required > most) or (others == shapes.NOTHING and possible < fewest):
-        return shapes.NOTHING
-    if most is not None and others == shapes.NOTHING and most >= possible:
-        most = None
-    return shapes.Objects(
-        properties=properties,
-        others=others,
-        names=names if others != shapes.NOTHING else None,
-        fewest=fewest if fewest > required else 0,
-        most=most,
-    )
+    if others == shapes.NOTHING:
+        names, most = None, None if most is None or most >= possible else most
+    fewest = fewest if fewest > required else 0
+    return shapes.Objects(properties=properties, others=others, names=names, fewest=fewest, most=most)
 
 
 def _property(shape: shapes.Objects, name: str) -> shapes.Property:
@@ -235,8 +210,7 @@ def _property(shape: shapes.Objects, name: str) -> shapes.Property:
 
 
 def _least(one: int | None, other: int | None) -> int | None:
-    known: list[Any] = [bound for bound in (one, other) if bound is not None]
-    return min(known) if known else None
+    return min((bound for bound in (one, other) if bound is not None), default=None)
 
 
 def circles(named: Mapping[str, shapes.Shape]) -> str | None:
@@ -248,52 +222,47 @@ def circles(named: Mapping[str, shapes.Shape]) -> str | None:
     return next((name for name in graph if name in reachable(graph, graph[name])), None)
 
 
-def pruned(tree: shapes.ShapeTree) -> shapes.ShapeTree:
-    """The tree without shapes that no finite value matches."""
+def fitting_names(named: Mapping[str, shapes.Shape]) -> set[str]:
+    """The names with shapes that some finite value matches."""
     fitting: set[str] = set()
-    while True:
-        more = {name for name, shape in tree.named.items() if name not in fitting and _fits_some(shape, fitting)}
-        if not more:
-            break
+    while more := {name for name, shape in named.items() if name not in fitting and fits_some(shape, fitting)}:
         fitting |= more
-    if len(fitting) == len(tree.named):
-        return shapes.ShapeTree(
-            root=_pruned(tree.root, None), named={n: _pruned(s, None) for n, s in tree.named.items()}
-        )
+    return fitting
+
+
+def pruned(tree: shapes.ShapeTree, fitting: set[str]) -> shapes.ShapeTree:
+    """The tree without shapes that no finite value matches, which are those of all but the fitting names."""
     kept = {name: _pruned(shape, fitting) for name, shape in tree.named.items() if name in fitting}
     return shapes.ShapeTree(root=_pruned(tree.root, fitting), named=kept)
 
 
-def _fits_some(shape: shapes.Shape, fitting: set[str]) -> bool:
+def fits_some(shape: shapes.Shape, fitting: set[str]) -> bool:
     """Whether some value matches, given the names that are known to have one."""
     match shape:
         case shapes.Named(name=name):
             return name in fitting
         case shapes.Union(options=options):
-            return any(_fits_some(option, fitting) for option in options)
+            return any(fits_some(option, fitting) for option in options)
         case shapes.Arrays(first=first, rest=rest, fewest=fewest):
-            enough = fewest <= len(first) or _fits_some(rest, fitting)
-            return enough and all(_fits_some(inner, fitting) for inner in first[:fewest])
+            enough = fewest <= len(first) or fits_some(rest, fitting)
+            return enough and all(fits_some(inner, fitting) for inner in first[:fewest])
         case shapes.Objects(properties=properties):
-            return all(_fits_some(entry.shape, fitting) for entry in properties if entry.required)
+            return all(fits_some(entry.shape, fitting) for entry in properties if entry.required)
         case _:
             return True
 
 
-def _pruned(shape: shapes.Shape, fitting: set[str] | None) -> shapes.Shape:
+def _pruned(shape: shapes.Shape, fitting: set[str]) -> shapes.Shape:
     match shape:
         case shapes.Named(name=name):
-            return shape if fitting is None or name in fitting else shapes.NOTHING
+            return shape if name in fitting else shapes.NOTHING
         case shapes.Union(options=options):
-            return shapes.any_of(inner for option in options if (inner := _pruned(option, fitting)) != shapes.NOTHING)
+            return shapes.any_of(_pruned(option, fitting) for option in options)
         case shapes.Arrays():
             first = [_pruned(inner, fitting) for inner in shape.first]
             return array_of(first, _pruned(shape.rest, fitting), shape.fewest, shape.most)
         case shapes.Objects():
-            entries = [
-                shapes.Property(name=entry.name, shape=_pruned(entry.shape, fitting), required=entry.required)
-                for entry in shape.properties
-            ]
+            entries = [replace(entry, shape=_pruned(entry.shape, fitting)) for entry in shape.properties]
             return object_of(entries, _pruned(shape.others, fitting), shape.names, shape.fewest, shape.most)
         case _:
             return shape

@@ -74,10 +74,6 @@ class Unsupported(ToolError):
         )
         self.keyword, self.pointer, self.why = keyword, pointer, why
 
-    def of_tool(self, name: str) -> Unsupported:
-        """The same error with the name of the tool."""
-        return Unsupported(self.keyword, self.pointer, self.why, tool=name)
-
 
 def unsupported(keyword: str, pointer: str, why: str) -> Unsupported:
     """The error of a keyword of the schema at the pointer."""
@@ -94,16 +90,6 @@ def at(pointer: str, *steps: str | int) -> str:
     return pointer + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def target_of(document: Any, reference: Any, pointer: str) -> tuple[str, Any]:
-    """The pointer of a reference's target, and the schema there."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        raise Unsupported("$ref", pointer, f"{json_text(reference)} is not in this document; write `#/$defs/…`")
-    found = resolve_pointer(reference, document)
-    if found is None:
-        raise Unsupported("$ref", pointer, f"{json_text(reference)} was not found")
-    return unquote(reference[1:]), found
-
-
 NUMBER_FORMATS = STORED | WHOLE.keys()
 
 
@@ -115,18 +101,15 @@ def read_numbers(schema: JsonObject, pointer: str, *, whole: bool) -> shapes.Sha
     if whole or step is not None:
         try:
             found = intersection.integers_between(least, most, above=above, below=below, step=step or 1)
-            return _in_format(found, schema.get("format"))
+            name = schema.get("format")
+            if isinstance(found, shapes.Integers) and isinstance(name, str) and name in WHOLE:
+                return intersection.meet_numbers(found, WHOLE[name])
+            return found
         except intersection.Undecided as error:
             raise unsupported("multipleOf", pointer, f"{error} are not supported") from error
     _check_digits(least, at(pointer, "minimum"))
     _check_digits(most, at(pointer, "maximum"))
     return intersection.numbers_between(least, most, above=above, below=below)
-
-
-def _in_format(shape: shapes.Shape, name: Any) -> shapes.Shape:
-    if isinstance(shape, shapes.Integers) and isinstance(name, str) and name in WHOLE:
-        return intersection.meet_numbers(shape, WHOLE[name])
-    return shape
 
 
 def exact_number(value: Any, pointer: str) -> Fraction:
@@ -155,10 +138,8 @@ def _step(schema: JsonObject, pointer: str, *, whole: bool) -> int | None:
     step = exact_number(schema["multipleOf"], at(pointer, "multipleOf"))
     if step <= 0:
         raise unsupported("multipleOf", pointer, "it must be positive")
-    if whole:
-        # An integer is a multiple of a fraction p/q in lowest terms exactly where it is one of p.
-        return step.numerator
-    if step.denominator != 1:
+    # An integer is a multiple of a fraction p/q in lowest terms exactly where it is one of p.
+    if not whole and step.denominator != 1:
         raise unsupported("multipleOf", pointer, "it is not an integer")
     return step.numerator
 
@@ -173,13 +154,12 @@ def _check_digits(bound: Fraction | None, pointer: str) -> None:
 def read_strings(schema: JsonObject, pointer: str) -> shapes.Shape:
     shortest = read_count(schema, pointer, "minLength") or 0
     longest = read_count(schema, pointer, "maxLength")
-    pattern = schema.get("pattern")
-    if pattern is not None and _format_pattern(schema, pointer) is not None:
+    pattern, by_format = schema.get("pattern"), _format_pattern(schema, pointer)
+    if pattern is not None and by_format is not None:
         raise unsupported("format", pointer, "the string also has a pattern")
     if pattern is not None and not isinstance(pattern, str):
         raise unsupported("pattern", pointer, "it must be a string")
-    keyword = "pattern" if pattern is not None else "format"
-    text = pattern if pattern is not None else _format_pattern(schema, pointer)
+    keyword, text = ("format", by_format) if pattern is None else ("pattern", pattern)
     if text is None:
         return intersection.string_of(None, shortest, longest)
     try:
@@ -259,12 +239,13 @@ class _SchemaReader:
 
     def tree(self) -> shapes.ShapeTree:
         root = self._read(self._document, "")
+        fitting = intersection.fitting_names(self._named)
         for options, pointer in self._exclusive:
-            self._check_exclusive(options, pointer)
+            self._check_exclusive(options, pointer, fitting)
         circle = intersection.circles(self._named)
         if circle is not None:
             raise Unsupported("$ref", circle.removeprefix(self._label), "it refers to itself directly")
-        tree = intersection.pruned(shapes.ShapeTree(root=root, named=self._named))
+        tree = intersection.pruned(shapes.ShapeTree(root=root, named=self._named), fitting)
         if tree.root == shapes.NOTHING:
             raise Unsupported("schema", "", "no value matches it")
         return tree
@@ -277,18 +258,13 @@ class _SchemaReader:
         if pointer.count("/") > DEEPEST:
             raise Unsupported("schema", pointer, "it is nested too deeply")
         found = cast(JsonObject, schema)
-        self._refuse(found, pointer)
+        for keyword, why in REFUSED.items():
+            lone_if = keyword == "if" and not {"then", "else"} & found.keys()
+            if keyword in found and not lone_if and not (keyword == "not" and found["not"] is False):
+                raise unsupported(keyword, pointer, why)
         parts = [self._typed(found, pointer), *self._combined(found, pointer)]
         shape = reduce(lambda one, other: self._meet(one, other, pointer), parts)
         return self._meet(self._constants(found, pointer), shape, pointer)
-
-    def _refuse(self, schema: JsonObject, pointer: str) -> None:
-        for keyword, why in REFUSED.items():
-            if keyword not in schema or (keyword == "if" and not {"then", "else"} & schema.keys()):
-                continue
-            if keyword == "not" and schema["not"] is False:
-                continue
-            raise unsupported(keyword, pointer, why)
 
     def _meet(self, one: shapes.Shape, other: shapes.Shape, pointer: str) -> shapes.Shape:
         try:
@@ -327,17 +303,22 @@ class _SchemaReader:
         schemas = cast(list[Any], inner)
         return [self._read(option, at(pointer, keyword, index)) for index, option in enumerate(schemas)]
 
-    def _check_exclusive(self, options: Sequence[shapes.Shape], pointer: str) -> None:
+    def _check_exclusive(self, options: Sequence[shapes.Shape], pointer: str, fitting: set[str]) -> None:
         for one, other in combinations(options, 2):
             try:
-                disjoint = self._intersecting.disjoint(one, other)
+                both = self._intersecting.meet(one, other)
             except intersection.Undecided:
-                disjoint = False
-            if not disjoint:
+                both = shapes.ANYTHING
+            if intersection.fits_some(both, fitting):
                 raise Unsupported("oneOf", pointer, "a value may match two of its schemas; use `anyOf` if that is fine")
 
     def _reference(self, reference: Any, pointer: str) -> shapes.Shape:
-        target, schema = target_of(self._document, reference, pointer)
+        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+            raise Unsupported("$ref", pointer, f"{json_text(reference)} is not in this document; write `#/$defs/…`")
+        schema = resolve_pointer(reference, self._document)
+        if schema is None:
+            raise Unsupported("$ref", pointer, f"{json_text(reference)} was not found")
+        target = unquote(reference[1:])
         name = self._label + target
         if name not in self._named and name not in self._open:
             self._open.add(name)
@@ -384,7 +365,7 @@ class _SchemaReader:
         counts = range(shape.fewest, min(len(rest.texts), shape.most or len(rest.texts)) + 1)
         found: list[str] = []
         for texts in (texts for count in counts for texts in permutations(rest.texts, count)):
-            found.append("[" + ",".join(texts) + "]")
+            found.append(f"[{','.join(texts)}]")
             if len(found) > MAX_PERMUTATIONS:
                 raise unsupported("uniqueItems", pointer, "there are too many permutations")
         return shapes.constants_of(found)
@@ -395,17 +376,23 @@ class _SchemaReader:
         listed = {name: self._read(value, at(location, name)) for name, value in inner.items()}
         others, names = self._other_properties(schema, pointer, listed)
         required = _required(schema, pointer)
-        entries = [shapes.Property(name=name, shape=shape, required=name in required) for name, shape in listed.items()]
-        for name in (name for name in required if name not in listed):
-            fits = names is None or says(names, name)
-            entries.append(shapes.Property(name=name, shape=others if fits else shapes.NOTHING, required=True))
-        bounds = (read_count(schema, pointer, "minProperties") or 0, read_count(schema, pointer, "maxProperties"))
+        unlisted = {
+            name: others if names is None or says(names, name) else shapes.NOTHING
+            for name in required
+            if name not in listed
+        }
+        entries = [
+            shapes.Property(name=name, shape=shape, required=name in required)
+            for name, shape in {**listed, **unlisted}.items()
+        ]
+        fewest, most = read_count(schema, pointer, "minProperties") or 0, read_count(schema, pointer, "maxProperties")
         if others != shapes.NOTHING and any(len(entry.name) > LONGEST_NAME for entry in entries):
-            raise Unsupported(
-                "properties", pointer, f"a name has more than {LONGEST_NAME} characters in an open object"
-            )
-        found = intersection.object_of(entries, others, names, *bounds)
-        self._check_count(found, pointer)
+            why = f"a name has more than {LONGEST_NAME} characters in an open object"
+            raise Unsupported("properties", pointer, why)
+        found = intersection.object_of(entries, others, names, fewest, most)
+        # Unlisted names may repeat, so only the first of them surely counts.
+        if isinstance(found, shapes.Objects) and found.others != shapes.NOTHING and found.fewest > len(required) + 1:
+            raise unsupported("minProperties", pointer, "unlisted names may repeat")
         return self._with_dependencies(found, schema, pointer)
 
     def _other_properties(
@@ -429,13 +416,6 @@ class _SchemaReader:
         if any(says(names, name) for name in (*listed, *_required(schema, pointer))):
             raise Unsupported("patternProperties", at(location, pattern), "it also matches a listed property")
         return self._read(inner, at(location, pattern)), names
-
-    def _check_count(self, shape: shapes.Shape, pointer: str) -> None:
-        """Unlisted names may repeat, so only the first of them surely counts."""
-        if not isinstance(shape, shapes.Objects) or shape.others == shapes.NOTHING:
-            return
-        if shape.fewest > sum(entry.required for entry in shape.properties) + 1:
-            raise unsupported("minProperties", pointer, "unlisted names may repeat")
 
     def _with_dependencies(self, shape: shapes.Shape, schema: JsonObject, pointer: str) -> shapes.Shape:
         """For each property that requires others: the objects without it, and those with all of them."""

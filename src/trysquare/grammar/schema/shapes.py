@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from trysquare.grammar.text.expressions import Expression, json_text
 from trysquare.grammar.text.regex import says
@@ -133,20 +133,12 @@ def any_of(options: Iterable[Shape]) -> Shape:
         if option == ANYTHING:
             return ANYTHING
         found.update(dict.fromkeys(options_of(option)))
-    gathered = _gathered(tuple(found))
+    # All constants are one option, at the position of the first.
+    texts = [text for option in found if isinstance(option, Constants) for text in option.texts]
+    first = next((option for option in found if isinstance(option, Constants)), None)
+    others = (option for option in found if option is first or not isinstance(option, Constants))
+    gathered = tuple(constants_of(texts) if option is first else option for option in others)
     return gathered[0] if len(gathered) == 1 else Union(options=gathered)
-
-
-def _gathered(options: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The options with all constants in one, at the position of the first."""
-    texts = [text for option in options if isinstance(option, Constants) for text in option.texts]
-    constants = constants_of(texts)
-    first = next((option for option in options if isinstance(option, Constants)), None)
-    return tuple(
-        constants if option is first else option
-        for option in options
-        if option is first or not isinstance(option, Constants)
-    )
 
 
 def constants_of(texts: Iterable[str]) -> Shape:
@@ -170,10 +162,13 @@ def admits(shape: Shape, value: Any, named: Mapping[str, Shape]) -> bool:
         case Integers() | Numbers():
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
             return is_number and _in_range(shape, value)
-        case Strings():
-            return isinstance(value, str) and _fits_string(shape, value)
+        case Strings(pattern=pattern):
+            fits = isinstance(value, str) and _fits_count(value, shape.shortest, shape.longest)
+            return fits and (pattern is None or says(pattern, value))
         case Arrays():
-            return isinstance(value, list) and _fits_array(shape, value, named)  # pyright: ignore[reportUnknownArgumentType]
+            items = cast(list[Any], value)
+            fits = isinstance(value, list) and _fits_count(items, shape.fewest, shape.most)
+            return fits and all(admits(shape.item(index), item, named) for index, item in enumerate(items))
         case Objects():
             return isinstance(value, dict) and _fits_object(shape, value, named)  # pyright: ignore[reportUnknownArgumentType]
         case Union(options=options):
@@ -211,22 +206,14 @@ def _in_range(shape: Integers | Numbers, value: float) -> bool:
     return not too_low and not too_high
 
 
-def _fits_string(shape: Strings, value: str) -> bool:
-    long_enough = len(value) >= shape.shortest and (shape.longest is None or len(value) <= shape.longest)
-    return long_enough and (shape.pattern is None or says(shape.pattern, value))
-
-
-def _fits_array(shape: Arrays, value: list[Any], named: Mapping[str, Shape]) -> bool:
-    if len(value) < shape.fewest or (shape.most is not None and len(value) > shape.most):
-        return False
-    return all(admits(shape.item(index), item, named) for index, item in enumerate(value))
+def _fits_count(value: Sized, fewest: int, most: int | None) -> bool:
+    return fewest <= len(value) and (most is None or len(value) <= most)
 
 
 def _fits_object(shape: Objects, value: dict[str, Any], named: Mapping[str, Shape]) -> bool:
-    if len(value) < shape.fewest or (shape.most is not None and len(value) > shape.most):
-        return False
     listed = {entry.name: entry for entry in shape.properties}
-    if any(entry.required and entry.name not in value for entry in shape.properties):
+    missing = any(entry.required and entry.name not in value for entry in shape.properties)
+    if missing or not _fits_count(value, shape.fewest, shape.most):
         return False
     return all(
         admits(listed[name].shape, inner, named)

@@ -7,10 +7,12 @@ by how JSON writes it.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import chain
+from math import inf
 from typing import Any, TypeAlias
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
@@ -89,20 +91,16 @@ def in_sequence(*parts: Expression) -> Expression:
             joined[-1] = Text(last.text + part.text)
         elif part != EMPTY:
             joined.append(part)
-    return _only(joined) or (Sequence(tuple(joined)) if joined else EMPTY)
+    if len(joined) > 1:
+        return Sequence(tuple(joined))
+    return joined[0] if joined else EMPTY
 
 
 def one_of(options: Iterable[Expression]) -> Expression:
-    """The alternation of the options, each once, in their order."""
-    found: dict[Expression, None] = {}
-    for option in options:
-        inner = option.options if isinstance(option, Choice) else (option,)
-        found.update(dict.fromkeys(inner))
-    return _only(list(found)) or Choice(tuple(found))
-
-
-def _only(parts: list[Expression]) -> Expression | None:
-    return parts[0] if len(parts) == 1 else None
+    """The alternation of the options, each once, in their order; NEVER adds none."""
+    inner = (option.options if isinstance(option, Choice) else (option,) for option in options)
+    found = tuple(dict.fromkeys(chain.from_iterable(inner)))
+    return found[0] if len(found) == 1 else Choice(found)
 
 
 def repeated(part: Expression, fewest: int = 0, most: int | None = None) -> Expression:
@@ -142,15 +140,10 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 def inverted(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Every code point outside the ranges."""
-    found: list[tuple[int, int]] = []
-    start = 0
-    for low, high in merged(ranges):
-        if low > start:
-            found.append((start, low - 1))
-        start = high + 1
-    if start <= LAST_CODE_POINT:
-        found.append((start, LAST_CODE_POINT))
-    return tuple(found)
+    taken = merged(ranges)
+    starts = (0, *(high + 1 for _, high in taken))
+    ends = (*(low - 1 for low, _ in taken), LAST_CODE_POINT)
+    return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start <= end)
 
 
 def without(ranges: Iterable[tuple[int, int]], taken: Iterable[tuple[int, int]]) -> Ranges:
@@ -189,7 +182,7 @@ def reachable(graph: Mapping[str, frozenset[str]], start: Iterable[str]) -> set[
     return found
 
 
-def length_of(expression: Expression) -> tuple[int, int | None]:
+def length_of(expression: Expression) -> tuple[int, float]:
     """Minimum and maximum number of characters of a regular expression."""
     match expression:
         case Text(text):
@@ -197,22 +190,16 @@ def length_of(expression: Expression) -> tuple[int, int | None]:
         case Chars():
             return 1, 1
         case Sequence(parts):
-            return reduce(_added, map(length_of, parts), (0, 0))
+            lengths = list(map(length_of, parts))
+            return sum(least for least, _ in lengths), sum(most for _, most in lengths)
         case Choice(options):
-            return reduce(_either, map(length_of, options)) if options else (0, 0)
+            lengths = list(map(length_of, options)) or [(0, 0)]
+            return min(least for least, _ in lengths), max(most for _, most in lengths)
         case Repeat(part, fewest, most):
             shortest, longest = length_of(part)
-            return shortest * fewest, None if longest is None or most is None else longest * most
+            return shortest * fewest, inf if most is None else longest * most
         case Rule(name):
             raise ValueError(f"the length of rule {name} is unknown")
-
-
-def _added(one: tuple[int, int | None], other: tuple[int, int | None]) -> tuple[int, int | None]:
-    return one[0] + other[0], None if one[1] is None or other[1] is None else one[1] + other[1]
-
-
-def _either(one: tuple[int, int | None], other: tuple[int, int | None]) -> tuple[int, int | None]:
-    return min(one[0], other[0]), None if one[1] is None or other[1] is None else max(one[1], other[1])
 
 
 SHORT_ESCAPES = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
@@ -255,26 +242,18 @@ def written_characters(ranges: Ranges) -> Expression:
     escaped = [point for low, high in without(ranges, inverted(ESCAPED)) for point in range(low, high + 1)]
     short = chars((ord(SHORT_ESCAPES[point]), ord(SHORT_ESCAPES[point])) for point in escaped if point in SHORT_ESCAPES)
     long = [point for point in escaped if point not in (34, 92)]
-    return one_of(
-        option
-        for option in (
-            chars(without(ranges, ESCAPED)),
-            in_sequence(Text("\\"), short) if short != NEVER else NEVER,
-            in_sequence(Text("\\u00"), _hexadecimal(long)) if long else NEVER,
-        )
-        if option != NEVER
-    )
+    numeric = in_sequence(Text("\\u00"), _hexadecimal(long))
+    return one_of((chars(without(ranges, ESCAPED)), in_sequence(Text("\\"), short), numeric))
 
 
 def _hexadecimal(points: Iterable[int]) -> Expression:
-    """The last two hexadecimal digits of code points, in either case, grouped by the second digit."""
-    behind: dict[str, str] = {}
+    """The last two hexadecimal digits of code points, in either case, grouped by the second digit. None is NEVER."""
+    behind, before = defaultdict[str, str](str), defaultdict[str, str](str)
     for point in points:
         first, second = f"{point:02x}"
-        behind[first] = behind.get(first, "") + second
-    before: dict[str, str] = {}
+        behind[first] += second
     for first, seconds in behind.items():
-        before[seconds] = before.get(seconds, "") + first
+        before[seconds] += first
     return one_of(in_sequence(_letters(firsts), _letters(seconds)) for seconds, firsts in before.items())
 
 
@@ -294,4 +273,4 @@ def other_than(endings: frozenset[str]) -> Expression:
     ]
     other = chars(inverted((ord(first), ord(first)) for first in firsts))
     options.append(in_sequence(other, repeated(Chars(EVERY_CHARACTER))))
-    return one_of([*options] if "" in endings else [*options, EMPTY])
+    return one_of(options if "" in endings else [*options, EMPTY])

@@ -16,17 +16,14 @@ MOST_SPLITS = 200
 def of_length(expression: ex.Expression, shortest: int, longest: float) -> ex.Expression | None:
     """The texts with these lengths; None where that would take too many rules."""
     least, most = ex.length_of(expression)
-    if least > longest or (most is not None and most < shortest):
+    if least > longest or most < shortest:
         return ex.NEVER
-    if least >= shortest and most is not None and most <= longest:
-        return expression
-    if least >= shortest and longest == inf:
+    if least >= shortest and most <= longest:
         return expression
     match expression:
         case ex.Choice(options):
             found = [of_length(option, shortest, longest) for option in options]
-            known = [option for option in found if option is not None and option != ex.NEVER]
-            return None if None in found else ex.one_of(known)
+            return None if None in found else ex.one_of(option for option in found if option is not None)
         case ex.Repeat(part, fewest, highest):
             return _repeat_of_length(part, fewest, highest, shortest, longest)
         case ex.Sequence(parts):
@@ -42,8 +39,8 @@ def _repeat_of_length(
     if size != most or not size:
         return None
     low = max(fewest, -(-shortest // size))
-    high = highest if longest == inf else int(min(inf if highest is None else highest, longest // size))
-    return ex.repeated(part, low, high)
+    high = min(inf if highest is None else highest, longest // size)
+    return ex.repeated(part, low, None if high == inf else int(high))
 
 
 def _sequence_of_length(parts: tuple[ex.Expression, ...], shortest: int, longest: float) -> ex.Expression | None:
@@ -55,24 +52,19 @@ def _sequence_of_length(parts: tuple[ex.Expression, ...], shortest: int, longest
         rest = fixed + ex.length_of(after)[0]
         found = of_length(part, max(0, shortest - rest), longest - rest)
         return None if found is None else ex.in_sequence(*before, found, after)
-    ways = _splits(part, after, max(0, shortest - fixed), longest - fixed)
-    return None if ways is None else ex.in_sequence(*before, ex.one_of(ways))
-
-
-def _splits(part: ex.Expression, after: ex.Expression, shortest: int, longest: float) -> list[ex.Expression] | None:
+    shortest, longest = max(0, shortest - fixed), longest - fixed
     least, most = ex.length_of(part)
-    last = min(inf if most is None else most, longest - ex.length_of(after)[0])
-    if last == inf or last - least > MOST_SPLITS:
+    last = min(most, longest - ex.length_of(after)[0])
+    if last - least > MOST_SPLITS:
         return None
-    found: list[ex.Expression] = []
+    ways: list[ex.Expression] = []
     for size in range(least, int(last) + 1):
         here = of_length(part, size, size)
         there = of_length(after, max(0, shortest - size), longest - size)
         if here is None or there is None:
             return None
-        if ex.NEVER not in (here, there):
-            found.append(ex.in_sequence(here, there))
-    return found if len(found) <= MOST_SPLITS else None
+        ways.append(ex.in_sequence(here, there))
+    return ex.in_sequence(*before, ex.one_of(ways)) if len(ways) - ways.count(ex.NEVER) <= MOST_SPLITS else None
 
 
 DIGITS: ex.Ranges = ((48, 57),)
@@ -103,33 +95,34 @@ def read_pattern(pattern: str) -> ex.Expression:
     return _PatternReader(pattern).read()
 
 
-class _PatternReader:
-    """Recursive-descent parser; `_at` is its position."""
+class Scanner:
+    """Position of a recursive-descent parser in its text."""
 
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._at = 0
 
+    def _peek(self, count: int = 1) -> str:
+        return self._text[self._at : self._at + count]
+
+    def _accept(self, text: str) -> bool:
+        found = self._text.startswith(text, self._at)
+        self._at += len(text) * found
+        return found
+
+
+class _PatternReader(Scanner):
     def read(self) -> ex.Expression:
         found = self._alternatives(top=True)
-        if self._at < len(self._pattern):
+        if self._at < len(self._text):
             raise PatternRefused("an unmatched `)`")
         return found
 
-    def _peek(self, count: int = 1) -> str:
-        return self._pattern[self._at : self._at + count]
-
-    def _accept(self, text: str) -> bool:
-        if self._pattern.startswith(text, self._at):
-            self._at += len(text)
-            return True
-        return False
-
     def _next(self) -> str:
-        if self._at >= len(self._pattern):
+        if self._at >= len(self._text):
             raise PatternRefused("an incomplete pattern")
         self._at += 1
-        return self._pattern[self._at - 1]
+        return self._text[self._at - 1]
 
     def _alternatives(self, *, top: bool = False) -> ex.Expression:
         options = [self._branch(top=top)]
@@ -168,8 +161,8 @@ class _PatternReader:
         return self._counted() if self._peek() == "{" else (1, 1)
 
     def _counted(self) -> tuple[int, int | None]:
-        end = self._pattern.find("}", self._at)
-        fewest, comma, most = self._pattern[self._at + 1 : max(end, 0)].partition(",")
+        end = self._text.find("}", self._at)
+        fewest, comma, most = self._text[self._at + 1 : max(end, 0)].partition(",")
         if not fewest.isdecimal() or (most and not most.isdecimal()):
             raise PatternRefused("a `{` that is not a quantity (write `\\{`)")
         self._at = end + 1
@@ -192,18 +185,16 @@ class _PatternReader:
         return ex.chars([(ord(char), ord(char))])
 
     def _group(self) -> ex.Expression:
-        if self._accept("?"):
-            self._group_kind()
+        if self._accept("?") and not self._accept(":"):
+            self._skip_group_name()
         inner = self._alternatives()
         if not self._accept(")"):
             raise PatternRefused("an unclosed `(`")
         return inner
 
-    def _group_kind(self) -> None:
-        if self._accept(":"):
-            return
+    def _skip_group_name(self) -> None:
         named = self._accept("<") and self._peek() not in ("=", "!")
-        end = self._pattern.find(">", self._at)
+        end = self._text.find(">", self._at)
         if not named or end < 0:
             raise PatternRefused("a lookaround or a flag")
         self._at = end + 1
@@ -224,7 +215,7 @@ class _PatternReader:
 
     def _code_point(self, kind: str) -> ex.Ranges:
         digits = self._peek(2 if kind == "x" else 4)
-        if len(digits) != (2 if kind == "x" else 4) or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+        if not re.fullmatch(r"[0-9a-fA-F]{2}" if kind == "x" else r"[0-9a-fA-F]{4}", digits):
             raise PatternRefused(f"`\\{kind}` without its hexadecimal digits")
         self._at += len(digits)
         point = int(digits, 16)
@@ -270,11 +261,14 @@ def regex_text(expression: ex.Expression, *, point: Callable[[int], str]) -> str
         case ex.Chars(ranges):
             return class_text(ranges, lambda code: _character(code, point))
         case ex.Sequence(parts):
-            return "".join(_grouped(part, point) for part in parts)
+            written = ((part, regex_text(part, point=point)) for part in parts)
+            return "".join(f"(?:{inner})" if isinstance(part, ex.Choice) else inner for part, inner in written)
         case ex.Choice(options):
             return "|".join(regex_text(option, point=point) for option in options)
         case ex.Repeat(part, fewest, most):
-            return _atom(part, point) + quantity(fewest, most)
+            inner = regex_text(part, point=point)
+            single = isinstance(part, ex.Chars) or (isinstance(part, ex.Text) and len(part.text) == 1)
+            return (inner if single else f"(?:{inner})") + quantity(fewest, most)
         case _:
             raise ValueError("a regular expression has no rules")
 
@@ -287,17 +281,6 @@ def quantity(fewest: int, most: int | None) -> str:
     return f"{{{fewest}}}" if fewest == most else f"{{{fewest},{'' if most is None else most}}}"
 
 
-def _grouped(part: ex.Expression, point: Callable[[int], str]) -> str:
-    inner = regex_text(part, point=point)
-    return f"(?:{inner})" if isinstance(part, ex.Choice) else inner
-
-
-def _atom(part: ex.Expression, point: Callable[[int], str]) -> str:
-    inner = regex_text(part, point=point)
-    single = isinstance(part, ex.Chars) or (isinstance(part, ex.Text) and len(part.text) == 1)
-    return inner if single else f"(?:{inner})"
-
-
 def class_text(ranges: ex.Ranges, write: Callable[[int], str]) -> str:
     """A character class; `write` escapes a character in it."""
     return f"[{''.join(write(low) if low == high else f'{write(low)}-{write(high)}' for low, high in ranges)}]"
@@ -306,11 +289,6 @@ def class_text(ranges: ex.Ranges, write: Callable[[int], str]) -> str:
 def _character(code: int, point: Callable[[int], str]) -> str:
     char = chr(code)
     return char if char.isascii() and char.isalnum() else point(code)
-
-
-def python_point(code: int) -> str:
-    """A character escaped for Python."""
-    return f"\\U{code:08x}"
 
 
 def rust_point(code: int) -> str:
@@ -322,7 +300,7 @@ def rust_point(code: int) -> str:
 
 @lru_cache(maxsize=512)
 def _compiled(expression: ex.Expression) -> re.Pattern[str]:
-    return re.compile(regex_text(expression, point=python_point), re.DOTALL)
+    return re.compile(regex_text(expression, point=lambda code: f"\\U{code:08x}"), re.DOTALL)
 
 
 def says(expression: ex.Expression, text: str) -> bool:

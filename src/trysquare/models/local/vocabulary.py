@@ -6,7 +6,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,21 +24,16 @@ _MAX_TEXT = 64 * 1024 * 1024
 
 def read_gguf_header(path: Path) -> Mapping[str, Any]:
     """The metadata of a GGUF file; texts are bytes, since a vocabulary's are not always UTF-8."""
+    unreadable = partial(ToolError, code=ErrorCode.MODEL_NOT_INSTALLED)
     try:
         with path.open("rb") as file:
             return _Header(file).read()
     except (ValueError, struct.error, EOFError, OverflowError, MemoryError) as error:
-        raise ToolError(
-            f"Cannot read {path} as a GGUF file: {error}.",
-            code=ErrorCode.MODEL_NOT_INSTALLED,
-            instruction="Use a complete GGUF file of version 2 or 3, little-endian.",
-        ) from error
+        instruction = "Use a complete GGUF file of version 2 or 3, little-endian."
+        raise unreadable(f"Cannot read {path} as a GGUF file: {error}.", instruction=instruction) from error
     except OSError as error:
-        raise ToolError(
-            f"Cannot read {path}: {error.strerror}.",
-            code=ErrorCode.MODEL_NOT_INSTALLED,
-            instruction="Name a GGUF file, or install a model from `trysquare models list`.",
-        ) from error
+        instruction = "Name a GGUF file, or install a model from `trysquare models list`."
+        raise unreadable(f"Cannot read {path}: {error.strerror}.", instruction=instruction) from error
 
 
 class _Header:
@@ -58,13 +53,11 @@ class _Header:
         return found
 
     def _value(self, kind: int) -> Any:
-        if kind == _STRING:
-            return self._text()
-        if kind == _ARRAY:
-            return self._array()
-        if kind not in _NUMBERS:
+        if kind in _NUMBERS:
+            return self._number(_NUMBERS[kind])
+        if kind not in (_STRING, _ARRAY):
             raise ValueError(f"it has a value of the unknown kind {kind}")
-        return self._number(_NUMBERS[kind])
+        return self._text() if kind == _STRING else self._array()
 
     def _array(self) -> Any:
         kind, length = struct.unpack("<IQ", self._bytes(12))
@@ -173,11 +166,8 @@ def read_vocabulary(header: Mapping[str, Any]) -> Vocabulary:
         )
     read = _READERS[kind]
     control = [number for number, token_kind in enumerate(kinds) if token_kind == _CONTROL]
-    plain = set(control)
-    tokens = [
-        text if number in plain else read(text, token_kind)
-        for number, (text, token_kind) in enumerate(zip(raw, kinds, strict=True))
-    ]
+    pairs = zip(raw, kinds, strict=True)
+    tokens = [text if token_kind == _CONTROL else read(text, token_kind) for text, token_kind in pairs]
     end = header.get("tokenizer.ggml.eos_token_id")
     return Vocabulary(
         tokens=tokens,
@@ -187,18 +177,15 @@ def read_vocabulary(header: Mapping[str, Any]) -> Vocabulary:
     )
 
 
-@lru_cache(maxsize=1)
-def _byte_letters() -> Mapping[str, int]:
-    """Byte-level BPE: printable bytes as themselves, others as letters from U+0100 on."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
+_PRINTABLE = (*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_OTHERS = (byte for byte in range(256) if byte not in _PRINTABLE)
+_LETTERS = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + i): byte for i, byte in enumerate(_OTHERS)}
+"""Byte-level BPE: printable bytes as themselves, others as letters from U+0100 on."""
 
 
 def _byte_level(raw: bytes, kind: int) -> bytes:
-    letters = _byte_letters()
     text = raw.decode("utf-8", errors="replace")
-    return bytes(letters[letter] for letter in text) if all(letter in letters for letter in text) else raw
+    return bytes(_LETTERS[letter] for letter in text) if all(letter in _LETTERS for letter in text) else raw
 
 
 def _sentence_pieces(raw: bytes, kind: int) -> bytes:
