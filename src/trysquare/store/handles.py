@@ -13,7 +13,7 @@ from typing import Any
 from trysquare.core.cache import KeepLimits, SweepTimer, no_handle
 from trysquare.core.errors import ToolError
 from trysquare.core.result import jsonable
-from trysquare.store.database import Database
+from trysquare.store.lazy import Transactions
 
 logger = logging.getLogger("trysquare.store")
 
@@ -26,7 +26,7 @@ class StoredHandles:
     """Handles of JSON values in the state file, bounded in bytes."""
 
     def __init__(
-        self, database: Database, *, limits: KeepLimits | None = None, clock: Callable[[], float] = time.time
+        self, database: Transactions, *, limits: KeepLimits | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._limits = limits or KeepLimits()
@@ -100,33 +100,22 @@ def _shrink(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA incremental_vacuum(1)")
 
 
-class LazyHandles:
-    """Stored handles whose state file is opened at the first one."""
+class SweptHandles(StoredHandles):
+    """Stored handles that are dropped soon after they expire, although nobody uses them."""
 
-    def __init__(self, open_database: Callable[[], Database], *, limits: KeepLimits | None = None) -> None:
-        self._open = open_database
-        self._limits = limits
+    def __init__(self, database: Transactions, *, limits: KeepLimits | None = None) -> None:
+        super().__init__(database, limits=limits)
         self._timer = SweepTimer(self)
 
     def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
-        handle = self._handles().put(value, principal=principal, ttl=ttl)
+        handle = super().put(value, principal=principal, ttl=ttl)
         self._timer.start(ttl)
         return handle
 
-    def get(self, handle: str, *, principal: str) -> Any:
-        return self._handles().get(handle, principal=principal)
-
-    def drop(self, handle: str) -> None:
-        self._handles().drop(handle)
-
     def sweep(self) -> float | None:
-        """Drop expired handles; return the seconds until the next one expires."""
         try:
-            return self._handles().sweep()
+            return super().sweep()
         except ToolError as error:
             # The file is closed or busy; the next use drops them.
             logger.debug("expired handles not dropped: %s", error)
             return None
-
-    def _handles(self) -> StoredHandles:
-        return StoredHandles(self._open(), limits=self._limits)
