@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trysquare.core.json import JsonObject
-from trysquare.store.database import Database
+from trysquare.store.database import Database, Statements
 
 GENESIS = "0" * 64
 
@@ -51,7 +51,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def append(connection: sqlite3.Connection, *, kind: str, principal: str, body: JsonObject) -> int:
+def append(connection: Statements, *, kind: str, principal: str, body: JsonObject) -> int:
     """Add a row to the chain, inside the transaction of the change that it records; return its number."""
     head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
     row = next_row(head, kind=kind, principal=principal, body=body)

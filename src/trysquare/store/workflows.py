@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from trysquare.core.json import JsonObject
 from trysquare.store import audit
@@ -70,26 +70,15 @@ class StoredBot:
     """Revision of the state file last known to be on disk."""
 
 
-class AppendAudit(Protocol):
-    """Append a row to the audit log inside the transaction, and return its number."""
-
-    def __call__(self, *, kind: str, principal: str, body: JsonObject) -> int: ...
-
-
-ReadAudit: TypeAlias = Callable[[str], Iterable[str]]
-"""Read the bodies of the audit rows of one kind, in order."""
-
-
 class WorkflowRows:
-    """Rows of one bot in one project, inside a transaction."""
+    """Rows of one bot in one project, inside a transaction.
 
-    def __init__(
-        self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit, read_audit: ReadAudit
-    ) -> None:
+    In a state file the project has no name: the file belongs to one project and moves with its directory.
+    """
+
+    def __init__(self, statements: Statements, *, project: str = "", bot: str) -> None:
         self._statements = statements
         self._key = (project, bot)
-        self._append_audit = append_audit
-        self._read_audit = read_audit
 
     def bot(self) -> StoredBot | None:
         row = self._one("SELECT window_path, revision, known FROM workflow_bots WHERE project = ? AND bot = ?")
@@ -245,11 +234,12 @@ class WorkflowRows:
 
     def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
         """Append a row to the audit log."""
-        self._append_audit(kind=kind, principal=principal, body={"bot": self._key[1], **body})
+        audit.append(self._statements, kind=kind, principal=principal, body={"bot": self._key[1], **body})
 
     def audited(self, kind: str) -> list[JsonObject]:
         """Audit rows of this bot of one kind, in order."""
-        bodies = (json.loads(text) for text in self._read_audit(kind))
+        found = self._statements.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
+        bodies = (json.loads(text) for (text,) in found)
         return [body for body in bodies if body.get("bot") == self._key[1]]
 
     def _scope(self, tool: str) -> str:
@@ -305,12 +295,12 @@ class SqliteWorkflows:
     @contextmanager
     def read(self, bot: str) -> Generator[WorkflowRows]:
         with self._database.read() as connection:
-            yield _rows(connection, bot)
+            yield WorkflowRows(connection, bot=bot)
 
     @contextmanager
     def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
         with self._database.write(durable=durable) as connection:
-            yield _rows(connection, bot)
+            yield WorkflowRows(connection, bot=bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
         with self._database.read() as connection:
@@ -319,18 +309,6 @@ class SqliteWorkflows:
     def close(self) -> None:
         if self._on_close is not None:
             self._on_close()
-
-
-def _rows(connection: Any, bot: str) -> WorkflowRows:
-    def append(*, kind: str, principal: str, body: JsonObject) -> int:
-        return audit.append(connection, kind=kind, principal=principal, body=body)
-
-    def read(kind: str) -> list[str]:
-        found = connection.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,))
-        return [row[0] for row in found.fetchall()]
-
-    # The file belongs to one project and moves with its directory, so the project needs no name in it.
-    return WorkflowRows(connection, project="", bot=bot, append_audit=append, read_audit=read)
 
 
 _MANY = 2**53
