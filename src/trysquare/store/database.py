@@ -111,7 +111,8 @@ def _open_or_replace(path: Path) -> Database:
     try:
         return _open_checked(path)
     except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) and "malformed" not in str(error):
             raise
         aside = set_aside(path)
         logger.warning("state file damaged; moved aside: path=%s error=%s moved_to=%s", path, error, aside.name)
@@ -201,11 +202,6 @@ def _open_lock(path: Path) -> Generator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or "malformed" in str(error)
 
 
 @contextmanager

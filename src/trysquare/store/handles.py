@@ -17,6 +17,7 @@ from trysquare.store.lazy import Transactions
 
 logger = logging.getLogger("trysquare.store")
 
+_DROP_EXPIRED = "DELETE FROM handles WHERE expires <= ?"
 _INCREMENTAL = 2
 _FREED_PAGES = 20_000
 """Maximum pages returned to the disk at once, to bound the time."""
@@ -37,7 +38,7 @@ class StoredHandles:
         text = json.dumps(jsonable(value))
         self._limits.check(len(text))
         with self._database.write() as connection:
-            _drop_expired(connection, now)
+            connection.execute(_DROP_EXPIRED, (now,))
             connection.execute(
                 "INSERT INTO handles (handle, principal, value, expires, size) VALUES (?, ?, ?, ?, ?)",
                 (handle, principal, text, now + ttl, len(text)),
@@ -66,14 +67,10 @@ class StoredHandles:
         """Drop expired handles; return the seconds until the next one expires."""
         now = self._clock()
         with self._database.write() as connection:
-            _drop_expired(connection, now)
+            connection.execute(_DROP_EXPIRED, (now,))
             _shrink(connection)
             [following] = connection.execute("SELECT min(expires) FROM handles").fetchone()
         return None if following is None else float(following) - now
-
-
-def _drop_expired(connection: sqlite3.Connection, now: float) -> None:
-    connection.execute("DELETE FROM handles WHERE expires <= ?", (now,))
 
 
 def _evict(connection: sqlite3.Connection, limit: int, principal: str | None = None) -> None:

@@ -10,16 +10,14 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from trysquare.core.approvals import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import project_state, user_state
 from trysquare.store.migrations import migrate
-
-if TYPE_CHECKING:
-    from trysquare.store.approvals import StoredApprovals
 
 
 class Transactions(Protocol):
@@ -129,14 +127,15 @@ def project_approvals(project: Path) -> LazyApprovals:
     return LazyApprovals(LazyDatabase(project_state(project)))
 
 
-class LazyApprovals:
+class LazyApprovals(StoredApprovals):
     """Stored approvals whose state file is opened at the first question."""
 
     def __init__(self, state: LazyDatabase) -> None:
+        super().__init__(state)
         self._state = state
 
-    def decide(self, request: ConsentRequest, *, open_code: bool) -> ConsentDecision:
-        decision = self._approvals().decide(request, open_code=open_code)
+    def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
+        decision = super().decide(request, open_code=open_code)
         if decision.code is None or self._state.path == user_state():
             return decision
         # The user's terminal may be in any directory, so the command names the project.
@@ -144,12 +143,6 @@ class LazyApprovals:
         return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
     def ticket(self, *, continued: bool = False) -> str:
-        return self._approvals().ticket(continued=continued)
-
-    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
-        return self._approvals().answer(request, ticket=ticket, approved=approved, by=by, how=how)
-
-    def _approvals(self) -> StoredApprovals:
-        from trysquare.store.approvals import StoredApprovals
-
-        return StoredApprovals(self._state.database())
+        # Fails before the user is asked, not after they have answered.
+        self._state.database()
+        return super().ticket(continued=continued)

@@ -280,7 +280,6 @@ class WorkflowStore(Protocol):
 
     def close(self) -> None:
         """Close the database."""
-        ...
 
 
 class SqliteWorkflows:
