@@ -16,7 +16,7 @@ from trysquare.guide.config import ExportEntry, ExportFormat, GuideFile
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.library import change_guide_file
 from trysquare.guide.projects import Project
-from trysquare.guide.resources import skill_name, unique_names
+from trysquare.guide.resources import unique_names
 from trysquare.guide.retrieval import ContentPart, Request, fetch, instruction_for
 
 # A file that people also write in keeps their text: only the part between two marks belongs to the export. The first
@@ -47,7 +47,7 @@ def planned(project: Project, root: DirectoryRoot, entry: ExportEntry) -> list[E
     if entry.format != "cursor":
         body = "".join(f"{_section(piece)}\n" for piece in pieces)
         return [_compared(root, entry.path, "", body, entry.expression)]
-    names = unique_names((str(piece.document.id) for piece in pieces), skill_name)
+    names = unique_names(str(piece.document.id) for piece in pieces)
     rules = {f"{entry.path}/{name}{_RULE}": piece for name, piece in zip(names, pieces, strict=True)}
     files = [
         _compared(root, path, _rule_head(piece), _text(piece) + "\n", entry.expression) for path, piece in rules.items()

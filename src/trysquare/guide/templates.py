@@ -8,15 +8,19 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, nodes, pass_context, pass_environment
-from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context, Undefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
-
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.guide.documents import Document
 from trysquare.guide.flags import FlagValue
+
+try:
+    import jinja2
+    from jinja2 import TemplateSyntaxError, nodes, pass_context, pass_environment
+    from jinja2.exceptions import SecurityError
+    from jinja2.runtime import Context, Undefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.visitor import NodeTransformer
+except ImportError:
+    raise ConfigurationError("Templates need Jinja2.", hint="Install it with: pip install 'trysquare[guide]'") from None
 
 MAX_TEMPLATE = 64 * 1024
 MAX_RENDERED = 1_000_000
@@ -58,24 +62,16 @@ class _Flags(dict[str, FlagValue]):
 
 
 def _render_template(document: Document, values: Mapping[str, Any], include: Include) -> str:
-    try:
-        from jinja2 import TemplateError as JinjaError
-        from jinja2 import TemplateNotFound, TemplateSyntaxError
-
-    except ImportError:
-        raise ConfigurationError(
-            "Templates need Jinja2.", hint="Install it with: pip install 'trysquare[guide]'"
-        ) from None
     own, allowed = str(document.id), frozenset(document.includes)
     sandbox = Sandbox(lambda name: document.text if name == own else include(name) if name in allowed else None)
     try:
         return _bounded(sandbox.get_template(own).generate(values), sandbox.check_time)
     except TemplateSyntaxError as error:
         raise TemplateError(f"{_place(document, error.name, error.lineno)}: {error.message}.") from None
-    except TemplateNotFound as error:
+    except jinja2.TemplateNotFound as error:
         reason = f"`{error.name}` is not there, or is not named in `includes` of the front matter"
         raise TemplateError(f"{_failing_place(document, error)}: {reason}.") from None
-    except (JinjaError, *_FORESEEN) as error:
+    except (jinja2.TemplateError, *_FORESEEN) as error:
         raise TemplateError(f"{_failing_place(document, error)}: {_reason(error)}.") from None
 
 
@@ -166,8 +162,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, source: Source) -> None:
         super().__init__(
-            loader=FunctionLoader(lambda name: _loaded(source, name)),
-            undefined=StrictUndefined,
+            loader=jinja2.FunctionLoader(lambda name: _loaded(source, name)),
+            undefined=jinja2.StrictUndefined,
             autoescape=False,
             keep_trailing_newline=True,
             finalize=self._shown,

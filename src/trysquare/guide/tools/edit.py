@@ -31,8 +31,6 @@ Text = Annotated[str | None, Field(description="One line on what it is for")]
 
 
 class SetCategory(ProjectArguments):
-    """Arguments of set_category."""
-
     name: Annotated[str, Field(description="Such as lang")]
     folder: Annotated[str | None, Field(description="Below the content folder; by default its name")] = None
     patterns: Annotated[list[str] | None, Field(description="Which documents; by default all")] = None
@@ -40,16 +38,12 @@ class SetCategory(ProjectArguments):
 
 
 class SetCollection(ProjectArguments):
-    """Arguments of set_collection."""
-
     name: Annotated[str, Field(description="Such as backend")]
     expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
     description: Text = None
 
 
 class SetPreset(ProjectArguments):
-    """Arguments of set_preset."""
-
     name: Annotated[str, Field(description="Such as strict")]
     flags: Annotated[dict[str, Any] | None, Field(description="Replaces all that it set")] = None
     expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
@@ -57,8 +51,6 @@ class SetPreset(ProjectArguments):
 
 
 class SetDocument(ProjectArguments):
-    """Arguments of set_document."""
-
     id: Annotated[str, Field(description="category/name, such as lang/go")]
     text: Annotated[str | None, Field(description="The whole document as Markdown")] = None
     metadata: Annotated[dict[str, Any] | None, Field(description="Front matter: title, tags, type …")] = None
@@ -66,8 +58,6 @@ class SetDocument(ProjectArguments):
 
 
 class RemoveContent(ProjectArguments):
-    """Arguments of remove_content."""
-
     kind: Annotated[
         Literal["category", "collection", "preset", "document", "project"], Field(description="What to remove")
     ]
@@ -229,8 +219,6 @@ def _remove(project: Project, args: RemoveContent) -> None:
 
 
 class ExportContent(ProjectArguments):
-    """Arguments of export_content."""
-
     expression: Annotated[str | None, Field(description="By default all known exports again")] = None
     format: Annotated[ExportFormat, Field(description="For which program")] = "agents"
     path: Annotated[str | None, Field(description="Below the project; by default the usual place")] = None
@@ -238,8 +226,6 @@ class ExportContent(ProjectArguments):
 
 
 class AllowPath(ProjectArguments):
-    """Arguments of allow_path."""
-
     path: Annotated[str, Field(description="File or folder below the project")]
     allowed: Annotated[bool, Field(description="false takes the permission back")] = True
 
@@ -290,8 +276,6 @@ def _report(done: exports.Exported) -> dict[str, Any]:
 
 
 class SetProject(ToolArguments):
-    """Arguments of set_project."""
-
     name: Annotated[str, Field(description="By which calls choose it")]
     root: Annotated[str, Field(description="Absolute path of its folder")]
     content: Annotated[tuple[str, ...], Field(description="Folders of content below it")] = ("docs/guide",)
