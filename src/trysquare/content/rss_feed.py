@@ -25,16 +25,12 @@ Limit = Annotated[int, Field(ge=1, le=50, description="Entries of each feed")]
 
 
 class FetchFeed(ToolArguments):
-    """Read the feed at an address."""
-
     action: Literal["fetch"]
     url: Annotated[str, Field(min_length=1, max_length=2000, description="Address of an RSS or Atom feed")]
     limit: Limit = 5
 
 
 class ConfiguredFeeds(ToolArguments):
-    """Read the configured feeds."""
-
     action: Literal["get_configured"]
     limit: Limit = 5
 
@@ -121,8 +117,6 @@ _SETTINGS = {
 
 
 class StaticLinks(ToolArguments):
-    """Which links."""
-
     action: Annotated[
         Literal["get_all", "get_social", "get_custom", "get_youtube_placeholder"], Field(description="Which links")
     ]

@@ -120,7 +120,7 @@ class DbosReader:
                 instruction="There is nothing to cancel.",
             )
         # Marked before it is cancelled: a process that resumes the job in between sees the mark.
-        await self.off_loop(self.records.mark_cancelled, found.job)
+        await self.off_loop(self.records.note, found.job, cancelled=True)
         await self.off_loop(self._client.cancel_workflow, found.job)
 
     async def full_id(self, job: str) -> str:
@@ -356,7 +356,7 @@ class DbosEngine(DbosReader):
     async def fail(self, job: str, error: Exception) -> None:
         """End a job so that it can be resumed: DBOS would record the error as the final outcome of the step."""
         self._unrecorded[job] = message = _message(error)
-        await self.off_loop(self.records.fail, job, message)
+        await self.off_loop(self.records.note, job, error=message)
         await self.off_loop(self._client.cancel_workflow, job)
         del self._unrecorded[job]
 
@@ -407,7 +407,8 @@ class DbosEngine(DbosReader):
             )
         # A run that was cancelled elsewhere may not have ended yet; two must not wait for the same answer.
         await self._stop_runs({found.job})
-        await self.off_loop(self.records.revive, found.job)
+        outcome = {"error": None, "question": None, "cancelled": False, "lives": 0}
+        await self.off_loop(self.records.note, found.job, **outcome)
         await self.off_loop(self._resume, found.job)
 
     async def adopt(self) -> Sequence[str]:
@@ -431,7 +432,8 @@ class DbosEngine(DbosReader):
 
     def _adopt_one(self, job: str) -> bool:
         if self.records.count_life(job) > LIVES:
-            self.records.fail(job, f"It was resumed {LIVES} times, and its process ended each time without a step.")
+            error = f"It was resumed {LIVES} times, and its process ended each time without a step."
+            self.records.note(job, error=error)
             self._client.cancel_workflow(job)
             return False
         self._resume(job)
@@ -493,7 +495,8 @@ class DbosRun:
         return choice
 
     async def tell(self, done: int, total: int | None, message: str) -> None:
-        await self._engine.off_loop(self._engine.records.tell, self.job, done, total, message)
+        note = self._engine.records.note
+        await self._engine.off_loop(note, self.job, done=done, total=total, message=message, lives=0)
 
 
 def _message(error: Exception) -> str:

@@ -139,26 +139,6 @@ class Records:
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())
 
-    def tell(self, job: str, done: int, total: int | None, message: str) -> None:
-        """Record progress."""
-        self._note(job, done=done, total=total, message=message, lives=0)
-
-    def put_question(self, job: str, question: JobQuestion | None) -> None:
-        """Record the question of a job, or that it has none."""
-        self._note(job, question=None if question is None else json.dumps(asdict(question)))
-
-    def fail(self, job: str, error: str) -> None:
-        """Record why a job failed."""
-        self._note(job, error=error)
-
-    def mark_cancelled(self, job: str) -> None:
-        """Record the request to cancel a job, before it is cancelled."""
-        self._note(job, cancelled=True)
-
-    def revive(self, job: str) -> None:
-        """Clear the outcome of a job that is resumed."""
-        self._note(job, error=None, question=None, cancelled=False, lives=0)
-
     def count_life(self, job: str) -> int:
         """Increment and return the number of adoptions since the last progress."""
         with self._engine.begin() as connection:
@@ -167,7 +147,12 @@ class Records:
             )
             return counted.scalar() or 0
 
-    def _note(self, job: str, **values: Any) -> None:
+    def put_question(self, job: str, question: JobQuestion | None) -> None:
+        """Record the question of a job, or that it has none."""
+        self.note(job, question=None if question is None else json.dumps(asdict(question)))
+
+    def note(self, job: str, **values: Any) -> None:
+        """Change columns of a job's note."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=self._clock()))
 
