@@ -20,7 +20,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result, answered, dump_json
 from trysquare.core.tool import Tool, tool
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 MAX_TEXT = 2000
 """Characters of one rich text, in UTF-16 code units as Notion counts them."""

@@ -13,7 +13,7 @@ from trysquare.content.notion import Notion, blog_notion_tool
 from trysquare.content.rss_feed import rss_feed_tool, static_links_tool
 from trysquare.core.errors import ToolError
 from trysquare.core.tool import Tool
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Checks a capability: None where it is available, else what is missing."""

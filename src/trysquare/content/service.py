@@ -15,8 +15,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import folded
 from trysquare.net.http import error_message, error_text, json_object, open_client, read_body, retry_after, was_sent
+from trysquare.store.database import Transactions
 from trysquare.store.idempotency import RecordedAnswer, claim, finish, release
-from trysquare.store.lazy import Transactions
 
 if TYPE_CHECKING:
     import httpx2

@@ -17,7 +17,7 @@ from trysquare.guide.flags import FlagValue, Resolved, resolve
 from trysquare.guide.library import Library, Problem
 from trysquare.search.fulltext import FullTextIndex, excerpt
 from trysquare.store.content import RegisteredProject, StoredDocuments, StoredFlags, StoredProjects
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 _NAME, _TITLE, _TAGS, _TEXT = 8.0, 4.0, 4.0, 1.0
 

@@ -23,7 +23,7 @@ from trysquare.guide.resources import document_resources, document_template, exp
 from trysquare.guide.tools.content import content_tools
 from trysquare.guide.tools.edit import edit_tools, export_tools, project_tools
 from trysquare.guide.tools.flags import flag_tools
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 OnChange = Callable[[Project, frozenset[str]], None]
 """What to do about a change: the project, and the paths that changed, relative to one of its folders."""

@@ -8,16 +8,14 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from trysquare.core import approvals
 from trysquare.core.approvals import ANSWER_LIFETIME, ConsentDecision, ConsentRequest
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
-
-if TYPE_CHECKING:
-    from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUP = 4

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -241,3 +241,15 @@ class Statements(Protocol):
     """An open transaction that runs statements with `?` for their parameters."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows: ...
+
+
+class Transactions(Protocol):
+    """Database that offers transactions."""
+
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a consistent snapshot for the block."""
+        ...
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a transaction that is committed whole, or not at all."""
+        ...

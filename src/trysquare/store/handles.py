@@ -13,7 +13,7 @@ from typing import Any
 from trysquare.core.cache import KeepLimits, SweepTimer, no_handle
 from trysquare.core.errors import ToolError
 from trysquare.core.result import jsonable
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 logger = logging.getLogger("trysquare.store")
 

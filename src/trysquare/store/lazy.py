@@ -7,10 +7,9 @@ import shlex
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from trysquare.core.approvals import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
@@ -18,18 +17,6 @@ from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import project_state, user_state
 from trysquare.store.migrations import migrate
-
-
-class Transactions(Protocol):
-    """Database that offers transactions."""
-
-    def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a consistent snapshot for the block."""
-        ...
-
-    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a transaction that is committed whole, or not at all."""
-        ...
 
 
 class LazyDatabase:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 _COLUMNS = "file, server, digest, shown, pinned, by"
 _SELECT = f"SELECT {_COLUMNS} FROM command_pins WHERE file = ? AND server = ?"

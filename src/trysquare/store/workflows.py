@@ -17,9 +17,8 @@ from typing import Any, Protocol
 
 from trysquare.core.json import JsonObject
 from trysquare.store import audit
-from trysquare.store.database import Statements
+from trysquare.store.database import Statements, Transactions
 from trysquare.store.idempotency import Claim, RecordedAnswer, claim, find_answer, finish
-from trysquare.store.lazy import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
