@@ -65,10 +65,13 @@ def index_category(
 
 def has_other_folders(folder: DirectoryRoot, index: CategoryIndex) -> bool:
     """Whether files were added or removed since the index was built."""
-    return any(
-        not state or _folder_state(folder, path) != state
-        for path, state in islice(index.folders.items(), MAX_FOLDERS_COMPARED)
-    )
+    try:
+        return any(
+            not state or folder.folder_state(path) != state
+            for path, state in islice(index.folders.items(), MAX_FOLDERS_COMPARED)
+        )
+    except ToolError:
+        return True
 
 
 def has_changed(folder: DirectoryRoot, index: CategoryIndex, path: str) -> bool:
@@ -80,13 +83,6 @@ def has_changed(folder: DirectoryRoot, index: CategoryIndex, path: str) -> bool:
         return folder.stat(path) != known
     except ToolError:
         return True
-
-
-def _folder_state(folder: DirectoryRoot, path: str) -> tuple[int, ...]:
-    try:
-        return folder.folder_state(path)
-    except ToolError:
-        return ()
 
 
 def _entries(folder: DirectoryRoot, category: Category, limits: Limits, index: CategoryIndex) -> list[Entry]:
@@ -189,7 +185,10 @@ class Library:
                 self._forget_categories()
                 self._stale.update(self._indexes)
             elif not path.startswith((".", "_")):
-                self._changed_at(path)
+                touched = [each.name for each in (self._categories or {}).values() if _concerns(path, each.folder)]
+                if "/" not in path or not touched:
+                    self._forget_categories()
+                self._mark(touched)
 
     def category(self, name: str) -> Category | None:
         with self._lock:
@@ -311,12 +310,6 @@ class Library:
             raise ConfigurationError(error.message, where=where) from None
         except RecursionError:
             raise ConfigurationError("nested too deeply.", where=where) from None
-
-    def _changed_at(self, path: str) -> None:
-        touched = [each.name for each in (self._categories or {}).values() if _concerns(path, each.folder)]
-        if "/" not in path or not touched:
-            self._forget_categories()
-        self._mark(touched)
 
     def _forget_categories(self) -> None:
         self._categories = None

@@ -52,23 +52,20 @@ def document_template(projects: Projects) -> ResourceTemplate:
         return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=pieces[0].text),)
 
     async def complete(name: str, typed: str, others: dict[str, str]) -> Sequence[str]:
-        found = sorted(each for each in _choices(projects, name, others) if each.lower().startswith(typed.lower()))
-        return found[:100]
+        # As far as the other parts of the address are known.
+        if name == "project":
+            choices = list(projects.known())
+        elif name == "category":
+            choices = [each.name for each in projects.get(others.get("project")).categories()]
+        else:
+            documents = projects.get(others.get("project")).documents(others.get("category", ""))
+            choices = [each.id.name for each in documents]
+        return sorted(each for each in choices if each.lower().startswith(typed.lower()))[:100]
 
     return ResourceTemplate(
         uri_template=DOCUMENT_TEMPLATE, name="document", read=read, mime_type=MARKDOWN, complete=complete,
         description="One document of a project's content",
     )  # fmt: skip
-
-
-def _choices(projects: Projects, name: str, others: dict[str, str]) -> list[str]:
-    """What can stand in a part of a document's address, as far as the other parts are known."""
-    if name == "project":
-        return list(projects.known())
-    project = projects.get(others.get("project"))
-    if name == "category":
-        return [each.name for each in project.categories()]
-    return [each.id.name for each in project.documents(others.get("category", ""))]
 
 
 def expression_template(projects: Projects) -> ResourceTemplate:
@@ -131,7 +128,10 @@ def _skill(projects: Projects, project: Project, category: Category, name: str) 
     frontmatter, texts = _contents(project, category, name, folder)
     if not texts:
         return []
-    files = tuple(_file(uri, text) for uri, text in texts.items())
+    data = {uri: text.encode("utf-8", "replace") for uri, text in texts.items()}
+    files = tuple(
+        SkillFile(uri=uri, digest=hashlib.sha256(each).hexdigest(), size=len(each)) for uri, each in data.items()
+    )
     read = _reading(projects, project.name, category.name, name, folder)
     first, *others = files
     opening = Resource(
@@ -174,11 +174,6 @@ def _skill_text(frontmatter: JsonObject, category: Category, files: Mapping[str,
         if (each := piece.document)
     ]
     return f"---\n{head}\n---\n\n# {category.name}\n\n{frontmatter['description']}\n\n" + "\n".join(lines) + "\n"
-
-
-def _file(uri: str, text: str) -> SkillFile:
-    data = text.encode("utf-8", "replace")
-    return SkillFile(uri=uri, digest=hashlib.sha256(data).hexdigest(), size=len(data))
 
 
 def _reading(projects: Projects, project_name: str, category_name: str, name: str, folder: str) -> Read:

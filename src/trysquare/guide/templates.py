@@ -51,7 +51,13 @@ def render(
         return document.text
     if len(document.text) > MAX_TEMPLATE:
         raise TemplateError(f"`{document.id}` is longer than the {MAX_TEMPLATE:,} characters that a template may have.")
-    return _render_template(document, {"flags": _Flags(flags), "document": _about(document), **(values or {})}, include)
+    about = {
+        "id": str(document.id),
+        "title": document.title,
+        "tags": sorted(document.tags),
+        "metadata": dict(document.metadata),
+    }
+    return _render_template(document, {"flags": _Flags(flags), "document": about, **(values or {})}, include)
 
 
 class _Flags(dict[str, FlagValue]):
@@ -72,7 +78,9 @@ def _render_template(document: Document, values: Mapping[str, Any], include: Inc
         reason = f"`{error.name}` is not there, or is not named in `includes` of the front matter"
         raise TemplateError(f"{_failing_place(document, error)}: {reason}.") from None
     except (jinja2.TemplateError, *_FORESEEN) as error:
-        raise TemplateError(f"{_failing_place(document, error)}: {_reason(error)}.") from None
+        deep = isinstance(error, RecursionError)
+        reason = "it includes itself, or is nested too deeply" if deep else str(error).rstrip(".")[:300]
+        raise TemplateError(f"{_failing_place(document, error)}: {reason or type(error).__name__}.") from None
 
 
 def _bounded(pieces: Iterable[str], check_time: Callable[[], None]) -> str:
@@ -103,21 +111,6 @@ def _failing_place(document: Document, error: BaseException) -> str:
         if frame.f_code.co_filename in names
     ]
     return _place(document, *found[-1]) if found else f"`{document.id}` cannot be rendered"
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it includes itself, or is nested too deeply"
-    return str(error).rstrip(".")[:300] or type(error).__name__
-
-
-def _about(document: Document) -> dict[str, Any]:
-    return {
-        "id": str(document.id),
-        "title": document.title,
-        "tags": sorted(document.tags),
-        "metadata": dict(document.metadata),
-    }
 
 
 # A template chooses and repeats: `if`, `for`, `set`, `include`, values, comparisons, a few filters. It cannot call

@@ -75,7 +75,8 @@ class DbosReader:
             return await anyio.to_thread.run_sync(lambda: function(*args, **kwargs))
 
     async def status(self, job: str) -> JobStatus:
-        return (await self.off_loop(self._read, [await self.full_id(job)]))[0]
+        job = await self.full_id(job)
+        return (await self.off_loop(lambda: self._described(self._client.list_workflows(workflow_ids=[job]))))[0]
 
     async def list(self, *, limit: int = 100) -> Sequence[JobStatus]:
         def latest() -> list[JobStatus]:
@@ -142,9 +143,6 @@ class DbosReader:
         if not ids:
             raise _no_job(job, self.url)
         return ids[0]
-
-    def _read(self, jobs: Sequence[str]) -> list[JobStatus]:
-        return self._described(self._client.list_workflows(workflow_ids=list(jobs)))
 
     def _described(self, rows: Sequence[WorkflowStatus]) -> list[JobStatus]:
         notes = self.records.notes(row.workflow_id for row in rows)

@@ -502,15 +502,13 @@ class CallLedger:
 
 def _flush_orphan(connection: sqlite3.Connection, owner: str, lines: list[bytes], now: float) -> int:
     """Store the journal of a killed process, and mark its unfinished calls as `sent_unknown`."""
-    parsed = [line for raw in lines if (line := _parsed(raw)) is not None]
+    parsed: list[list[Any]] = []
+    for raw in lines:
+        # A line may be torn.
+        with suppress(ValueError):
+            line: Any = json.loads(raw)
+            if isinstance(line, list) and line:
+                parsed.append(cast(list[Any], line))
     insert_calls(connection, [[*line[1:], *_UNFINISHED] for line in parsed if line[0] == "b"])
     end_calls(connection, {line[1]: CallEnd(*line[2:]) for line in parsed if line[0] == "e"})
     return lose_calls(connection, owner, now)
-
-
-def _parsed(raw: bytes) -> list[Any] | None:
-    with suppress(ValueError):
-        line: Any = json.loads(raw)
-        if isinstance(line, list) and line:
-            return cast(list[Any], line)
-    return None

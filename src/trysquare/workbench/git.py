@@ -85,16 +85,12 @@ def workspace_branches(root: Path) -> list[str]:
         return []
     heads = common / "refs" / "heads"
     loose = {path.relative_to(heads).as_posix() for path in heads.rglob("*") if path.is_file()}
-    return sorted(loose | _packed(common / "packed-refs"))
-
-
-def _packed(file: Path) -> set[str]:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (common / "packed-refs").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return set()
+        lines = []
     names = (line.partition(" ")[2] for line in lines)
-    return {name.removeprefix("refs/heads/") for name in names if name.startswith("refs/heads/")}
+    return sorted(loose | {name.removeprefix("refs/heads/") for name in names if name.startswith("refs/heads/")})
 
 
 def _is_text(path: str) -> bool:

@@ -96,13 +96,6 @@ class GetContent(ProjectArguments):
     explain: Annotated[bool, Field(description="Tell which, why and how many tokens; no text")] = False
 
 
-def _request(project: Project, args: GetContent, held: frozenset[str]) -> retrieval.Request:
-    budget = args.budget
-    if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
-        budget = by_flag
-    return retrieval.Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
-
-
 def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple[str, ...]]:
     """The digests that the caller has, and a warning if they are no longer known."""
     named = frozenset(retrieval.held_digest(each) for each in args.held or ())
@@ -124,6 +117,10 @@ def _delivered(
     delivery = fetched.delivery
     digests = dict.fromkeys((*delivery.held(), *sorted(held)))
     holding = context.handles.put(list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS)
+    message = None
+    if not delivery.sent:
+        held_all = "You hold all of it already; nothing has changed."
+        message = "No document fits the budget." if delivery.left_out else held_all
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
         "unchanged": [str(piece.document.id) for piece in delivery.unchanged],
@@ -135,7 +132,7 @@ def _delivered(
     return answer(
         project,
         retrieval.joined(delivery.sent, style=str(project.flag("content-style").value)),
-        message=_message(delivery),
+        message=message,
         instruction=_instruction(fetched),
         warnings=warnings,
         next=_rest(project, delivery, holding),
@@ -149,14 +146,6 @@ def _noticed(fetched: retrieval.RetrievedContent) -> JsonObject:
         "hidden": [asdict(each) for each in fetched.hidden[:MOST_LISTED]],
         "conflicts": [asdict(each) for each in fetched.conflicts[:MOST_LISTED]],
     }
-
-
-def _message(delivery: retrieval.Delivery) -> str | None:
-    if delivery.sent:
-        return None
-    if delivery.left_out:
-        return "No document fits the budget."
-    return "You hold all of it already; nothing has changed."
 
 
 def _instruction(fetched: retrieval.RetrievedContent) -> str | None:
@@ -244,7 +233,11 @@ def content_tools(projects: Projects) -> list[Tool]:
         """Fetch the team's guidelines by expression."""
         project = projects.get(args.project)
         held, expired = _held(args, context)
-        fetched = retrieval.fetch(project, _request(project, args, held))
+        budget = args.budget
+        if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
+            budget = by_flag
+        request = retrieval.Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
+        fetched = retrieval.fetch(project, request)
         warnings = (*fetched.warnings, *expired)
         if args.explain:
             return answer(project, _explained(fetched), warnings=warnings)

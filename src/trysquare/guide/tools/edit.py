@@ -132,12 +132,11 @@ def _save(project: Project, args: SetCategory | SetCollection | SetPreset) -> Ba
         given = {"dir": args.folder, "patterns": args.patterns, "description": args.description}
         return _save_entry(project, "categories", args.name, CategoryEntry(), given)
     given = {"expressions": args.expressions, "description": args.description}
-    if isinstance(args, SetPreset):
-        for name, value in (args.flags or {}).items():
-            checked(name, value, scope="project")
     for expression in args.expressions or ():
         parse_expression(expression)
     if isinstance(args, SetPreset):
+        for name, value in (args.flags or {}).items():
+            checked(name, value, scope="project")
         return _save_entry(project, "presets", args.name, PresetEntry(), {**given, "flags": args.flags})
     return _save_entry(project, "collections", args.name, CollectionEntry(expressions=[]), given)
 
@@ -181,12 +180,7 @@ def _document_id(text: str) -> DocumentId:
     # One way to write each letter: two names that look the same must be the same.
     category, _, name = unicodedata.normalize("NFC", text).partition("/")
     _check_name(category)
-    if (
-        not name
-        or name.startswith("/")
-        or name.endswith("/")
-        or any(part in ("", ".", "..") for part in name.split("/"))
-    ):
+    if any(part in ("", ".", "..") for part in name.split("/")):
         raise InvalidArguments(f"`{text[:80]}` is not a document id. Write category/name, such as lang/go.")
     return DocumentId(category=category, name=name)
 
@@ -236,13 +230,13 @@ def export_tools(projects: Projects) -> list[Tool]:
     def export_content(args: ExportContent) -> Result[Any]:
         """Write content into files for other programs."""
         project = projects.get(args.project)
-        if args.expression is None:
-            done = exports.export(project, exports.remembered(project), overwrite_edits=args.overwrite_edits)
-            return answer(project, _report(done))
-        entry = exports.new_entry(args.expression, args.format, args.path)
-        exports.require_writable(project, entry.path)
-        done = exports.export(project, [entry], overwrite_edits=args.overwrite_edits)
-        exports.remember(project, entry)
+        entries = exports.remembered(project)
+        if args.expression is not None:
+            entries = [exports.new_entry(args.expression, args.format, args.path)]
+            exports.require_writable(project, entries[0].path)
+        done = exports.export(project, entries, overwrite_edits=args.overwrite_edits)
+        for entry in entries:
+            exports.remember(project, entry)
         return answer(project, _report(done))
 
     def check_exports(args: ProjectArguments) -> Result[Any]:
@@ -307,16 +301,16 @@ def _registered(args: SetProject) -> RegisteredProject:
     if not root.is_absolute() or not os.path.isdir(root):
         raise InvalidArguments(f"`{args.root[:200]}` is not the absolute path of a folder.")
     resolved = root.resolve()
-    folders = tuple(_resolved(resolved, each) for each in args.content)
-    for given, folder in zip(args.content, folders, strict=True):
-        if not folder.is_relative_to(resolved) or not os.path.isdir(folder):
-            raise InvalidArguments(f"`{given[:200]}` is not a folder inside {resolved}.")
+    folders = tuple(_folder_inside(resolved, each) for each in args.content)
     return RegisteredProject(name=args.name, root=resolved, folders=folders)
 
 
-def _resolved(root: Path, given: str) -> Path:
+def _folder_inside(root: Path, given: str) -> Path:
     try:
-        return (root / given).resolve()
+        folder = (root / given).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         # A link that leads to itself, a name that is too long, or a letter that no name can hold.
         raise InvalidArguments(f"`{given[:80]!r}` is not a folder inside {root}: {error}.") from None
+    if not folder.is_relative_to(root) or not os.path.isdir(folder):
+        raise InvalidArguments(f"`{given[:200]}` is not a folder inside {root}.")
+    return folder

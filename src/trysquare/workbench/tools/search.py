@@ -67,7 +67,14 @@ def search_tool(ctx: WorkspaceContext) -> Tool:
         """Find lines, files and definitions."""
         match args:
             case GrepFiles():
-                return _response(*await ctx.grep.search(_query(ctx, args)))
+                query = Query(
+                    pattern=args.pattern,
+                    below=ctx.workspace.path(args.directory),
+                    file_patterns=(args.file_pattern,) if args.file_pattern else (),
+                    ignore_case=args.case_insensitive,
+                    limit=args.max_results,
+                )
+                return _response(*await ctx.grep.search(query))
             case FindInFile():
                 path = ctx.workspace.path(args.path)
                 await run_in_thread(lambda: decoded(ctx.workspace.read(path), path))
@@ -93,16 +100,6 @@ def search_tool(ctx: WorkspaceContext) -> Tool:
             ),
             Example(arguments={"action": "find_files", "pattern": "src/**/test_*.py"}, explanation="Files by name."),
         ),
-    )
-
-
-def _query(ctx: WorkspaceContext, args: GrepFiles) -> Query:
-    return Query(
-        pattern=args.pattern,
-        below=ctx.workspace.path(args.directory),
-        file_patterns=(args.file_pattern,) if args.file_pattern else (),
-        ignore_case=args.case_insensitive,
-        limit=args.max_results,
     )
 
 
