@@ -322,25 +322,25 @@ class GoogleCalendar:
                 instruction="Continue without it, or ask the user to set content.google_token, or "
                 "content.google_client, content.google_client_secret and content.google_refresh_token.",
             )
-        form = {
-            "grant_type": "refresh_token",
-            "client_id": self._config.client or "",
-            "client_secret": self._config.client_secret or "",
-            "refresh_token": self._config.refresh_token or "",
-        }
-        answer = await _fetch_token(self._config.token_url, form)
+        answer = await _fetch_token(self._config)
         self._token = str(answer["access_token"])
         self._until = time.monotonic() + float(answer.get("expires_in", 3600)) - _EARLY
         return self._token
 
 
-async def _fetch_token(url: str, form: Mapping[str, str]) -> JsonObject:
+async def _fetch_token(config: CalendarConfig) -> JsonObject:
     """The token endpoint's response; it has secrets, so no error repeats it."""
     import httpx2
 
+    form = {
+        "grant_type": "refresh_token",
+        "client_id": config.client or "",
+        "client_secret": config.client_secret or "",
+        "refresh_token": config.refresh_token or "",
+    }
     try:
-        async with await http_client(url) as client:
-            response = await client.post(url, data=dict(form))
+        async with await http_client(config.token_url) as client:
+            response = await client.post(config.token_url, data=form)
         answer: Any = response.json() if response.is_success else None
     except (httpx2.HTTPError, ValueError) as error:
         raise ToolError(

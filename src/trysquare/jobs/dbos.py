@@ -151,11 +151,12 @@ class DbosReader:
 
 
 def _describe(row: WorkflowStatus, note: Note | None, alive: frozenset[str]) -> JobStatus:
-    kind, argument = _input(row)
+    given = row.input["args"] if isinstance(row.input, dict) else ()
+    kind, argument = given if len(given) == 2 else ("?", dict[str, Any]())
     holder = _holder(row)
     return JobStatus(
         job=row.workflow_id,
-        kind=note.kind if note else kind,
+        kind=note.kind if note else str(kind),
         title=note.title if note else "",
         state=_state(row, note, holder in alive),
         created=(row.created_at or 0) / 1000,
@@ -167,15 +168,8 @@ def _describe(row: WorkflowStatus, note: Note | None, alive: frozenset[str]) -> 
         question=note.question if note else None,
         error=(note.error if note else None) or (str(row.error) if row.error is not None else None),
         result=cast(JsonObject, row.output) if row.status == "SUCCESS" else None,
-        argument=argument,
+        argument=cast(JsonObject, argument),
     )
-
-
-def _input(row: WorkflowStatus) -> tuple[str, JsonObject]:
-    given = row.input["args"] if isinstance(row.input, dict) else ()
-    if len(given) != 2:
-        return "?", {}
-    return str(given[0]), cast(JsonObject, given[1])
 
 
 def _holder(row: WorkflowStatus) -> str | None:

@@ -83,7 +83,6 @@ class Records:
         self._insert: Any = sqlite.insert if engine.dialect.name == "sqlite" else postgresql.insert
 
     def make_tables(self) -> None:
-        """Create missing tables."""
         with self._engine.begin() as connection:
             for table in _TABLES.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))
@@ -157,7 +156,6 @@ class Records:
             connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=self._clock()))
 
     def notes(self, jobs: Iterable[str]) -> Mapping[str, Note]:
-        """The notes of jobs by id."""
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(_NOTES).where(_NOTES.c.job.in_(list(jobs)))).mappings().all()
         return {row["job"]: _read_note(row) for row in rows}
@@ -201,11 +199,11 @@ class Records:
 
 
 def _read_note(row: Any) -> Note:
-    question = None
-    if row["question"] is not None:
-        read = json.loads(row["question"])
-        question = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
-    return Note(**{each.name: row[each.name] for each in fields(Note) if each.name != "question"}, question=question)
+    values = {each.name: row[each.name] for each in fields(Note)}
+    if values["question"] is not None:
+        read = json.loads(values["question"])
+        values["question"] = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
+    return Note(**values)
 
 
 logger = logging.getLogger("trysquare.jobs")
@@ -247,7 +245,6 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and wait for its end."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()

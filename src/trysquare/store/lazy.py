@@ -45,7 +45,6 @@ class LazyDatabase:
             yield connection
 
     def close(self) -> None:
-        """Close the file if it is open."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -85,7 +84,6 @@ class LazyDatabases:
         return self._find(user_state())
 
     def close(self) -> None:
-        """Close every open file."""
         for database in self._by_path.values():
             database.close()
 

@@ -84,7 +84,6 @@ class WorkflowRows:
         return None if row is None else StoredBot(window=row[0], revision=row[1], known=row[2])
 
     def add_bot(self, window: str) -> None:
-        """Add the row of a bot."""
         self._run("INSERT INTO workflow_bots (project, bot, window_path, revision) VALUES (?, ?, ?, 0)", window)
 
     def windows(self) -> list[str]:
@@ -93,7 +92,6 @@ class WorkflowRows:
         return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
 
     def count_change(self) -> None:
-        """Increment the revision of the bot."""
         self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
 
     def run(self, name: str) -> StoredRun | None:
@@ -155,7 +153,6 @@ class WorkflowRows:
         return [StoredEntry(seq=seq, version=version, body=json.loads(body)) for seq, version, body in rows]
 
     def add_event(self, run: str, event: StoredEvent) -> None:
-        """Record a change of a run."""
         self._run(
             "INSERT INTO workflow_events (project, bot, run, version, at, kind, principal, generation, entries, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -179,7 +176,6 @@ class WorkflowRows:
         return {name: json.loads(value) for name, value in rows}
 
     def put_note(self, run: str, name: str, value: Any) -> None:
-        """Store a note of a run."""
         self._run(
             "INSERT INTO workflow_notes (project, bot, run, name, value) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (project, bot, run, name) DO UPDATE SET value = excluded.value",
@@ -223,16 +219,13 @@ class WorkflowRows:
         return claim(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def find_answer(self, key: str, *, tool: str, principal: str, digest: str) -> RecordedAnswer | None:
-        """Stored answer of a request key."""
         scope = self._scope(tool)
         return find_answer(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def finish(self, claimed: Claim, answer: JsonObject) -> None:
-        """Store the answer of a claimed key."""
         finish(self._statements, claimed, answer, now=time.time())
 
     def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
-        """Append a row to the audit log."""
         audit.append(self._statements, kind=kind, principal=principal, body={"bot": self._key[1], **body})
 
     def audited(self, kind: str) -> list[JsonObject]:
@@ -273,12 +266,9 @@ class WorkflowStore(Protocol):
         """
         ...
 
-    def verify(self, bot: str) -> audit.AuditReport:
-        """Verify the audit log of the bot."""
-        ...
+    def verify(self, bot: str) -> audit.AuditReport: ...
 
-    def close(self) -> None:
-        """Close the database."""
+    def close(self) -> None: ...
 
 
 class SqliteWorkflows:

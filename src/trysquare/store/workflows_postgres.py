@@ -112,16 +112,11 @@ class PostgresWorkflows:
             except psycopg.Error as error:
                 raise _unavailable(error, in_doubt=ending and connection.broken) from error
             finally:
-                self._end(connection)
-
-    def _end(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        """Roll back, or close a connection that cannot."""
-        if not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-            return
-        try:
-            connection.rollback()
-        except psycopg.Error:
-            connection.close()
+                if connection.closed or connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    try:
+                        connection.rollback()
+                    except psycopg.Error:
+                        connection.close()
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         # A forked connection belongs to the parent: the child opens its own.
