@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from tests.guide.contents import piece
 from tests.support import size
-from trysquare.guide.retrieval import SHORT_DIGEST, ContentPart, Delivery, deliver, digests_after
+from trysquare.core.tokens import SHORT_DIGEST
+from trysquare.core.tokens import fit_budget as deliver
+from trysquare.guide.retrieval import ContentPart, Delivery
 
 
 def ids(pieces: tuple[ContentPart, ...]) -> list[str]:
@@ -85,5 +87,5 @@ def test_asking_again_with_what_is_held_then_sends_only_what_did_not_fit(
     made: tuple[list[ContentPart], int | None, frozenset[str], Delivery],
 ):
     pieces, _, held, found = made
-    again = deliver(pieces, held=held | frozenset(digests_after(found)))
+    again = deliver(pieces, held=held | frozenset(found.held()))
     assert again.sent == found.left_out

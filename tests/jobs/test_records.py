@@ -124,14 +124,14 @@ def test_of_many_lives_one_may_send(records: Records) -> None:
 def test_a_note_keeps_the_last_text(records: Records) -> None:
     records.begin("job", kind="agent", title="builder: it")
     records.begin("job", kind="other", title="again")
-    records.tell("job", 3, None, "three")
+    records.note("job", done=3, total=None, message="three")
     records.put_question("job", JobQuestion(name="call 1", text="Sent?", choices=("again", "skip")))
     note = records.notes(["job", "unknown"])["job"]
     assert (note.kind, note.title, note.done, note.total, note.message) == ("agent", "builder: it", 3, None, "three")
     assert note.question == JobQuestion(name="call 1", text="Sent?", choices=("again", "skip"))
-    records.fail("job", "It broke.")
-    records.mark_cancelled("job")
-    records.revive("job")
+    records.note("job", error="It broke.")
+    records.note("job", cancelled=True)
+    records.note("job", error=None, question=None, cancelled=False)
     note = records.notes(["job"])["job"]
     assert (note.question, note.error, note.cancelled) == (None, None, False)
 

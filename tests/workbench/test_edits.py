@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from trysquare import ErrorCode, ToolError
 from trysquare.core.errors import InvalidArguments
-from trysquare.workbench.edits import append_text, delete_lines, insert_lines, replace_lines, replace_once
+from trysquare.workbench.edits import append_text, insert_lines, replace_lines, replace_once
 from trysquare.workbench.text import Text, decoded
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), max_size=8), min_size=1, max_size=8)
@@ -27,7 +27,7 @@ def test_other_lines_stay_as_they_are(lines: list[str], end: str, closed: bool, 
     assume(kept)
     first = data.draw(st.integers(1, len(kept)))
     last = data.draw(st.integers(first, len(kept)))
-    for changed in (replace_lines(text, first, last, "new\nlines", "a"), delete_lines(text, first, last, "a")):
+    for changed in (replace_lines(text, first, last, "new\nlines", "a"), replace_lines(text, first, last, "", "a")):
         assert changed.content.startswith("".join(kept[: first - 1]))
         assert changed.content.endswith("".join(kept[last:]))
     inserted = insert_lines(text, first, "new", "a")
@@ -38,7 +38,7 @@ def test_other_lines_stay_as_they_are(lines: list[str], end: str, closed: bool, 
 def test_what_is_inserted_and_deleted_again_leaves_no_trace(lines: list[str], end: str, data: st.DataObject) -> None:
     text = text_of(end.join(lines) + end)
     at = data.draw(st.integers(1, len(text.lines()) + 1))
-    assert delete_lines(insert_lines(text, at, "new", "a"), at, at, "a").content == text.content
+    assert replace_lines(insert_lines(text, at, "new", "a"), at, at, "", "a").content == text.content
 
 
 def test_a_text_is_found_in_a_file_with_other_line_ends_and_takes_them_on() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare import ErrorCode, ToolError
-from trysquare.workbench.text import decoded, split_lines
+from trysquare.workbench.text import Text, decoded
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
@@ -32,7 +32,7 @@ def test_bytes_are_either_refused_or_written_back_as_they_were(data: bytes) -> N
 
 @given(st.text())
 def test_lines_together_are_the_text(content: str) -> None:
-    lines = split_lines(content)
+    lines = Text(content=content).lines()
     assert "".join(lines) == content
     assert all(lines)
 

@@ -11,9 +11,5 @@ if TYPE_CHECKING:
 __all__ = ["ContentConfig", "content_config", "content_probes", "content_tools"]
 
 __getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "config": "ContentConfig content_config",
-        "provider": "content_probes content_tools",
-    },
+    __name__, {"config": "ContentConfig content_config", "provider": "content_probes content_tools"}
 )

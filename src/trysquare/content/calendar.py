@@ -38,8 +38,6 @@ class _OfCalendar(ToolArguments):
 
 
 class ListEvents(_OfCalendar):
-    """What is coming."""
-
     action: Literal["list_events"]
     time_min: Annotated[Moment | None, Field(description="From when, with the offset from UTC")] = None
     time_max: Annotated[Moment | None, Field(description="Until when, with the offset from UTC")] = None
@@ -47,15 +45,11 @@ class ListEvents(_OfCalendar):
 
 
 class GetEvent(_OfCalendar):
-    """One event."""
-
     action: Literal["get_event"]
     event_id: EventId
 
 
 class CreateEvent(_OfCalendar):
-    """A new event."""
-
     action: Literal["create_event"]
     summary: Summary
     start_time: Moment
@@ -68,8 +62,6 @@ class CreateEvent(_OfCalendar):
 
 
 class UpdateEvent(_OfCalendar):
-    """Changes of an event."""
-
     action: Literal["update_event"]
     event_id: EventId
     summary: Summary | None = None
@@ -80,15 +72,11 @@ class UpdateEvent(_OfCalendar):
 
 
 class DeleteEvent(_OfCalendar):
-    """An event that is to go."""
-
     action: Literal["delete_event"]
     event_id: EventId
 
 
 class CheckAvailability(_OfCalendar):
-    """Whether a time is free."""
-
     action: Literal["check_availability"]
     time_min: Annotated[Moment, Field(description="From when, with the offset from UTC")]
     time_max: Annotated[Moment, Field(description="Until when, with the offset from UTC")]
@@ -102,11 +90,22 @@ def calendar_tool(config: CalendarConfig) -> Tool:
     def google() -> GoogleCalendar:
         return GoogleCalendar(config)
 
-    async def calendar(
-        args: ListEvents | GetEvent | CreateEvent | UpdateEvent | DeleteEvent | CheckAvailability,
-    ) -> Result[Any]:
+    async def calendar(args: Arguments) -> Result[Any]:
         """Look into a Google calendar, or change it."""
-        return await _run(google(), args)
+        match args:
+            case ListEvents():
+                return await _list_events(google(), args)
+            case GetEvent():
+                return _format_events([await google().get(args.calendar_id, args.event_id)], full=True)
+            case CreateEvent():
+                return await _create_event(google(), args)
+            case UpdateEvent():
+                return await _update_event(google(), args)
+            case DeleteEvent():
+                gone = await google().delete(args.calendar_id, args.event_id)
+                return answered(f"Event {args.event_id} {'was deleted' if gone else 'was already deleted'}.")
+            case CheckAvailability():
+                return await _check_availability(google(), args)
 
     return tool(
         calendar,
@@ -126,31 +125,13 @@ def calendar_tool(config: CalendarConfig) -> Tool:
     )
 
 
-async def _run(google: GoogleCalendar, args: Arguments) -> Result[Any]:
-    match args:
-        case ListEvents():
-            return await _list_events(google, args)
-        case GetEvent():
-            event = await google.get(google.calendar(args.calendar_id), args.event_id)
-            return _format_events([event], full=True)
-        case CreateEvent():
-            return await _create_event(google, args)
-        case UpdateEvent():
-            return await _update_event(google, args)
-        case DeleteEvent():
-            gone = await google.delete(google.calendar(args.calendar_id), args.event_id)
-            return answered(f"Event {args.event_id} {'was deleted' if gone else 'was already deleted'}.")
-        case CheckAvailability():
-            return await _check_availability(google, args)
-
-
 async def _list_events(google: GoogleCalendar, args: ListEvents) -> Result[Any]:
     query: dict[str, str | int] = {"maxResults": args.max_results}
     # Without a start Google lists from the first event ever.
     query["timeMin"] = _instant("time_min", args.time_min) if args.time_min else datetime.now().astimezone().isoformat()
     if args.time_max:
         query["timeMax"] = _instant("time_max", args.time_max)
-    events = await google.list(google.calendar(args.calendar_id), query=query)
+    events = await google.list(args.calendar_id, query=query)
     return _format_events(events) if events else answered("There are no events in that time.", data={"events": []})
 
 
@@ -159,7 +140,7 @@ async def _create_event(google: GoogleCalendar, args: CreateEvent) -> Result[Any
     _require_order(args.start_time, args.end_time)
     event: JsonObject = {"summary": args.summary, "start": start, "end": end}
     event |= _given(description=args.description, location=args.location)
-    made, is_new = await google.create(google.calendar(args.calendar_id), event, key=args.request_key)
+    made, is_new = await google.create(args.calendar_id, event, key=args.request_key)
     outcome = "was created" if is_new else "was created by an earlier call with this key"
     return answered(
         f"Event {made.get('id')} {outcome}: {folded(str(made.get('htmlLink', '')))}",
@@ -179,14 +160,14 @@ async def _update_event(google: GoogleCalendar, args: UpdateEvent) -> Result[Any
         )
     if args.start_time is not None and args.end_time is not None:
         _require_order(args.start_time, args.end_time)
-    event = await google.update(google.calendar(args.calendar_id), args.event_id, changes)
+    event = await google.update(args.calendar_id, args.event_id, changes)
     return answered(f"Event {event.get('id')} was changed: {', '.join(changes)}.", data={"event_id": event.get("id")})
 
 
 async def _check_availability(google: GoogleCalendar, args: CheckAvailability) -> Result[Any]:
     start, end = _instant("time_min", args.time_min), _instant("time_max", args.time_max)
     _require_order(args.time_min, args.time_max)
-    busy = await google.busy(google.calendar(args.calendar_id), start=start, end=end)
+    busy = await google.busy(args.calendar_id, start=start, end=end)
     spans = [f"{span.get('start')} to {span.get('end')}" for span in busy]
     text = "Free all the time." if not spans else "Busy: " + "; ".join(spans)
     return answered(text, data={"free": not spans, "busy": busy})
@@ -257,7 +238,7 @@ _EARLY = 60.0
 
 
 class GoogleCalendar:
-    """Google Calendar API of one account."""
+    """Google Calendar API of one account; a calendar that is not named is the configured one."""
 
     def __init__(self, config: CalendarConfig) -> None:
         self._config = config
@@ -265,44 +246,44 @@ class GoogleCalendar:
         self._token = config.token
         self._until = float("inf") if config.token else 0.0
 
-    def calendar(self, named: str | None) -> str:
-        return named or self._config.calendar
-
-    async def list(self, calendar: str, *, query: Mapping[str, str | int]) -> list[JsonObject]:
+    async def list(self, calendar: str | None, *, query: Mapping[str, str | int]) -> list[JsonObject]:
         """Events by start time, recurring ones expanded."""
         asked = {**query, "singleEvents": "true", "orderBy": "startTime"}
-        return (await self._send("GET", _events(calendar), query=asked)).get("items", [])
+        return (await self._send("GET", self._events(calendar), query=asked)).get("items", [])
 
-    async def get(self, calendar: str, event: str) -> JsonObject:
-        return await self._send("GET", _events(calendar, event))
+    async def get(self, calendar: str | None, event: str) -> JsonObject:
+        return await self._send("GET", self._events(calendar, event))
 
-    async def create(self, calendar: str, event: JsonObject, *, key: str | None) -> tuple[JsonObject, bool]:
+    async def create(self, calendar: str | None, event: JsonObject, *, key: str | None) -> tuple[JsonObject, bool]:
         """Create an event, or return the one that the same key created before; and whether it is new."""
         if key is None:
-            return await self._send("POST", _events(calendar), body=event), True
-        own_id = _id_of(key)
+            return await self._send("POST", self._events(calendar), body=event), True
+        # In the alphabet that Google allows for ids: lower-case base32hex.
+        digest = hashlib.sha256(key.encode()).digest()
+        own_id = base64.b32hexencode(digest).decode("ascii").rstrip("=").lower()
         try:
-            return await self._send("POST", _events(calendar), body={**event, "id": own_id}), True
+            return await self._send("POST", self._events(calendar), body={**event, "id": own_id}), True
         except ServiceRefused as error:
             # Google rejects an id that is taken, so an event of an earlier attempt is not created again.
             if error.status != 409:
                 raise
             return await self.get(calendar, own_id), False
 
-    async def update(self, calendar: str, event: str, changes: JsonObject) -> JsonObject:
-        return await self._send("PATCH", _events(calendar, event), body=changes)
+    async def update(self, calendar: str | None, event: str, changes: JsonObject) -> JsonObject:
+        return await self._send("PATCH", self._events(calendar, event), body=changes)
 
-    async def delete(self, calendar: str, event: str) -> bool:
+    async def delete(self, calendar: str | None, event: str) -> bool:
         """Delete an event; False if it was already deleted."""
         try:
-            await self._send("DELETE", _events(calendar, event))
+            await self._send("DELETE", self._events(calendar, event))
         except ServiceRefused as error:
             if error.status != 410:
                 raise
             return False
         return True
 
-    async def busy(self, calendar: str, *, start: str, end: str) -> list[JsonObject]:
+    async def busy(self, named: str | None, *, start: str, end: str) -> list[JsonObject]:
+        calendar = named or self._config.calendar
         asked: JsonObject = {"timeMin": start, "timeMax": end, "items": [{"id": calendar}]}
         answer = await self._send("POST", "/calendar/v3/freeBusy", body=asked)
         # Taken by position, since `primary` may come back under its real name.
@@ -317,16 +298,19 @@ class GoogleCalendar:
             )
         return found.get("busy", [])
 
-    async def _send(self, method: str, path: str, **more: Any) -> JsonObject:
+    def _events(self, calendar: str | None, event: str | None = None) -> str:
+        path = f"/calendar/v3/calendars/{quote(calendar or self._config.calendar, safe='')}/events"
+        return path if event is None else f"{path}/{quote(event, safe='')}"
+
+    async def _send(self, method: str, path: str, *, retry: bool = True, **more: Any) -> JsonObject:
         headers = {"Authorization": f"Bearer {await self._current_token()}"}
         try:
             return await self._api.send(method, path, headers=headers, **more)
         except ServiceRefused as error:
-            if error.status != 401 or not self._config.refresh_token:
+            if not retry or error.status != 401 or not self._config.refresh_token:
                 raise
         self._until = 0.0
-        headers = {"Authorization": f"Bearer {await self._current_token()}"}
-        return await self._api.send(method, path, headers=headers, **more)
+        return await self._send(method, path, retry=False, **more)
 
     async def _current_token(self) -> str:
         if self._token is not None and time.monotonic() < self._until:
@@ -338,25 +322,25 @@ class GoogleCalendar:
                 instruction="Continue without it, or ask the user to set content.google_token, or "
                 "content.google_client, content.google_client_secret and content.google_refresh_token.",
             )
-        form = {
-            "grant_type": "refresh_token",
-            "client_id": self._config.client or "",
-            "client_secret": self._config.client_secret or "",
-            "refresh_token": self._config.refresh_token or "",
-        }
-        answer = await _fetch_token(self._config.token_url, form)
+        answer = await _fetch_token(self._config)
         self._token = str(answer["access_token"])
         self._until = time.monotonic() + float(answer.get("expires_in", 3600)) - _EARLY
         return self._token
 
 
-async def _fetch_token(url: str, form: Mapping[str, str]) -> JsonObject:
+async def _fetch_token(config: CalendarConfig) -> JsonObject:
     """The token endpoint's response; it has secrets, so no error repeats it."""
     import httpx2
 
+    form = {
+        "grant_type": "refresh_token",
+        "client_id": config.client or "",
+        "client_secret": config.client_secret or "",
+        "refresh_token": config.refresh_token or "",
+    }
     try:
-        async with await http_client(url) as client:
-            response = await client.post(url, data=dict(form))
+        async with await http_client(config.token_url) as client:
+            response = await client.post(config.token_url, data=form)
         answer: Any = response.json() if response.is_success else None
     except (httpx2.HTTPError, ValueError) as error:
         raise ToolError(
@@ -369,14 +353,3 @@ async def _fetch_token(url: str, form: Mapping[str, str]) -> JsonObject:
             instruction="Ask the user to sign in again and to update content.google_refresh_token.",
         )
     return cast(JsonObject, answer)
-
-
-def _events(calendar: str, event: str | None = None) -> str:
-    path = f"/calendar/v3/calendars/{quote(calendar, safe='')}/events"
-    return path if event is None else f"{path}/{quote(event, safe='')}"
-
-
-def _id_of(key: str) -> str:
-    """An event id from a request key, in the alphabet that Google allows: lower-case base32hex."""
-    digest = hashlib.sha256(key.encode()).digest()
-    return base64.b32hexencode(digest).decode("ascii").rstrip("=").lower()

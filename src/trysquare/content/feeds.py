@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
+from itertools import islice
 from typing import NoReturn
 from urllib.parse import urljoin
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -152,15 +152,11 @@ def parse_feed(data: bytes, *, base: str = "") -> Feed:
     if kind not in ("rss", "RDF", "feed"):
         raise NoFeed(f"the root element is <{folded(kind, 40)}>, not <rss>, <rdf:RDF> or <feed>")
     channel = next((child for child in root if _name(child) == "channel"), root)
-    items = _items(root, channel)
-    entries = (_entry(item, base) for _, item in zip(range(MAX_ENTRIES), items, strict=False))
-    return Feed(title=_line(channel, "title") or "(no title)", link=_link(channel, base), entries=tuple(entries))
-
-
-def _items(root: Element, channel: Element) -> Iterator[Element]:
-    """The entries: RSS 2.0 and Atom have them inside the channel, RSS 1.0 next to it."""
-    for holder in (channel,) if channel is root else (channel, root):
-        yield from (child for child in holder if _name(child) in _ITEMS)
+    # RSS 2.0 and Atom have the entries inside the channel, RSS 1.0 next to it.
+    holders = (channel,) if channel is root else (channel, root)
+    items = (child for holder in holders for child in holder if _name(child) in _ITEMS)
+    entries = tuple(_entry(item, base) for item in islice(items, MAX_ENTRIES))
+    return Feed(title=_line(channel, "title") or "(no title)", link=_link(channel, base), entries=entries)
 
 
 def _entry(item: Element, base: str) -> Entry:
@@ -191,19 +187,14 @@ def _link(element: Element, base: str) -> str | None:
     for child in element:
         if _name(child) != "link" or child.get("rel", "alternate") != "alternate":
             continue
-        target = (child.get("href") or child.text or "").strip()
-        if target:
-            return _joined(base, target)
+        if target := (child.get("href") or child.text or "").strip():
+            try:
+                whole = urljoin(base, target)
+            except ValueError:
+                return None
+            # Others, such as `javascript:`, are left out.
+            return folded(whole, 1000) if whole.startswith(("http://", "https://")) else None
     return None
-
-
-def _joined(base: str, target: str) -> str | None:
-    """An http(s) link; others, such as `javascript:`, are left out."""
-    try:
-        whole = urljoin(base, target)
-    except ValueError:
-        return None
-    return folded(whole, 1000) if whole.startswith(("http://", "https://")) else None
 
 
 def _author(item: Element) -> str | None:

@@ -20,7 +20,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result, answered, dump_json
 from trysquare.core.tool import Tool, tool
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 MAX_TEXT = 2000
 """Characters of one rich text, in UTF-16 code units as Notion counts them."""
@@ -51,15 +51,6 @@ _LANGUAGES = frozenset({
     "ruby", "rust", "scala", "shell", "sql", "swift", "typescript", "xml", "yaml",
 })  # fmt: skip
 _SHORT = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "shell", "yml": "yaml", "cpp": "c++"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Run:
-    """A run of text with one style."""
-
-    text: str
-    url: str | None = None
-    style: str | None = None
 
 
 def markdown_blocks(text: str) -> list[Block]:
@@ -104,32 +95,24 @@ def _line_blocks(line: str) -> list[Block]:
 
 def text_blocks(kind: str, text: str) -> list[Block]:
     """A text as blocks of a kind, several where it exceeds one."""
-    texts = rich_texts(text)
-    return [_block(kind, texts[at : at + MAX_TEXTS]) for at in range(0, len(texts), MAX_TEXTS)]
+    return _blocks(kind, [_rich(piece, **style) for run, style in _runs(text) for piece in pieces(run)])
 
 
 def code_blocks(text: str, language: str) -> list[Block]:
     known = _SHORT.get(language.lower(), language.lower())
     texts = [_rich(piece) for piece in pieces(text)] or [_rich("")]
-    named = {"language": known if known in _LANGUAGES else "plain text"}
-    return [_block("code", texts[at : at + MAX_TEXTS], **named) for at in range(0, len(texts), MAX_TEXTS)]
+    return _blocks("code", texts, language=known if known in _LANGUAGES else "plain text")
 
 
-def rich_texts(text: str) -> list[JsonObject]:
-    """A line of Markdown as rich texts, with bold, italic, code and links."""
-    return [_rich(piece, run) for run in _runs(text) for piece in pieces(run.text)]
-
-
-def _runs(text: str) -> Iterator[_Run]:
+def _runs(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Runs of text with one style each: bold, italic, code or a link."""
     at = 0
     for found in _INLINE.finditer(text):
-        if found.start() > at:
-            yield _Run(text=text[at : found.start()])
+        yield text[at : found.start()], {}
         kind = str(found.lastgroup)
-        yield _Run(text=found["label"], url=found["url"]) if kind == "url" else _Run(text=found[kind], style=kind)
+        yield (found["label"], {"url": found["url"]}) if kind == "url" else (found[kind], {"style": kind})
         at = found.end()
-    if at < len(text):
-        yield _Run(text=text[at:])
+    yield text[at:], {}
 
 
 def pieces(text: str, most: int = MAX_TEXT) -> Iterator[str]:
@@ -160,18 +143,16 @@ def batches(blocks: Iterable[Block]) -> list[list[Block]]:
     return found
 
 
-def _rich(text: str, run: _Run | None = None) -> JsonObject:
-    content: JsonObject = {"content": text}
-    if run is not None and run.url:
-        content["link"] = {"url": run.url}
-    rich: JsonObject = {"type": "text", "text": content}
-    if run is not None and run.style:
-        rich["annotations"] = {run.style: True}
-    return rich
+def _rich(text: str, *, url: str | None = None, style: str | None = None) -> JsonObject:
+    content: JsonObject = {"content": text, **({"link": {"url": url}} if url else {})}
+    return {"type": "text", "text": content, **({"annotations": {style: True}} if style else {})}
 
 
-def _block(kind: str, texts: Sequence[JsonObject], **more: str) -> Block:
-    return {"object": "block", "type": kind, kind: {"rich_text": list(texts), **more}}
+def _blocks(kind: str, texts: list[JsonObject], **more: str) -> list[Block]:
+    return [
+        {"object": "block", "type": kind, kind: {"rich_text": texts[at : at + MAX_TEXTS], **more}}
+        for at in range(0, len(texts), MAX_TEXTS)
+    ]
 
 
 NAME = "blog_notion"
@@ -181,8 +162,6 @@ Post = Annotated[str | None, Field(max_length=10_000, description="Kept under th
 
 
 class BlogNotion(ToolArguments):
-    """What is published."""
-
     title: Annotated[str, Field(min_length=1, max_length=1000, description="Title of the page")]
     expanded_draft: Annotated[str, Field(min_length=1, max_length=MAX_DRAFT, description="The whole text, as Markdown")]
     request_key: Annotated[
@@ -210,8 +189,7 @@ def blog_notion_tool(config: NotionConfig, *, state: Transactions) -> Tool:
         async def publish() -> JsonObject:
             shape = await notion.shape()
             tags = tag_names(args.substack_tags or [])
-            page = await notion.publish(args.title, page_blocks(args, shape, tags), shape=shape, tags=tags)
-            return {"page_id": page.id, "url": page.url}
+            return await notion.publish(args.title, page_blocks(args, shape, tags), shape=shape, tags=tags)
 
         page, is_new = await run_once(
             state,
@@ -286,14 +264,6 @@ MAX_TAG = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
-    """A created page."""
-
-    id: str
-    url: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
     """Property names of pages of the configured parent: its title, and its tags, if any."""
 
@@ -320,17 +290,17 @@ class Notion:
         named = next((name for name in tags if name.lower() == "tags"), None)
         return Shape(title=titles[0] if titles else "title", tags=named)
 
-    async def publish(self, title: str, blocks: Sequence[Block], *, shape: Shape, tags: Sequence[str]) -> Page:
-        """Create the page with all its blocks; if a part fails, the page goes to the trash."""
+    async def publish(self, title: str, blocks: Sequence[Block], *, shape: Shape, tags: Sequence[str]) -> JsonObject:
+        """Create the page with all its blocks, and return its id and URL; if a part fails, it goes to the trash."""
         first, *rest = batches(blocks)
         made = await self._send("POST", "/v1/pages", self._new_page(title, first, shape, tags))
-        page = Page(id=str(made.get("id")), url=str(made.get("url")))
+        id, url = str(made.get("id")), str(made.get("url"))
         try:
             for batch in rest:
-                await self._send("PATCH", f"/v1/blocks/{quote(page.id, safe='')}/children", {"children": batch})
+                await self._send("PATCH", f"/v1/blocks/{quote(id, safe='')}/children", {"children": batch})
         except ToolError as error:
-            raise await self._discard(page, error) from error
-        return page
+            raise await self._discard(id, url, error) from error
+        return {"page_id": id, "url": url}
 
     async def check(self) -> None:
         """Check the token with Notion; raises the error."""
@@ -338,24 +308,21 @@ class Notion:
         await self._send("GET", "/v1/users/me")
 
     def _new_page(self, title: str, children: Sequence[Block], shape: Shape, tags: Sequence[str]) -> JsonObject:
-        texts = [{"type": "text", "text": {"content": piece}} for piece in pieces(title, MAX_TEXT)]
-        properties: JsonObject = {shape.title: {"title": texts}}
+        properties: JsonObject = {shape.title: {"title": [_rich(piece) for piece in pieces(title)]}}
         if shape.tags and tags:
             properties[shape.tags] = {"multi_select": [{"name": tag} for tag in tags]}
-        return {"parent": self._parent(), "properties": properties, "children": list(children)}
-
-    def _parent(self) -> JsonObject:
+        kind, id = "page_id", self._config.page
         if self._config.data_source is not None:
-            return {"type": "data_source_id", "data_source_id": self._config.data_source}
-        return {"type": "page_id", "page_id": self._config.page}
+            kind, id = "data_source_id", self._config.data_source
+        return {"parent": {"type": kind, kind: id}, "properties": properties, "children": list(children)}
 
-    async def _discard(self, page: Page, cause: ToolError) -> ToolError:
+    async def _discard(self, id: str, url: str, cause: ToolError) -> ToolError:
         """Move an incomplete page to the trash, and return the error to raise."""
         try:
-            await self._send("PATCH", f"/v1/pages/{quote(page.id, safe='')}", {"in_trash": True})
+            await self._send("PATCH", f"/v1/pages/{quote(id, safe='')}", {"in_trash": True})
         except ToolError:
             return ResponseLost(
-                f"The page {page.url} was created incompletely: {cause.message}",
+                f"The page {url} was created incompletely: {cause.message}",
                 instruction="Ask the user to check the page, and to remove it before it is published again.",
             )
         return ToolError(

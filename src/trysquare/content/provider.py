@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from trysquare.content.calendar import GoogleCalendar, calendar_tool
@@ -12,7 +13,7 @@ from trysquare.content.notion import Notion, blog_notion_tool
 from trysquare.content.rss_feed import rss_feed_tool, static_links_tool
 from trysquare.core.errors import ToolError
 from trysquare.core.tool import Tool
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Checks a capability: None where it is available, else what is missing."""
@@ -30,34 +31,28 @@ def content_probes(config: ContentConfig) -> dict[str, Probe]:
 
 
 async def _network() -> str | None:
-    return None if any(_has_route(address, family) for address, family in _UNUSED_ADDRESSES) else "there is no network"
-
-
-def _has_route(address: str, family: socket.AddressFamily) -> bool:
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+    for address, family in _UNUSED_ADDRESSES:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((address, 9))
-    except OSError:
-        return False
-    return True
+            return None
+    return "there is no network"
 
 
 async def _google_calendar(config: CalendarConfig) -> str | None:
     if not config.is_set:
         return "Google Calendar is not configured (content.google_token)"
-    google = GoogleCalendar(config)
-    try:
-        await google.list(google.calendar(None), query={"maxResults": 1})
-    except ToolError as error:
-        return error.message.rstrip(".")
-    return None
+    return await _problem(GoogleCalendar(config).list(None, query={"maxResults": 1}))
 
 
 async def _notion(config: NotionConfig) -> str | None:
     if not config.is_set:
         return "Notion is not configured (content.notion_token, and content.notion_page or content.notion_data_source)"
+    return await _problem(Notion(config).check())
+
+
+async def _problem(request: Awaitable[object]) -> str | None:
     try:
-        await Notion(config).check()
+        await request
     except ToolError as error:
         return error.message.rstrip(".")
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from trysquare.content.config import ContentConfig, LinkConfig
-from trysquare.content.feeds import Entry, Feed, NoFeed, parse_feed
+from trysquare.content.feeds import Feed, NoFeed, parse_feed
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.metadata import Example
@@ -25,16 +25,12 @@ Limit = Annotated[int, Field(ge=1, le=50, description="Entries of each feed")]
 
 
 class FetchFeed(ToolArguments):
-    """Read the feed at an address."""
-
     action: Literal["fetch"]
     url: Annotated[str, Field(min_length=1, max_length=2000, description="Address of an RSS or Atom feed")]
     limit: Limit = 5
 
 
 class ConfiguredFeeds(ToolArguments):
-    """Read the configured feeds."""
-
     action: Literal["get_configured"]
     limit: Limit = 5
 
@@ -48,9 +44,8 @@ def rss_feed_tool(config: ContentConfig) -> Tool:
         fetcher = Fetcher(config.fetch)
         if isinstance(args, FetchFeed):
             fetched, feed = await _read(fetcher, args.url)
-            shown = len(feed.entries[: args.limit])
-            more = len(feed.entries) - shown
-            data = {"url": fetched.url, "entries": shown, "more": more, "from_outside": True}
+            shown = min(len(feed.entries), args.limit)
+            data = {"url": fetched.url, "entries": shown, "more": len(feed.entries) - shown, "from_outside": True}
             return answered(_text(fetched, feed, args.limit), data=data)
         return await _configured(fetcher, config, args.limit)
 
@@ -103,13 +98,11 @@ async def _configured(fetcher: Fetcher, config: ContentConfig, limit: int) -> Re
 
 
 def _text(fetched: Fetched, feed: Feed, limit: int) -> str:
-    lines = [feed.title, *(line for entry in feed.entries[:limit] for line in _lines(entry))]
+    lines = [feed.title]
+    for entry in feed.entries[:limit]:
+        lines.append("* " + " | ".join(filter(None, (entry.title, entry.published, entry.author, entry.link))))
+        lines += [f"  {entry.summary}"] if entry.summary else []
     return quote_untrusted("\n".join(lines if feed.entries else [*lines, "(no entries)"]), source=fetched.url)
-
-
-def _lines(entry: Entry) -> list[str]:
-    head = " | ".join(part for part in (entry.title, entry.published, entry.author, entry.link) if part)
-    return [f"* {head}", *([f"  {entry.summary}"] if entry.summary else [])]
 
 
 _SETTINGS = {
@@ -121,8 +114,6 @@ _SETTINGS = {
 
 
 class StaticLinks(ToolArguments):
-    """Which links."""
-
     action: Annotated[
         Literal["get_all", "get_social", "get_custom", "get_youtube_placeholder"], Field(description="Which links")
     ]
@@ -131,7 +122,11 @@ class StaticLinks(ToolArguments):
 def static_links_tool(config: LinkConfig) -> Tool:
     def static_links(args: StaticLinks) -> Result[Any]:
         """Give the links that belong under a text."""
-        parts = _parts(config)
+        parts = {
+            "get_social": _list("Social", config.social),
+            "get_custom": _list("Links", config.custom),
+            "get_youtube_placeholder": config.youtube_placeholder or "",
+        }
         wanted = parts if args.action == "get_all" else {args.action: parts[args.action]}
         text = "\n\n".join(part for part in wanted.values() if part)
         if not text:
@@ -156,14 +151,6 @@ def static_links_tool(config: LinkConfig) -> Tool:
         examples=(Example(arguments={"action": "get_social"}, explanation="The author's profiles."),),
         trigger_words=("links", "social", "youtube"),
     )
-
-
-def _parts(config: LinkConfig) -> dict[str, str]:
-    return {
-        "get_social": _list("Social", config.social),
-        "get_custom": _list("Links", config.custom),
-        "get_youtube_placeholder": config.youtube_placeholder or "",
-    }
 
 
 def _list(title: str, links: Mapping[str, str]) -> str:

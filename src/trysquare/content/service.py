@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -14,13 +15,14 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import folded
 from trysquare.net.http import error_message, error_text, json_object, open_client, read_body, retry_after, was_sent
-from trysquare.store.idempotency import Claim, RecordedAnswer, claim, finish, release
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
+from trysquare.store.idempotency import RecordedAnswer, claim, finish, release
 
 if TYPE_CHECKING:
     import httpx2
 
 
+T = TypeVar("T")
 MAX_ANSWER = 5_000_000
 _SECONDS = 30.0
 _TRIES = 4
@@ -99,23 +101,20 @@ class Api:
         if answer.status in _PERHAPS_DONE and method != "GET":
             raise self._lost(f"it answered {answer.status}")
         if not 200 <= answer.status < 300:
-            raise self._refusal(answer)
+            reason = folded(error_message(json_object(answer.body) or {})).rstrip(".")
+            code, instruction = _meaning(answer.status, self.token_setting)
+            raise ServiceRefused(
+                f"{self.service} answered {answer.status}{f': {reason}' if reason else ''}.",
+                status=answer.status,
+                code=code,
+                instruction=instruction,
+            )
         if not answer.body:
             return {}
         value = json_object(answer.body)
         if value is None:
             raise self._lost(f"the response of {folded(self.url)} is not a JSON object")
         return value
-
-    def _refusal(self, answer: _Answer) -> ServiceRefused:
-        reason = folded(error_message(json_object(answer.body) or {})).rstrip(".")
-        code, instruction = _meaning(answer.status, self.token_setting)
-        return ServiceRefused(
-            f"{self.service} answered {answer.status}{f': {reason}' if reason else ''}.",
-            status=answer.status,
-            code=code,
-            instruction=instruction,
-        )
 
     def _lost(self, why: str) -> ResponseLost:
         return ResponseLost(
@@ -162,28 +161,21 @@ async def run_once(
     the work does not run again.
     """
 
-    def make_claim() -> Claim | RecordedAnswer:
-        with state.write() as connection:
-            return claim(connection, key, tool=tool, principal=principal, digest=digest, now=time.time())
+    async def write(change: Callable[[sqlite3.Connection], T]) -> T:
+        def run() -> T:
+            with state.write() as connection:
+                return change(connection)
 
-    claimed = await run_in_thread(make_claim)
+        return await run_in_thread(run)
+
+    claimed = await write(lambda rows: claim(rows, key, tool=tool, principal=principal, digest=digest, now=time.time()))
     if isinstance(claimed, RecordedAnswer):
         return claimed.result, False
     try:
         done = await work()
     except ToolError as error:
         if not isinstance(error, ResponseLost):
-            await run_in_thread(lambda: _release(state, claimed))
+            await write(lambda rows: release(rows, claimed))
         raise
-    await run_in_thread(lambda: _finish(state, claimed, done))
+    await write(lambda rows: finish(rows, claimed, done, now=time.time(), retention=RETENTION))
     return done, True
-
-
-def _release(state: Transactions, claimed: Claim) -> None:
-    with state.write() as connection:
-        release(connection, claimed)
-
-
-def _finish(state: Transactions, claimed: Claim, done: JsonObject) -> None:
-    with state.write() as connection:
-        finish(connection, claimed, done, now=time.time(), retention=RETENTION)

@@ -39,7 +39,7 @@ from trysquare.gateway.sender import CallSender, LedgerWriter
 from trysquare.gateway.service import GatewayService, Kind
 from trysquare.gateway.tools import colliding_tool, gateway_tool, read_tool, server_tool, unlisted_tool, upstream_tool
 from trysquare.store.call_ledger import CallLedger
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 from trysquare.store.pins import CommandPins
 
 logger = logging.getLogger("trysquare.gateway")

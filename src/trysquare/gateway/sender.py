@@ -256,7 +256,7 @@ class LedgerWriter:
         """Record a result."""
         body = answer.body
         digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
-        end = CallEnd("done", self._clock(), answer.is_error, digest, len(body))
+        end = CallEnd(self._clock(), "done", answer.is_error, digest, len(body))
         await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
 
     async def failed(self, entry: LedgerEntry, error: BaseException) -> CallState:

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GuideConfig", "open_guide"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "config": "GuideConfig",
-        "provider": "open_guide",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__, {"config": "GuideConfig", "provider": "open_guide"})

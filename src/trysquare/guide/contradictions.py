@@ -129,13 +129,10 @@ def _direction(line: str) -> tuple[str, bool] | None:
     for pattern, positive, start in _RULES:
         found = pattern.match(text)
         if found is not None:
-            return _with_subject(_fold(text[found.end() :]), start), positive
+            # "avoid tabs", "avoid using tabs" and "use tabs" are about the same.
+            rest = _fold(text[found.end() :])
+            return rest if not start or rest.startswith(f"{start} ") else f"{start} {rest}", positive
     return None
-
-
-def _with_subject(rest: str, start: str) -> str:
-    """What a direction is about: "avoid tabs", "avoid using tabs" and "use tabs" are about the same."""
-    return rest if not start or rest.startswith(f"{start} ") else f"{start} {rest}"
 
 
 def _fold(text: str) -> str:

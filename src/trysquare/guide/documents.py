@@ -139,10 +139,8 @@ class OrderedDocuments(tuple[Document, ...]):
         """The documents by their names and by the last pieces of their names, in lower case."""
         found: dict[str, list[Document]] = {}
         for document, name in zip(self, self.lower_names, strict=True):
-            last = name.rpartition("/")[2]
-            found.setdefault(name, []).append(document)
-            if last != name:
-                found.setdefault(last, []).append(document)
+            for each in {name, name.rpartition("/")[2]}:
+                found.setdefault(each, []).append(document)
         return found
 
     @cached_property
@@ -170,6 +168,9 @@ def read_document(
     """Parse a document. `extra` is metadata of a stored document; the front matter overrides it."""
     parted = split_front_matter(text)
     head = {**(extra or {}), **parted.head}
+    priority = head.get("priority", 0)
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise FrontMatterError("`priority` must be a whole number.")
     return Document(
         id=id,
         text=parted.body,
@@ -185,7 +186,7 @@ def read_document(
         topic=_text(head, "topic"),
         stance=_text(head, "stance"),
         topic_line=_topic_line(parted.head_text) if "topic" in head else 1,
-        priority=_whole(head, "priority"),
+        priority=priority,
         requires={key.removeprefix(_REQUIRES): value for key, value in head.items() if key.startswith(_REQUIRES)},
         includes=tuple(_texts(head, "includes")),
         metadata={key: value for key, value in head.items() if key not in _KNOWN and not key.startswith(_REQUIRES)},
@@ -222,13 +223,6 @@ def _texts(head: Mapping[str, Any], key: str) -> list[str]:
     if any(piece is None or isinstance(piece, (dict, list)) for piece in pieces):
         raise FrontMatterError(f"`{key}` must be a list of texts.")
     return [str(piece) for piece in pieces]
-
-
-def _whole(head: Mapping[str, Any], key: str) -> int:
-    value = head.get(key, 0)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise FrontMatterError(f"`{key}` must be a whole number.")
-    return value
 
 
 # The label stands in the text itself, so that it is there in every answer, resource, template and exported file; what

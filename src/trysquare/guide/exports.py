@@ -16,7 +16,7 @@ from trysquare.guide.config import ExportEntry, ExportFormat, GuideFile
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.library import change_guide_file
 from trysquare.guide.projects import Project
-from trysquare.guide.resources import skill_name, unique_names
+from trysquare.guide.resources import unique_names
 from trysquare.guide.retrieval import ContentPart, Request, fetch, instruction_for
 
 # A file that people also write in keeps their text: only the part between two marks belongs to the export. The first
@@ -47,7 +47,7 @@ def planned(project: Project, root: DirectoryRoot, entry: ExportEntry) -> list[E
     if entry.format != "cursor":
         body = "".join(f"{_section(piece)}\n" for piece in pieces)
         return [_compared(root, entry.path, "", body, entry.expression)]
-    names = unique_names((str(piece.document.id) for piece in pieces), skill_name)
+    names = unique_names(str(piece.document.id) for piece in pieces)
     rules = {f"{entry.path}/{name}{_RULE}": piece for name, piece in zip(names, pieces, strict=True)}
     files = [
         _compared(root, path, _rule_head(piece), _text(piece) + "\n", entry.expression) for path, piece in rules.items()
@@ -72,8 +72,13 @@ def _compared(root: DirectoryRoot, path: str, head: str, body: str, expression: 
     try:
         existing = root.read_text(path).replace("\r\n", "\n")
     except NotFound:
-        return ExportedFile(path=path, text=head + block, state="missing")
-    return ExportedFile(path=path, text=_with_block(existing, head, block), state=_state(existing, body))
+        existing = ""
+    if (place := _part(existing)) is None:
+        # People's own text stays, with the block after it.
+        before = existing.rstrip("\n") + "\n\n" if existing.strip() else head
+        return ExportedFile(path=path, text=before + block, state="missing")
+    state = "same" if place.body == body else "edited by hand" if place.is_edited else "content changed"
+    return ExportedFile(path=path, text=existing[: place.start] + block + existing[place.end :], state=state)
 
 
 def _stale_rules(root: DirectoryRoot, folder: str, *, known: set[str]) -> Iterator[ExportedFile]:
@@ -83,30 +88,10 @@ def _stale_rules(root: DirectoryRoot, folder: str, *, known: set[str]) -> Iterat
     except NotFound:
         return
     for path in found:
-        if path in known or not path.endswith(_RULE):
-            continue
-        existing = root.read_text(path).replace("\r\n", "\n")
-        if (place := _part(existing)) is None:
-            continue
-        yield ExportedFile(path=path, text=None, state="edited by hand" if place.is_edited else "left over")
-
-
-def _with_block(existing: str, head: str, block: str) -> str:
-    """The existing file with the generated block replaced, or appended."""
-    if (place := _part(existing)) is not None:
-        return existing[: place.start] + block + existing[place.end :]
-    if not existing.strip():
-        return head + block
-    return existing.rstrip("\n") + "\n\n" + block
-
-
-def _state(existing: str, body: str) -> State:
-    place = _part(existing)
-    if place is None:
-        return "missing"
-    if place.body == body:
-        return "same"
-    return "edited by hand" if place.is_edited else "content changed"
+        if path not in known and path.endswith(_RULE):
+            place = _part(root.read_text(path).replace("\r\n", "\n"))
+            if place is not None:
+                yield ExportedFile(path=path, text=None, state="edited by hand" if place.is_edited else "left over")
 
 
 class _Part(NamedTuple):

@@ -13,7 +13,7 @@ Any text is either an expression or an `ExpressionError` with the position where
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -86,7 +86,7 @@ def parse_expression(text: str) -> Expression:
     """Read a text as an expression, or raise `ExpressionError`."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"The expression is longer than {MAX_LENGTH} characters", position=MAX_LENGTH)
-    parts = tuple(_part(piece) for piece in _split(_Piece(text=text, start=0), ","))
+    parts = tuple(_part(piece, start) for piece, start in _split(text, 0, ",") if piece)
     if not parts:
         raise ExpressionError(
             "The expression is empty", position=0, instruction="Name a category or collection, such as `lang/python`."
@@ -112,17 +112,16 @@ def with_pattern(expression: Expression, pattern: str) -> Expression:
                 position=pattern.index(mark),
                 instruction="Write several patterns with `+`, or put everything into `expression`.",
             )
-    patterns = tuple(piece.text for piece in _split(_Piece(text=pattern, start=0), "+"))
+    patterns = _patterns(pattern)
     if not patterns:
         return expression
     if len(patterns) > MAX_OPERANDS:
         raise ExpressionError(f"`pattern` has more than {MAX_OPERANDS} patterns", position=0)
-    return Expression(
-        parts=tuple(
-            Part(operands=tuple(_patterned(operand, patterns) for operand in part.operands), exclude=part.exclude)
-            for part in expression.parts
-        )
+    parts = (
+        replace(part, operands=tuple(_patterned(operand, patterns) for operand in part.operands))
+        for part in expression.parts
     )
+    return Expression(parts=tuple(parts))
 
 
 def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
@@ -134,57 +133,46 @@ def _patterned(operand: Operand, patterns: tuple[str, ...]) -> Operand:
             position=operand.position,
             instruction=f"Leave `pattern` out, or ask for `{operand.name}` without one.",
         )
-    return Named(name=operand.name, patterns=patterns, position=operand.position)
+    return replace(operand, patterns=patterns)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Piece:
-    """A stripped part of the text with its offset."""
-
-    text: str
-    start: int
+def _stripped(raw: str, start: int) -> tuple[str, int]:
+    """A text without surrounding whitespace, and its position."""
+    text = raw.strip()
+    return text, start + raw.find(text)
 
 
-def _split(piece: _Piece, separator: str, *, keep_empty: bool = False) -> Iterator[_Piece]:
-    offset = piece.start
-    for raw in piece.text.split(separator):
-        stripped = raw.strip()
-        start = offset + (len(raw) - len(raw.lstrip()) if stripped else 0)
-        if stripped or keep_empty:
-            yield _Piece(text=stripped, start=start)
-        offset += len(raw) + len(separator)
+def _split(text: str, start: int, separator: str) -> Iterator[tuple[str, int]]:
+    for raw in text.split(separator):
+        yield _stripped(raw, start)
+        start += len(raw) + len(separator)
 
 
-def _part(piece: _Piece) -> Part:
-    exclude = piece.text.startswith("-")
-    body = _after(piece, 1) if exclude else piece
-    operands = tuple(_operand(each) for each in _split(body, "&", keep_empty=True))
-    return Part(operands=operands, exclude=exclude)
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(pattern for pattern, _ in _split(text, 0, "+") if pattern)
 
 
-def _operand(piece: _Piece) -> Operand:
-    if not piece.text:
-        raise ExpressionError("A name or a `#tag` is missing", position=piece.start)
-    if piece.text.startswith("#"):
-        tag = _after(piece, 1)
-        if not tag.text:
-            raise ExpressionError("The tag after `#` is missing", position=tag.start)
-        return Tagged(tag=tag.text, position=tag.start)
-    head, slash, tail = piece.text.partition("/")
+def _part(text: str, start: int) -> Part:
+    exclude = text.startswith("-")
+    if exclude:
+        text, start = _stripped(text[1:], start + 1)
+    return Part(operands=tuple(_operand(*each) for each in _split(text, start, "&")), exclude=exclude)
+
+
+def _operand(text: str, start: int) -> Operand:
+    if not text:
+        raise ExpressionError("A name or a `#tag` is missing", position=start)
+    if text.startswith("#"):
+        tag, at = _stripped(text[1:], start + 1)
+        if not tag:
+            raise ExpressionError("The tag after `#` is missing", position=at)
+        return Tagged(tag=tag, position=at)
+    head, _, tail = text.partition("/")
     name = head.strip()
     if not name:
         raise ExpressionError(
             "The name before `/` is missing",
-            position=piece.start,
+            position=start,
             instruction="Write the category first, such as `lang/python`.",
         )
-    rest = _Piece(text=tail, start=piece.start + len(head) + len(slash))
-    return Named(name=name, patterns=tuple(each.text for each in _split(rest, "+")), position=piece.start)
-
-
-def _after(piece: _Piece, count: int) -> _Piece:
-    rest = piece.text[count:]
-    stripped = rest.strip()
-    return _Piece(
-        text=stripped, start=piece.start + count + len(rest) - len(rest.lstrip()) if stripped else piece.start + count
-    )
+    return Named(name=name, patterns=_patterns(tail), position=start)

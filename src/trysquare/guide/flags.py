@@ -10,10 +10,12 @@ from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.text import closest_names
+from trysquare.store.content import FlagValue
 
-FlagValue: TypeAlias = bool | int | float | str | list[str]
 Scope: TypeAlias = Literal["project", "feature", "both"]
 """Where a flag may be set: for a project, for all of a user's projects, or both."""
+
+Source: TypeAlias = Literal["project", "feature", "preset", "default", "unset"]
 
 MAX_CHARACTERS = 10_000
 MAX_NUMBER = 2**53
@@ -64,7 +66,7 @@ class Resolved:
 
     name: str
     value: FlagValue | None
-    source: Literal["project", "feature", "preset", "default", "unset"]
+    source: Source
 
 
 def resolve(
@@ -75,15 +77,12 @@ def resolve(
     preset: Mapping[str, FlagValue] | None = None,
 ) -> Resolved:
     """The effective value: project, then user, then preset, then default."""
-    if name in project:
-        return Resolved(name=name, value=project[name], source="project")
-    if name in feature:
-        return Resolved(name=name, value=feature[name], source="feature")
-    if preset and name in preset:
-        return Resolved(name=name, value=preset[name], source="preset")
-    known = _BY_NAME.get(name)
-    if known is not None and known.default is not None:
-        return Resolved(name=name, value=known.default, source="default")
+    defaults = {flag.name: flag.default for flag in KNOWN if flag.default is not None}
+    layers: dict[Source, Mapping[str, FlagValue]]
+    layers = {"project": project, "feature": feature, "preset": preset or {}, "default": defaults}
+    for source, values in layers.items():
+        if name in values:
+            return Resolved(name=name, value=values[name], source=source)
     return Resolved(name=name, value=None, source="unset")
 
 
@@ -134,15 +133,8 @@ def _short_enough(name: str, value: FlagValue) -> FlagValue:
 
 def holds(wanted: Any, actual: FlagValue | None) -> bool:
     """Whether a document's `requires-<flag>` is met: true means any value that is not false."""
-    if wanted is True:
-        return bool(actual)
-    if wanted is False:
-        return not actual
-    if isinstance(wanted, list):
-        return any(_has(each, actual) for each in cast(list[Any], wanted))
-    return _has(wanted, actual)
-
-
-def _has(wanted: Any, actual: FlagValue | None) -> bool:
-    """Whether a flag equals a value, or contains it if it is a list."""
-    return wanted in actual if isinstance(actual, list) else wanted == actual
+    if isinstance(wanted, bool):
+        return bool(actual) == wanted
+    choices: list[Any] = cast(list[Any], wanted) if isinstance(wanted, list) else [wanted]
+    # A flag equals a value, or contains it if it is a list.
+    return any(each in actual if isinstance(actual, list) else each == actual for each in choices)

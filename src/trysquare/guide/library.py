@@ -65,10 +65,13 @@ def index_category(
 
 def has_other_folders(folder: DirectoryRoot, index: CategoryIndex) -> bool:
     """Whether files were added or removed since the index was built."""
-    return any(
-        not state or _folder_state(folder, path) != state
-        for path, state in islice(index.folders.items(), MAX_FOLDERS_COMPARED)
-    )
+    try:
+        return any(
+            not state or folder.folder_state(path) != state
+            for path, state in islice(index.folders.items(), MAX_FOLDERS_COMPARED)
+        )
+    except ToolError:
+        return True
 
 
 def has_changed(folder: DirectoryRoot, index: CategoryIndex, path: str) -> bool:
@@ -80,13 +83,6 @@ def has_changed(folder: DirectoryRoot, index: CategoryIndex, path: str) -> bool:
         return folder.stat(path) != known
     except ToolError:
         return True
-
-
-def _folder_state(folder: DirectoryRoot, path: str) -> tuple[int, ...]:
-    try:
-        return folder.folder_state(path)
-    except ToolError:
-        return ()
 
 
 def _entries(folder: DirectoryRoot, category: Category, limits: Limits, index: CategoryIndex) -> list[Entry]:
@@ -152,7 +148,7 @@ class Library:
         """Categories whose files may have changed."""
         self._unverified: set[str] | None = None
         """Categories not yet revalidated in this call; None means the root neither."""
-        self._by_tag: dict[str, tuple[Document, ...]] | None = None
+        self._by_tag: dict[str, list[Document]] | None = None
         self._unread: dict[str, Problem] = {}
 
     @property
@@ -165,11 +161,9 @@ class Library:
 
     @property
     def folder(self) -> DirectoryRoot:
-        """The folder itself, root."""
         return self._root
 
     def close(self) -> None:
-        """Let go of the folder."""
         self._root.close()
 
     @property
@@ -191,7 +185,10 @@ class Library:
                 self._forget_categories()
                 self._stale.update(self._indexes)
             elif not path.startswith((".", "_")):
-                self._changed_at(path)
+                touched = [each.name for each in (self._categories or {}).values() if _concerns(path, each.folder)]
+                if "/" not in path or not touched:
+                    self._forget_categories()
+                self._mark(touched)
 
     def category(self, name: str) -> Category | None:
         with self._lock:
@@ -220,8 +217,11 @@ class Library:
         with self._lock:
             indexes = [self._index_of(category) for category in self._current().values()]
             if self._by_tag is None:
-                self._by_tag = _tag_index(indexes)
-            return self._by_tag.get(tag, ())
+                self._by_tag = {}
+                for document in (each for index in indexes for each in index.ordered):
+                    for each in document.tags:
+                        self._by_tag.setdefault(each, []).append(document)
+            return tuple(self._by_tag.get(tag, ()))
 
     def problems(self) -> Sequence[Problem]:
         """What could not be read, by path."""
@@ -290,7 +290,7 @@ class Library:
 
     def _read_categories(self) -> dict[str, Category]:
         state = self._state_of_root()
-        file = self._read_file()
+        file = self.read_file()
         found = {name: Category(name=name, folder=name) for name in self._root.folders() if NAME.fullmatch(name)}
         named = {name: replace(each, folder=_tidy(each.folder)) for name, each in file.category_values().items()}
         categories = {**found, **named}
@@ -299,7 +299,8 @@ class Library:
         self._by_tag = None
         return categories
 
-    def _read_file(self) -> GuideFile:
+    def read_file(self) -> GuideFile:
+        """`guide.json` as it is on disk now."""
         where = str(self._root.root / FILE)
         try:
             return parse_guide_file(self._root.read_text(FILE), where=where)
@@ -309,12 +310,6 @@ class Library:
             raise ConfigurationError(error.message, where=where) from None
         except RecursionError:
             raise ConfigurationError("nested too deeply.", where=where) from None
-
-    def _changed_at(self, path: str) -> None:
-        touched = [each.name for each in (self._categories or {}).values() if _concerns(path, each.folder)]
-        if "/" not in path or not touched:
-            self._forget_categories()
-        self._mark(touched)
 
     def _forget_categories(self) -> None:
         self._categories = None
@@ -356,36 +351,19 @@ def _concerns(path: str, folder: str) -> bool:
     return folder == "." or path == folder or path.startswith(folder + "/") or folder.startswith(path + "/")
 
 
-def _tag_index(indexes: Iterable[CategoryIndex]) -> dict[str, tuple[Document, ...]]:
-    found: dict[str, list[Document]] = {}
-    for index in indexes:
-        for document in index.ordered:
-            for tag in document.tags:
-                found.setdefault(tag, []).append(document)
-    return {tag: tuple(documents) for tag, documents in found.items()}
-
-
 Change = Callable[[GuideFile], GuideFile]
 
 
 def change_guide_file(library: Library, change: Change) -> GuideFile:
     """Apply a change to the file as it is now, not as it was last read, and write the outcome."""
     with _one_writer(library):
-        changed = change(_current(library))
+        changed = change(library.read_file())
         text = dump_guide_file(changed)
         # What was written must be readable again: a change that breaks the file is refused before it is one.
         parse_guide_file(text, where=str(library.folder.root / FILE))
         library.folder.write_bytes(FILE, text.encode("utf-8"))
     library.changed()
     return changed
-
-
-def _current(library: Library) -> GuideFile:
-    try:
-        text = library.folder.read_text(FILE)
-    except NotFound:
-        return GuideFile()
-    return parse_guide_file(text, where=str(library.folder.root / FILE))
 
 
 @contextmanager

@@ -29,13 +29,8 @@ class Finding:
 
 def check_content(project: Project) -> list[Finding]:
     """All problems of a project's content."""
-    return [
-        *_unreadable(project),
-        *_references(project),
-        *_templates(project),
-        *_contradictions(project),
-        *_unaccepted(project),
-    ]
+    checks = (_unreadable, _references, _templates, _contradictions, _unaccepted)
+    return [finding for check in checks for finding in check(project)]
 
 
 def _unaccepted(project: Project) -> Iterator[Finding]:

@@ -7,26 +7,17 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.text import closest_names
 from trysquare.guide.config import GuideConfig, GuideFile, Limits, PresetEntry
-from trysquare.guide.documents import (
-    Category,
-    Collection,
-    Content,
-    Document,
-    DocumentId,
-    as_suggestion,
-    folded,
-    read_document,
-)
+from trysquare.guide.documents import Category, Collection, Document, DocumentId, as_suggestion, folded, read_document
 from trysquare.guide.flags import FlagValue, Resolved, resolve
 from trysquare.guide.library import Library, Problem
 from trysquare.search.fulltext import FullTextIndex, excerpt
 from trysquare.store.content import RegisteredProject, StoredDocuments, StoredFlags, StoredProjects
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 _NAME, _TITLE, _TAGS, _TEXT = 8.0, 4.0, 4.0, 1.0
 
@@ -37,19 +28,12 @@ class Hit:
 
     document: Document
     excerpt: str
-    score: float
-
-
-class Searched(Content, Protocol):
-    """Content with a version that changes with it."""
-
-    def version(self) -> tuple[int, ...]: ...
 
 
 class ContentSearch:
     """Full-text search over one project's documents."""
 
-    def __init__(self, content: Searched) -> None:
+    def __init__(self, content: Project) -> None:
         self._content = content
         self._lock = threading.Lock()
         self._version: tuple[int, ...] | None = None
@@ -61,8 +45,8 @@ class ContentSearch:
         with self._lock:
             self._update()
             ranked = sorted(self._index.scores(query).items(), key=lambda found: (-found[1], found[0]))
-            best = [(self._documents[id], round(score, 3)) for id, score in ranked[:limit]]
-        return [Hit(document=document, excerpt=excerpt(document.text, query), score=score) for document, score in best]
+            best = [self._documents[id] for id, _ in ranked[:limit]]
+        return [Hit(document=document, excerpt=excerpt(document.text, query)) for document in best]
 
     def close(self) -> None:
         """Drop the index; a later search builds it again."""
@@ -293,11 +277,7 @@ class Projects:
     """The default project, and those that the user has registered. A project is named in each call, or the default."""
 
     def __init__(
-        self,
-        default: GuideConfig,
-        *,
-        project_state: Callable[[Path], Transactions],
-        user_state: Transactions,
+        self, default: GuideConfig, *, project_state: Callable[[Path], Transactions], user_state: Transactions
     ) -> None:
         self._default = default
         self._project_state = project_state

@@ -11,7 +11,7 @@ from typing import Any
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
-from trysquare.core.result import Result, Text
+from trysquare.core.result import Text
 from trysquare.core.text import closest_names
 from trysquare.guide.documents import Document, DocumentId, read_document
 from trysquare.guide.projects import Project, Projects
@@ -66,15 +66,9 @@ def _options(piece: str) -> dict[str, str | bool]:
     if not piece.startswith("--"):
         return dict.fromkeys(piece[1:], True)
     key, equals, value = piece[2:].partition("=")
-    if equals:
-        return {_key(key): value}
-    if key.startswith("no-"):
-        return {_key(key.removeprefix("no-")): False}
-    return {_key(key): True}
-
-
-def _key(text: str) -> str:
-    return text.replace("-", "_")
+    is_negated = not equals and key.startswith("no-")
+    name = (key.removeprefix("no-") if is_negated else key).replace("-", "_")
+    return {name: value if equals else not is_negated}
 
 
 def commands(project: Project) -> dict[str, Document]:
@@ -127,12 +121,17 @@ def guide_prompt(projects: Projects) -> Prompt:
         return _completions(projects, typed)
 
     async def render_prompt(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
-        words = _words(given)
+        # The positional arguments, up to the first that is missing.
+        words = [given[name] for name in takewhile(given.get, POSITIONS)]
         if is_command(words):
-            return (PromptMessage(content=Text(text=_command_text(projects, words))),)
+            return (PromptMessage(content=Text(text=_command_text(projects.get(), parse_command(words)))),)
         expression = ",".join(words) or _startup(projects)
         result = await context.call_tool("get_content", {"expression": expression})
-        return (PromptMessage(content=Text(text=_report(result))),)
+        if not result.success:
+            raise ToolError(result.error or "The content could not be fetched.", instruction=result.instruction)
+        text = str(result.value or result.message or "")
+        whole = f"{text}\n\n{result.instruction}" if result.instruction else text
+        return (PromptMessage(content=Text(text=whole)),)
 
     return Prompt(
         name="guide",
@@ -148,11 +147,6 @@ def guide_prompt(projects: Projects) -> Prompt:
     )
 
 
-def _words(given: dict[str, str]) -> list[str]:
-    """The positional arguments, up to the first that is missing."""
-    return [given[name] for name in takewhile(given.get, POSITIONS)]
-
-
 def _startup(projects: Projects) -> str:
     expression = projects.get().flag("startup-instruction").value
     if isinstance(expression, str) and expression:
@@ -164,19 +158,10 @@ def _startup(projects: Projects) -> str:
     )
 
 
-def _command_text(projects: Projects, words: Sequence[str]) -> str:
-    project = projects.get()
-    line = parse_command(words)
+def _command_text(project: Project, line: CommandLine) -> str:
     document = find_command(project, line)
     flags, values = project.flag_values(), command_values(line)
     return render(document, flags=flags, include=lambda name: included_text(project, name), values=values)
-
-
-def _report(result: Result[Any]) -> str:
-    if not result.success:
-        raise ToolError(result.error or "The content could not be fetched.", instruction=result.instruction)
-    text = str(result.value or result.message or "")
-    return f"{text}\n\n{result.instruction}" if result.instruction else text
 
 
 def _completions(projects: Projects, typed: str) -> Sequence[str]:

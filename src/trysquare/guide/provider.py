@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from trysquare.core.errors import TrysquareError
 from trysquare.core.resources import Resource
-from trysquare.core.tool import Tool
 from trysquare.core.toolset import DynamicToolset, resource_of_template
 from trysquare.files.watch import changes_below
 from trysquare.guide.config import GuideConfig
@@ -21,10 +20,10 @@ from trysquare.guide.library import Library
 from trysquare.guide.projects import Project, ProjectListener, Projects
 from trysquare.guide.prompts import guide_prompt
 from trysquare.guide.resources import document_resources, document_template, expression_template, skill_resources
-from trysquare.guide.tools.content import content_tool, search_tools
+from trysquare.guide.tools.content import content_tools
 from trysquare.guide.tools.edit import edit_tools, export_tools, project_tools
 from trysquare.guide.tools.flags import flag_tools
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 OnChange = Callable[[Project, frozenset[str]], None]
 """What to do about a change: the project, and the paths that changed, relative to one of its folders."""
@@ -71,30 +70,21 @@ class _Watchers(ProjectListener):
     def _start(self, project: Project) -> None:
         if not self._ended:
             self._tasks[id(project)] = [
-                self._loop.create_task(_follow(project, library, self._on_change)) for library in project.libraries
+                self._loop.create_task(self._follow(project, library)) for library in project.libraries
             ]
 
     def _stop(self, project: Project) -> None:
         for task in self._tasks.pop(id(project), ()):
             task.cancel()
 
+    async def _follow(self, project: Project, library: Library) -> None:
+        async for paths in changes_below(library.folder.root):
+            for path in paths:
+                library.changed(path)
+            self._on_change(project, paths)
 
-async def _follow(project: Project, library: Library, on_change: OnChange) -> None:
-    async for paths in changes_below(library.folder.root):
-        for path in paths:
-            library.changed(path)
-        on_change(project, paths)
 
-
-def _tools(projects: Projects) -> list[Tool]:
-    return [
-        content_tool(projects),
-        *search_tools(projects),
-        *flag_tools(projects),
-        *edit_tools(projects),
-        *export_tools(projects),
-        *project_tools(projects),
-    ]
+_TOOLS = (content_tools, flag_tools, edit_tools, export_tools, project_tools)
 
 
 class GuideToolset(DynamicToolset, ProjectListener):
@@ -104,7 +94,7 @@ class GuideToolset(DynamicToolset, ProjectListener):
 
     def __init__(self, projects: Projects) -> None:
         super().__init__(
-            _tools(projects),
+            [tool for make in _TOOLS for tool in make(projects)],
             prompts=[guide_prompt(projects)],
             templates=[document_template(projects), expression_template(projects)],
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from trysquare.core.context import CallContext
@@ -53,23 +52,20 @@ def document_template(projects: Projects) -> ResourceTemplate:
         return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=pieces[0].text),)
 
     async def complete(name: str, typed: str, others: dict[str, str]) -> Sequence[str]:
-        found = sorted(each for each in _choices(projects, name, others) if each.lower().startswith(typed.lower()))
-        return found[:100]
+        # As far as the other parts of the address are known.
+        if name == "project":
+            choices = list(projects.known())
+        elif name == "category":
+            choices = [each.name for each in projects.get(others.get("project")).categories()]
+        else:
+            documents = projects.get(others.get("project")).documents(others.get("category", ""))
+            choices = [each.id.name for each in documents]
+        return sorted(each for each in choices if each.lower().startswith(typed.lower()))[:100]
 
     return ResourceTemplate(
         uri_template=DOCUMENT_TEMPLATE, name="document", read=read, mime_type=MARKDOWN, complete=complete,
         description="One document of a project's content",
     )  # fmt: skip
-
-
-def _choices(projects: Projects, name: str, others: dict[str, str]) -> list[str]:
-    """What can stand in a part of a document's address, as far as the other parts are known."""
-    if name == "project":
-        return list(projects.known())
-    project = projects.get(others.get("project"))
-    if name == "category":
-        return [each.name for each in project.categories()]
-    return [each.id.name for each in project.documents(others.get("category", ""))]
 
 
 def expression_template(projects: Projects) -> ResourceTemplate:
@@ -102,7 +98,7 @@ MAX_FILES = 511
 
 def skill_resources(projects: Projects, project: Project) -> list[Resource]:
     """Every file of every skill of a project, as resources. The first of each skill carries its manifest."""
-    named = unique_names((category.name for category in project.categories()), skill_name)
+    named = unique_names(category.name for category in project.categories())
     return [
         resource
         for category, name in zip(project.categories(), named, strict=True)
@@ -115,11 +111,11 @@ def skill_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "content"
 
 
-def unique_names(texts: Iterable[str], name_of: Callable[[str], str]) -> list[str]:
-    """A name for each text, in order; names that become the same get a number."""
+def unique_names(texts: Iterable[str]) -> list[str]:
+    """A skill's name for each text, in order; names that become the same get a number."""
     taken: dict[str, None] = {}
     for text in texts:
-        name = base = name_of(text)
+        name = base = skill_name(text)
         number = 2
         while name in taken:
             name, number = f"{base}-{number}", number + 1
@@ -127,25 +123,20 @@ def unique_names(texts: Iterable[str], name_of: Callable[[str], str]) -> list[st
     return list(taken)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _SkillContents:
-    """All that a skill holds at one moment: its front matter, and the text of each file by address."""
-
-    frontmatter: JsonObject
-    texts: dict[str, str]
-
-
 def _skill(projects: Projects, project: Project, category: Category, name: str) -> list[Resource]:
     folder = f"skill://{skill_name(project.name)}/{name}"
-    contents = _contents(project, category, name, folder)
-    if contents is None:
+    frontmatter, texts = _contents(project, category, name, folder)
+    if not texts:
         return []
-    files = tuple(_file(uri, text) for uri, text in contents.texts.items())
+    data = {uri: text.encode("utf-8", "replace") for uri, text in texts.items()}
+    files = tuple(
+        SkillFile(uri=uri, digest=hashlib.sha256(each).hexdigest(), size=len(each)) for uri, each in data.items()
+    )
     read = _reading(projects, project.name, category.name, name, folder)
     first, *others = files
     opening = Resource(
-        uri=first.uri, name=f"{name}/SKILL.md", read=read, description=contents.frontmatter["description"],
-        mime_type=MARKDOWN, size=first.size, skill=Skill(frontmatter=contents.frontmatter, files=files),
+        uri=first.uri, name=f"{name}/SKILL.md", read=read, description=frontmatter["description"],
+        mime_type=MARKDOWN, size=first.size, skill=Skill(frontmatter=frontmatter, files=files),
     )  # fmt: skip
     rest = [
         Resource(uri=each.uri, name=each.uri.removeprefix("skill://"), read=read, mime_type=MARKDOWN, size=each.size)
@@ -154,18 +145,17 @@ def _skill(projects: Projects, project: Project, category: Category, name: str) 
     return [opening, *rest]
 
 
-def _contents(project: Project, category: Category, name: str, folder: str) -> _SkillContents | None:
-    """The skill as flags and templates make it now; None where nothing of it is shown."""
+def _contents(project: Project, category: Category, name: str, folder: str) -> tuple[JsonObject, dict[str, str]]:
+    """The skill's front matter and the text of each file by address; empty where nothing of it is shown."""
     pieces = visible_pieces(project, project.documents(category.name)[:MAX_FILES])
     if not pieces:
-        return None
+        return {}, {}
     about = (category.description or f"The {category.name} content of {project.name}").rstrip(".")
     counted = f"{len(pieces)} document{'s' if len(pieces) != 1 else ''}"
     frontmatter: JsonObject = {"name": name, "description": f"{about}. {counted}; read those that fit the task."[:1024]}
     files = dict(zip(_paths(pieces), pieces, strict=True))
-    main = _skill_text(frontmatter, category, files)
-    texts = {f"{folder}/{MAIN}": main, **{f"{folder}/{path}": piece.text for path, piece in files.items()}}
-    return _SkillContents(frontmatter=frontmatter, texts=texts)
+    texts = {MAIN: _skill_text(frontmatter, category, files), **{path: each.text for path, each in files.items()}}
+    return frontmatter, {f"{folder}/{path}": text for path, text in texts.items()}
 
 
 def _paths(pieces: Sequence[ContentPart]) -> list[str]:
@@ -186,18 +176,13 @@ def _skill_text(frontmatter: JsonObject, category: Category, files: Mapping[str,
     return f"---\n{head}\n---\n\n# {category.name}\n\n{frontmatter['description']}\n\n" + "\n".join(lines) + "\n"
 
 
-def _file(uri: str, text: str) -> SkillFile:
-    data = text.encode("utf-8", "replace")
-    return SkillFile(uri=uri, digest=hashlib.sha256(data).hexdigest(), size=len(data))
-
-
 def _reading(projects: Projects, project_name: str, category_name: str, name: str, folder: str) -> Read:
     async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
         project = projects.get(project_name)
         category = project.category(category_name)
-        contents = _contents(project, category, name, folder) if category is not None else None
-        if contents is None or uri not in contents.texts:
+        texts = _contents(project, category, name, folder)[1] if category is not None else {}
+        if uri not in texts:
             raise NotFound(f"`{uri[:200]}` is no longer part of its skill.", code=ErrorCode.RESOURCE_NOT_FOUND)
-        return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=contents.texts[uri]),)
+        return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=texts[uri]),)
 
     return read

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from trysquare.core import tokens as packing
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.core.tokens import count_tokens
+from trysquare.core.tokens import SHORT_DIGEST, BudgetSelection, count_tokens, fit_budget
 from trysquare.guide.contradictions import Contradiction, contradictions
 from trysquare.guide.documents import Document, DocumentType
 from trysquare.guide.expression import Named, parse_expression, with_pattern
@@ -20,8 +19,6 @@ from trysquare.guide.flags import FlagValue, holds
 from trysquare.guide.projects import Project
 from trysquare.guide.selection import Chosen, Selection, select
 from trysquare.guide.templates import render
-
-SHORT_DIGEST = packing.SHORT_DIGEST
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,18 +39,8 @@ class ContentPart:
         return self.document.priority
 
 
-Delivery: TypeAlias = packing.BudgetSelection[ContentPart]
+Delivery: TypeAlias = BudgetSelection[ContentPart]
 """What is sent, what the caller already has, and what did not fit."""
-
-
-def deliver(pieces: Sequence[ContentPart], *, budget: int | None = None, held: Set[str] = frozenset()) -> Delivery:
-    """Decide what to send: whole documents only, the most important first, in the order of the expression."""
-    return packing.fit_budget(pieces, budget=budget, held=held)
-
-
-def digests_after(delivery: Delivery) -> tuple[str, ...]:
-    """The digests that the caller has after this delivery."""
-    return delivery.held()
 
 
 MAX_CHECKED = 200
@@ -100,19 +87,21 @@ def fetch(project: Project, request: Request) -> RetrievedContent:
     flags = project.flag_values()
     shown, hidden = _apply_flags(selection.chosen, flags)
     if not shown:
-        raise _all_hidden(hidden)
+        named = "; ".join(f"`{each.document}` ({each.reason})" for each in hidden[:5])
+        raise NotFound(
+            f"What the expression names is hidden by flags: {named}.",
+            code=ErrorCode.RESOURCE_NOT_FOUND,
+            instruction="Ask the user whether to set the flag for this project.",
+        )
     pieces, failed = _pieces(project, shown, flags)
     if not pieces:
         raise ToolError(failed[0], code=ErrorCode.CONFIG_INVALID)
-    delivery = deliver(pieces, budget=request.budget, held=request.held)
+    delivery = fit_budget(pieces, budget=request.budget, held=request.held)
     wants_conflicts = project.flag("report-conflicts").value
-    found = contradictions([piece.document for piece in pieces]) if wants_conflicts else []
+    conflicts = tuple(contradictions([piece.document for piece in pieces])) if wants_conflicts else ()
+    warnings = (*selection.warnings, *failed)
     return RetrievedContent(
-        delivery=delivery,
-        selection=selection,
-        hidden=hidden,
-        conflicts=tuple(found),
-        warnings=(*selection.warnings, *failed),
+        delivery=delivery, selection=selection, hidden=hidden, conflicts=conflicts, warnings=warnings
     )
 
 
@@ -145,15 +134,6 @@ def _apply_flags(chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple
         else:
             shown.append(each)
     return shown, tuple(hidden)
-
-
-def _all_hidden(hidden: Sequence[Hidden]) -> NotFound:
-    named = "; ".join(f"`{each.document}` ({each.reason})" for each in hidden[:5])
-    return NotFound(
-        f"What the expression names is hidden by flags: {named}.",
-        code=ErrorCode.RESOURCE_NOT_FOUND,
-        instruction="Ask the user whether to set the flag for this project.",
-    )
 
 
 def _pieces(

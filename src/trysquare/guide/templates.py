@@ -8,15 +8,19 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, nodes, pass_context, pass_environment
-from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context, Undefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
-
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.guide.documents import Document
 from trysquare.guide.flags import FlagValue
+
+try:
+    import jinja2
+    from jinja2 import TemplateSyntaxError, nodes, pass_context, pass_environment
+    from jinja2.exceptions import SecurityError
+    from jinja2.runtime import Context, Undefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.visitor import NodeTransformer
+except ImportError:
+    raise ConfigurationError("Templates need Jinja2.", hint="Install it with: pip install 'trysquare[guide]'") from None
 
 MAX_TEMPLATE = 64 * 1024
 MAX_RENDERED = 1_000_000
@@ -47,7 +51,13 @@ def render(
         return document.text
     if len(document.text) > MAX_TEMPLATE:
         raise TemplateError(f"`{document.id}` is longer than the {MAX_TEMPLATE:,} characters that a template may have.")
-    return _render_template(document, {"flags": _Flags(flags), "document": _about(document), **(values or {})}, include)
+    about = {
+        "id": str(document.id),
+        "title": document.title,
+        "tags": sorted(document.tags),
+        "metadata": dict(document.metadata),
+    }
+    return _render_template(document, {"flags": _Flags(flags), "document": about, **(values or {})}, include)
 
 
 class _Flags(dict[str, FlagValue]):
@@ -58,25 +68,19 @@ class _Flags(dict[str, FlagValue]):
 
 
 def _render_template(document: Document, values: Mapping[str, Any], include: Include) -> str:
-    try:
-        from jinja2 import TemplateError as JinjaError
-        from jinja2 import TemplateNotFound, TemplateSyntaxError
-
-    except ImportError:
-        raise ConfigurationError(
-            "Templates need Jinja2.", hint="Install it with: pip install 'trysquare[guide]'"
-        ) from None
     own, allowed = str(document.id), frozenset(document.includes)
     sandbox = Sandbox(lambda name: document.text if name == own else include(name) if name in allowed else None)
     try:
         return _bounded(sandbox.get_template(own).generate(values), sandbox.check_time)
     except TemplateSyntaxError as error:
         raise TemplateError(f"{_place(document, error.name, error.lineno)}: {error.message}.") from None
-    except TemplateNotFound as error:
+    except jinja2.TemplateNotFound as error:
         reason = f"`{error.name}` is not there, or is not named in `includes` of the front matter"
         raise TemplateError(f"{_failing_place(document, error)}: {reason}.") from None
-    except (JinjaError, *_FORESEEN) as error:
-        raise TemplateError(f"{_failing_place(document, error)}: {_reason(error)}.") from None
+    except (jinja2.TemplateError, *_FORESEEN) as error:
+        deep = isinstance(error, RecursionError)
+        reason = "it includes itself, or is nested too deeply" if deep else str(error).rstrip(".")[:300]
+        raise TemplateError(f"{_failing_place(document, error)}: {reason or type(error).__name__}.") from None
 
 
 def _bounded(pieces: Iterable[str], check_time: Callable[[], None]) -> str:
@@ -107,21 +111,6 @@ def _failing_place(document: Document, error: BaseException) -> str:
         if frame.f_code.co_filename in names
     ]
     return _place(document, *found[-1]) if found else f"`{document.id}` cannot be rendered"
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it includes itself, or is nested too deeply"
-    return str(error).rstrip(".")[:300] or type(error).__name__
-
-
-def _about(document: Document) -> dict[str, Any]:
-    return {
-        "id": str(document.id),
-        "title": document.title,
-        "tags": sorted(document.tags),
-        "metadata": dict(document.metadata),
-    }
 
 
 # A template chooses and repeats: `if`, `for`, `set`, `include`, values, comparisons, a few filters. It cannot call
@@ -166,8 +155,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, source: Source) -> None:
         super().__init__(
-            loader=FunctionLoader(lambda name: _loaded(source, name)),
-            undefined=StrictUndefined,
+            loader=jinja2.FunctionLoader(lambda name: _loaded(source, name)),
+            undefined=jinja2.StrictUndefined,
             autoescape=False,
             keep_trailing_newline=True,
             finalize=self._shown,

@@ -28,21 +28,17 @@ def connect(url: str) -> sa.Engine:
     engine = _engine(url)
     try:
         with engine.connect() as connection:
-            _check(connection, url)
+            is_file = url.startswith(SQLITE)
+            if is_file and Path(url.removeprefix(SQLITE)).stat().st_size <= _CHECKED_BYTES:
+                found = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
+                if found != "ok":
+                    raise _cannot_open(url, f"it is damaged: {found}")
+            else:
+                connection.execute(sa.text("PRAGMA schema_version" if is_file else "SELECT 1"))
     except SQLAlchemyError as error:
         engine.dispose()
         raise _cannot_open(url, error_text(error)) from error
     return engine
-
-
-def _check(connection: sa.Connection, url: str) -> None:
-    if not url.startswith(SQLITE):
-        connection.execute(sa.text("SELECT 1"))
-        return
-    small = Path(url.removeprefix(SQLITE)).stat().st_size <= _CHECKED_BYTES
-    found = connection.execute(sa.text("PRAGMA quick_check(1)" if small else "PRAGMA schema_version")).scalar()
-    if small and found != "ok":
-        raise _cannot_open(url, f"it is damaged: {found}")
 
 
 def _cannot_open(url: str, why: str) -> ConfigurationError:

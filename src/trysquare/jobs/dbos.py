@@ -75,7 +75,8 @@ class DbosReader:
             return await anyio.to_thread.run_sync(lambda: function(*args, **kwargs))
 
     async def status(self, job: str) -> JobStatus:
-        return (await self.off_loop(self._read, [await self.full_id(job)]))[0]
+        job = await self.full_id(job)
+        return (await self.off_loop(lambda: self._described(self._client.list_workflows(workflow_ids=[job]))))[0]
 
     async def list(self, *, limit: int = 100) -> Sequence[JobStatus]:
         def latest() -> list[JobStatus]:
@@ -120,7 +121,7 @@ class DbosReader:
                 instruction="There is nothing to cancel.",
             )
         # Marked before it is cancelled: a process that resumes the job in between sees the mark.
-        await self.off_loop(self.records.mark_cancelled, found.job)
+        await self.off_loop(self.records.note, found.job, cancelled=True)
         await self.off_loop(self._client.cancel_workflow, found.job)
 
     async def full_id(self, job: str) -> str:
@@ -143,9 +144,6 @@ class DbosReader:
             raise _no_job(job, self.url)
         return ids[0]
 
-    def _read(self, jobs: Sequence[str]) -> list[JobStatus]:
-        return self._described(self._client.list_workflows(workflow_ids=list(jobs)))
-
     def _described(self, rows: Sequence[WorkflowStatus]) -> list[JobStatus]:
         notes = self.records.notes(row.workflow_id for row in rows)
         alive = self.records.alive()
@@ -153,11 +151,12 @@ class DbosReader:
 
 
 def _describe(row: WorkflowStatus, note: Note | None, alive: frozenset[str]) -> JobStatus:
-    kind, argument = _input(row)
+    given = row.input["args"] if isinstance(row.input, dict) else ()
+    kind, argument = given if len(given) == 2 else ("?", dict[str, Any]())
     holder = _holder(row)
     return JobStatus(
         job=row.workflow_id,
-        kind=note.kind if note else kind,
+        kind=note.kind if note else str(kind),
         title=note.title if note else "",
         state=_state(row, note, holder in alive),
         created=(row.created_at or 0) / 1000,
@@ -169,15 +168,8 @@ def _describe(row: WorkflowStatus, note: Note | None, alive: frozenset[str]) -> 
         question=note.question if note else None,
         error=(note.error if note else None) or (str(row.error) if row.error is not None else None),
         result=cast(JsonObject, row.output) if row.status == "SUCCESS" else None,
-        argument=argument,
+        argument=cast(JsonObject, argument),
     )
-
-
-def _input(row: WorkflowStatus) -> tuple[str, JsonObject]:
-    given = row.input["args"] if isinstance(row.input, dict) else ()
-    if len(given) != 2:
-        return "?", {}
-    return str(given[0]), cast(JsonObject, given[1])
 
 
 def _holder(row: WorkflowStatus) -> str | None:
@@ -356,7 +348,7 @@ class DbosEngine(DbosReader):
     async def fail(self, job: str, error: Exception) -> None:
         """End a job so that it can be resumed: DBOS would record the error as the final outcome of the step."""
         self._unrecorded[job] = message = _message(error)
-        await self.off_loop(self.records.fail, job, message)
+        await self.off_loop(self.records.note, job, error=message)
         await self.off_loop(self._client.cancel_workflow, job)
         del self._unrecorded[job]
 
@@ -407,7 +399,8 @@ class DbosEngine(DbosReader):
             )
         # A run that was cancelled elsewhere may not have ended yet; two must not wait for the same answer.
         await self._stop_runs({found.job})
-        await self.off_loop(self.records.revive, found.job)
+        outcome = {"error": None, "question": None, "cancelled": False, "lives": 0}
+        await self.off_loop(self.records.note, found.job, **outcome)
         await self.off_loop(self._resume, found.job)
 
     async def adopt(self) -> Sequence[str]:
@@ -431,7 +424,8 @@ class DbosEngine(DbosReader):
 
     def _adopt_one(self, job: str) -> bool:
         if self.records.count_life(job) > LIVES:
-            self.records.fail(job, f"It was resumed {LIVES} times, and its process ended each time without a step.")
+            error = f"It was resumed {LIVES} times, and its process ended each time without a step."
+            self.records.note(job, error=error)
             self._client.cancel_workflow(job)
             return False
         self._resume(job)
@@ -493,7 +487,8 @@ class DbosRun:
         return choice
 
     async def tell(self, done: int, total: int | None, message: str) -> None:
-        await self._engine.off_loop(self._engine.records.tell, self.job, done, total, message)
+        note = self._engine.records.note
+        await self._engine.off_loop(note, self.job, done=done, total=total, message=message, lives=0)
 
 
 def _message(error: Exception) -> str:

@@ -39,7 +39,6 @@ class JobRun(Protocol):
 
     async def tell(self, done: int, total: int | None, message: str) -> None:
         """Report progress."""
-        ...
 
 
 JobBody: TypeAlias = Callable[[JsonObject, JobRun], Awaitable[JsonObject]]
@@ -110,11 +109,9 @@ class JobReader(Protocol):
 
     async def signal(self, job: str, name: str, choice: str) -> None:
         """Answer the question of a job, also before it is asked."""
-        ...
 
     async def cancel(self, job: str) -> None:
         """Stop a job, wherever it runs. Its recorded steps stay."""
-        ...
 
 
 class RunEngine(JobReader, Protocol):
@@ -130,7 +127,6 @@ class RunEngine(JobReader, Protocol):
 
     async def resume(self, job: str) -> None:
         """Continue an interrupted, failed or cancelled job after its recorded steps."""
-        ...
 
     async def adopt(self) -> Sequence[str]:
         """Resume the jobs of processes that have died, and return their ids."""

@@ -83,7 +83,6 @@ class Records:
         self._insert: Any = sqlite.insert if engine.dialect.name == "sqlite" else postgresql.insert
 
     def make_tables(self) -> None:
-        """Create missing tables."""
         with self._engine.begin() as connection:
             for table in _TABLES.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))
@@ -139,26 +138,6 @@ class Records:
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())
 
-    def tell(self, job: str, done: int, total: int | None, message: str) -> None:
-        """Record progress."""
-        self._note(job, done=done, total=total, message=message, lives=0)
-
-    def put_question(self, job: str, question: JobQuestion | None) -> None:
-        """Record the question of a job, or that it has none."""
-        self._note(job, question=None if question is None else json.dumps(asdict(question)))
-
-    def fail(self, job: str, error: str) -> None:
-        """Record why a job failed."""
-        self._note(job, error=error)
-
-    def mark_cancelled(self, job: str) -> None:
-        """Record the request to cancel a job, before it is cancelled."""
-        self._note(job, cancelled=True)
-
-    def revive(self, job: str) -> None:
-        """Clear the outcome of a job that is resumed."""
-        self._note(job, error=None, question=None, cancelled=False, lives=0)
-
     def count_life(self, job: str) -> int:
         """Increment and return the number of adoptions since the last progress."""
         with self._engine.begin() as connection:
@@ -167,12 +146,16 @@ class Records:
             )
             return counted.scalar() or 0
 
-    def _note(self, job: str, **values: Any) -> None:
+    def put_question(self, job: str, question: JobQuestion | None) -> None:
+        """Record the question of a job, or that it has none."""
+        self.note(job, question=None if question is None else json.dumps(asdict(question)))
+
+    def note(self, job: str, **values: Any) -> None:
+        """Change columns of a job's note."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(_NOTES).where(_NOTES.c.job == job).values(**values, updated=self._clock()))
 
     def notes(self, jobs: Iterable[str]) -> Mapping[str, Note]:
-        """The notes of jobs by id."""
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(_NOTES).where(_NOTES.c.job.in_(list(jobs)))).mappings().all()
         return {row["job"]: _read_note(row) for row in rows}
@@ -216,11 +199,11 @@ class Records:
 
 
 def _read_note(row: Any) -> Note:
-    question = None
-    if row["question"] is not None:
-        read = json.loads(row["question"])
-        question = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
-    return Note(**{each.name: row[each.name] for each in fields(Note) if each.name != "question"}, question=question)
+    values = {each.name: row[each.name] for each in fields(Note)}
+    if values["question"] is not None:
+        read = json.loads(values["question"])
+        values["question"] = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
+    return Note(**values)
 
 
 logger = logging.getLogger("trysquare.jobs")
@@ -262,7 +245,6 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and wait for its end."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()

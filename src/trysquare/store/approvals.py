@@ -15,7 +15,7 @@ from trysquare.core.approvals import ANSWER_LIFETIME, ConsentDecision, ConsentRe
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
-from trysquare.store.database import Database
+from trysquare.store.database import Transactions
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUP = 4
@@ -41,6 +41,7 @@ MISS_WINDOW = 60.0
 
 _SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
 """With the question: tools of two servers that share a state file may have the same name."""
+_DELETE_EXPIRED = "DELETE FROM approvals WHERE expires <= ?"
 _COLUMNS = "code, tool, principal, question, arguments, digest, expires"
 _RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at"
 
@@ -83,7 +84,7 @@ class StoredApprovals:
     """
 
     def __init__(
-        self, database: Database, *, lifetime: float = LIFETIME, clock: Callable[[], float] = time.time
+        self, database: Transactions, *, lifetime: float = LIFETIME, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._lifetime = lifetime
@@ -93,9 +94,13 @@ class StoredApprovals:
         """Use an approval of this call or report its refusal; otherwise it is pending, with a code if `open_code`."""
         now = self._clock()
         with self._database.write() as connection:
-            _delete_expired(connection, now)
+            connection.execute(_DELETE_EXPIRED, (now,))
             if _is_remembered(connection, request, now) or self._use_approval(connection, request, now):
-                return _approved(connection, request)
+                latest = (
+                    f"SELECT by, how, at FROM receipts WHERE {_SAME_CALL} AND approved = 1 ORDER BY id DESC LIMIT 1"
+                )
+                by, how, at = connection.execute(latest, _call(request)).fetchone()
+                return ConsentDecision(state="approved", by=by, how=how, at=at)
             found = _latest(connection, request)
             if found is not None and found[1] == "refused":
                 return ConsentDecision(state="refused")
@@ -114,7 +119,7 @@ class StoredApprovals:
         if approvals.ticket_age(ticket, now) > ANSWER_LIFETIME:
             return False
         with self._database.write() as connection:
-            _delete_expired(connection, now)
+            connection.execute(_DELETE_EXPIRED, (now,))
             used = connection.execute(
                 "INSERT INTO approvals (code, tool, principal, digest, question, arguments, state, created, expires)"
                 " VALUES (?, ?, ?, ?, '', '{}', 'used', ?, ?) ON CONFLICT DO NOTHING",
@@ -200,7 +205,10 @@ class StoredApprovals:
                     "UPDATE approvals SET state = ?, expires = ? WHERE code = ?",
                     (state, now + self._lifetime, found.code),
                 )
-                request = _request_of(found)
+                request = ConsentRequest(
+                    tool=found.tool, principal=found.principal, digest=found.digest, question=found.question,
+                    arguments=found.arguments,
+                )  # fmt: skip
                 return _add_receipt(connection, request, approved=state == "approved", by=by, how=how, now=None)
         return self._report_miss(code, now)
 
@@ -216,13 +224,6 @@ class StoredApprovals:
 
 def _call(request: ConsentRequest) -> tuple[str, str, str, str]:
     return request.principal, request.tool, request.digest, request.question
-
-
-def _approved(connection: sqlite3.Connection, request: ConsentRequest) -> ConsentDecision:
-    """Decision with the details of its latest receipt."""
-    query = f"SELECT by, how, at FROM receipts WHERE {_SAME_CALL} AND approved = 1 ORDER BY id DESC LIMIT 1"
-    by, how, at = connection.execute(query, _call(request)).fetchone()
-    return ConsentDecision(state="approved", by=by, how=how, at=at)
 
 
 def _body(request: ConsentRequest, **more: Any) -> JsonObject:
@@ -243,10 +244,6 @@ def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[st
         " AND state != 'used' ORDER BY created DESC, code LIMIT 1"
     )
     return connection.execute(query, _call(request)).fetchone()
-
-
-def _delete_expired(connection: sqlite3.Connection, now: float) -> None:
-    connection.execute("DELETE FROM approvals WHERE expires <= ?", (now,))
 
 
 def _find_pending(connection: sqlite3.Connection, code: str, now: float) -> PendingApproval | None:
@@ -287,13 +284,6 @@ def _pending(row: Any, now: float) -> PendingApproval:
     values = dict(zip(_COLUMNS.split(", "), row, strict=True))
     arguments, expires = json.loads(values.pop("arguments")), values.pop("expires")
     return PendingApproval(**values, arguments=arguments, expires_in=expires - now)
-
-
-def _request_of(pending: PendingApproval) -> ConsentRequest:
-    return ConsentRequest(
-        tool=pending.tool, principal=pending.principal, digest=pending.digest, question=pending.question,
-        arguments=pending.arguments,
-    )  # fmt: skip
 
 
 def _receipt(row: Any) -> Receipt:

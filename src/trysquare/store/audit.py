@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trysquare.core.json import JsonObject
-from trysquare.store.database import Database
+from trysquare.store.database import Database, Statements
 
 GENESIS = "0" * 64
 
@@ -51,7 +51,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def append(connection: sqlite3.Connection, *, kind: str, principal: str, body: JsonObject) -> int:
+def append(connection: Statements, *, kind: str, principal: str, body: JsonObject) -> int:
     """Add a row to the chain, inside the transaction of the change that it records; return its number."""
     head = connection.execute("SELECT seq, hash FROM audit_head").fetchone()
     row = next_row(head, kind=kind, principal=principal, body=body)
@@ -110,21 +110,19 @@ def verified(found: Iterable[Any], head: tuple[int, str] | None) -> AuditReport:
     """Verify rows against one another, and the last against the stored head."""
     count, last = 0, GENESIS
     for seq, at, kind, principal, body, previous, digest in found:
-        intact = digest == chained_hash(seq, at, kind, principal, body, last)
-        if problem := _problem(seq, count + 1, previous == last, intact):
+        problem = None
+        if seq != count + 1:
+            problem = f"row {count + 1} is missing; the next one is {seq}"
+        elif previous != last:
+            problem = f"row {seq} does not follow the row before it"
+        elif digest != chained_hash(seq, at, kind, principal, body, last):
+            problem = f"row {seq} was changed after it was written"
+        if problem is not None:
             return AuditReport(rows=count, broken=count + 1, problem=problem)
         count, last = seq, digest
     if (head or (0, GENESIS)) != (count, last):
         return AuditReport(rows=count, broken=count + 1, problem=f"rows are missing at the end, after row {count}")
     return AuditReport(rows=count)
-
-
-def _problem(seq: int, expected: int, follows: bool, intact: bool) -> str | None:
-    if seq != expected:
-        return f"row {expected} is missing; the next one is {seq}"
-    if not follows:
-        return f"row {seq} does not follow the row before it"
-    return None if intact else f"row {seq} was changed after it was written"
 
 
 def chained_hash(seq: int, at: str, kind: str, principal: str, body: str, previous: str) -> str:

@@ -78,24 +78,19 @@ class Journal:
             os.close(file)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OrphanedJournal:
-    """Journal of a process that ended without flushing it."""
-
-    owner: str
-    lines: list[bytes]
-
-
 @contextmanager
-def orphaned_journals(folder: Path) -> Generator[list[OrphanedJournal]]:
-    """Lock the orphaned journals; they are deleted at the end of the block, unless it raises."""
+def orphaned_journals(folder: Path) -> Generator[dict[str, list[bytes]]]:
+    """Lock the journals of ended processes, by owner; they are deleted at the end of the block, unless it raises."""
     locked: list[int] = []
     try:
-        paths = sorted(folder.glob("*.0"))
-        owners = [path.stem for path in paths if _try_lock(path, locked)]
-        yield [OrphanedJournal(owner=owner, lines=_lines(folder, owner)) for owner in owners]
-        for owner in owners:
-            _remove(tuple(folder / f"{owner}.{number}" for number in (1, 0)))
+        first = [path for path in sorted(folder.glob("*.0")) if _try_lock(path, locked)]
+        files = {path.stem: (path, path.with_suffix(".1")) for path in first}
+        yield {
+            owner: [line for path in paths if path.exists() for line in path.read_bytes().split(b"\n") if line]
+            for owner, paths in files.items()
+        }
+        for paths in files.values():
+            _remove(paths)
     finally:
         for file in locked:
             os.close(file)
@@ -115,11 +110,6 @@ def _try_lock(path: Path, locked: list[int]) -> bool:
     return path.exists()
 
 
-def _lines(folder: Path, owner: str) -> list[bytes]:
-    paths = [folder / f"{owner}.{number}" for number in (0, 1)]
-    return [line for path in paths if path.exists() for line in path.read_bytes().split(b"\n") if line]
-
-
 def _remove(paths: tuple[Path, ...]) -> None:
     # The locked file last: until then the other one is known to belong to it.
     for path in sorted(paths, reverse=True):
@@ -128,13 +118,8 @@ def _remove(paths: tuple[Path, ...]) -> None:
 
 CallState: TypeAlias = Literal["sending", "not_sent", "sent_unknown", "done"]
 
-BEGIN_COLUMNS = ("id", "owner", "started", "principal", "server", "tool", "arguments", "digest")
-END_COLUMNS = ("ended", "state", "is_error", "result_digest", "result_bytes", "note")
-_ALL = ", ".join((*BEGIN_COLUMNS, *END_COLUMNS))
-_ROW = f"({', '.join('?' * (len(BEGIN_COLUMNS) + len(END_COLUMNS)))})"
 _BATCHES = (64, 8, 1)
 """Batch sizes of inserts; a batch takes half the time of single rows."""
-_END = f"UPDATE gateway_calls SET {', '.join(f'{column} = ?' for column in END_COLUMNS)} WHERE id = ?"
 RETENTION = 86400.0
 """Seconds for which a key and the result of its call are stored."""
 
@@ -150,23 +135,20 @@ class NewCall(NamedTuple):
 
 
 class CallEnd(NamedTuple):
-    """Outcome of a call."""
+    """Outcome of a call, in the order of the columns and of a journal's line."""
 
+    ended: float | None
     state: CallState
-    ended: float
     is_error: bool | None = None
     result_digest: str | None = None
     result_bytes: int | None = None
     note: str | None = None
 
-    def columns(self) -> list[Any]:
-        """Values of `END_COLUMNS`."""
-        return [getattr(self, column) for column in END_COLUMNS]
 
-    @staticmethod
-    def from_columns(columns: Sequence[Any]) -> CallEnd:
-        """Reverse of `columns`."""
-        return CallEnd(**dict(zip(END_COLUMNS, columns, strict=True)))
+_UNFINISHED = CallEnd(None, "sending")
+_COLUMNS = ("id", "owner", "started", *NewCall._fields, *CallEnd._fields)
+_ROW = f"({', '.join('?' * len(_COLUMNS))})"
+_END = f"UPDATE gateway_calls SET {', '.join(f'{column} = ?' for column in CallEnd._fields)} WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +190,7 @@ _RECORD = ", ".join(field.name for field in fields(CallRecord))
 
 def begin_row(call: NewCall, id: str, owner: str, now: float) -> list[Any]:
     """Row of a call in progress."""
-    return [
-        id, owner, now, encodable(call.principal), encodable(call.server), encodable(call.tool),
-        encodable(call.arguments), call.digest, None, "sending", None, None, None, None,
-    ]  # fmt: skip
+    return [id, owner, now, *map(encodable, call), *_UNFINISHED]
 
 
 def insert_calls(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> None:
@@ -225,12 +204,13 @@ def insert_calls(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) 
 
 @cache
 def _insert(count: int) -> str:
-    return f"INSERT INTO gateway_calls ({_ALL}) VALUES {', '.join([_ROW] * count)} ON CONFLICT (id) DO NOTHING"
+    rows = ", ".join([_ROW] * count)
+    return f"INSERT INTO gateway_calls ({', '.join(_COLUMNS)}) VALUES {rows} ON CONFLICT (id) DO NOTHING"
 
 
 def end_calls(connection: sqlite3.Connection, ends: Mapping[str, CallEnd]) -> None:
     """Store the outcomes of calls, by id."""
-    connection.executemany(_END, [(*end.columns(), id) for id, end in ends.items()])
+    connection.executemany(_END, [(*end, id) for id, end in ends.items()])
 
 
 def lose_calls(connection: sqlite3.Connection, owner: str, now: float) -> int:
@@ -337,7 +317,7 @@ class CallLedger:
             if len(self._begun) >= MAX_WAITING:
                 raise self._unavailable(f"{MAX_WAITING:,} calls wait for it")
             row = begin_row(call, self._next_id(), self.owner, self._clock())
-            self._append(journal, ["b", *row[: -len(END_COLUMNS)]])
+            self._append(journal, ["b", *row[: -len(_UNFINISHED)]])
             self._begun[row[0]] = row
             self._wake()
             return row[0]
@@ -347,14 +327,14 @@ class CallLedger:
         journal = self.open()
         with self._lock:
             try:
-                self._append(journal, ["e", id, *end.columns()])
+                self._append(journal, ["e", id, *end])
             except ToolError as error:
                 logger.warning("call outcome not journaled, kept in memory: call=%s error=%s", id, error)
             row = self._begun.get(id)
             if row is None:
                 self._ended[id] = end
             else:
-                row[-len(END_COLUMNS) :] = end.columns()
+                row[-len(end) :] = end
             self._wake()
 
     def claim(self, call: NewCall, key: str) -> str | KeyedCall:
@@ -411,7 +391,7 @@ class CallLedger:
             if not orphans:
                 return 0
             with self._opened().write() as connection:
-                return sum(_flush_orphan(connection, journal, self._clock()) for journal in orphans)
+                return sum(_flush_orphan(connection, *orphan, self._clock()) for orphan in orphans.items())
 
     def close(self) -> None:
         """Flush and close. Unfinished calls become `sent_unknown`."""
@@ -503,7 +483,7 @@ class CallLedger:
     def _restore(self, begun: dict[str, list[Any]], ended: dict[str, CallEnd]) -> None:
         # Calls may have ended while the database failed.
         for id in [id for id in self._ended if id in begun]:
-            begun[id][-len(END_COLUMNS) :] = self._ended.pop(id).columns()
+            begun[id][-len(_UNFINISHED) :] = self._ended.pop(id)
         self._begun = {**begun, **self._begun}
         self._ended = {**ended, **self._ended}
 
@@ -520,18 +500,15 @@ class CallLedger:
             return id
 
 
-def _flush_orphan(connection: sqlite3.Connection, journal: OrphanedJournal, now: float) -> int:
+def _flush_orphan(connection: sqlite3.Connection, owner: str, lines: list[bytes], now: float) -> int:
     """Store the journal of a killed process, and mark its unfinished calls as `sent_unknown`."""
-    parsed = [line for raw in journal.lines if (line := _parsed(raw)) is not None]
-    begun = [[*line[1:], None, "sending", None, None, None, None] for line in parsed if line[0] == "b"]
-    insert_calls(connection, begun)
-    end_calls(connection, {line[1]: CallEnd.from_columns(line[2:]) for line in parsed if line[0] == "e"})
-    return lose_calls(connection, journal.owner, now)
-
-
-def _parsed(raw: bytes) -> list[Any] | None:
-    with suppress(ValueError):
-        line: Any = json.loads(raw)
-        if isinstance(line, list) and line:
-            return cast(list[Any], line)
-    return None
+    parsed: list[list[Any]] = []
+    for raw in lines:
+        # A line may be torn.
+        with suppress(ValueError):
+            line: Any = json.loads(raw)
+            if isinstance(line, list) and line:
+                parsed.append(cast(list[Any], line))
+    insert_calls(connection, [[*line[1:], *_UNFINISHED] for line in parsed if line[0] == "b"])
+    end_calls(connection, {line[1]: CallEnd(*line[2:]) for line in parsed if line[0] == "e"})
+    return lose_calls(connection, owner, now)

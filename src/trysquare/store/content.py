@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +104,6 @@ class StoredDocuments:
         return replace(found, accepted_by=by)
 
     def remove(self, category: str, name: str) -> None:
-        """Delete a document."""
         with self._database.write() as connection:
             self._delete(connection, category, name)
             self._count(connection)
@@ -118,11 +117,9 @@ class StoredDocuments:
         connection.execute(
             "INSERT OR REPLACE INTO documents (project, category, name, text, metadata, updated, by)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(self._project, document.category, document.name, document.text),
-                *(json.dumps(dict(document.metadata)), _now(), by),
-            ),
-        )
+            (self._project, document.category, document.name, document.text, json.dumps(dict(document.metadata)),
+             _now(), by),
+        )  # fmt: skip
 
     def _delete(self, connection: sqlite3.Connection, category: str, name: str) -> None:
         found = connection.execute(
@@ -170,7 +167,6 @@ class StoredFlags:
         self._scope = scope
 
     def all(self) -> Mapping[str, FlagValue]:
-        """All flags, by name."""
         with self._database.read() as connection:
             rows = connection.execute("SELECT name, value FROM flags WHERE scope = ? ORDER BY name", (self._scope,))
             return {str(name): json.loads(value) for name, value in rows}
@@ -226,11 +222,10 @@ class StoredProjects:
     def put(self, project: RegisteredProject) -> None:
         """Register a project, replacing one of the same name."""
         folders = json.dumps([str(folder) for folder in project.folders])
-        now = _now()
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO projects (name, root, folders, updated) VALUES (?, ?, ?, ?)",
-                (project.name, str(project.root), folders, now),
+                (project.name, str(project.root), folders, _now()),
             )
 
     def remove(self, name: str) -> None:

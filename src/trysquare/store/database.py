@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -111,7 +111,8 @@ def _open_or_replace(path: Path) -> Database:
     try:
         return _open_checked(path)
     except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) and "malformed" not in str(error):
             raise
         aside = set_aside(path)
         logger.warning("state file damaged; moved aside: path=%s error=%s moved_to=%s", path, error, aside.name)
@@ -203,11 +204,6 @@ def _open_lock(path: Path) -> Generator[None]:
         os.close(lock)
 
 
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or "malformed" in str(error)
-
-
 @contextmanager
 def _translate_errors(path: Path) -> Generator[None]:
     try:
@@ -245,3 +241,15 @@ class Statements(Protocol):
     """An open transaction that runs statements with `?` for their parameters."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows: ...
+
+
+class Transactions(Protocol):
+    """Database that offers transactions."""
+
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a consistent snapshot for the block."""
+        ...
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+        """Open a transaction that is committed whole, or not at all."""
+        ...

@@ -13,10 +13,11 @@ from typing import Any
 from trysquare.core.cache import KeepLimits, SweepTimer, no_handle
 from trysquare.core.errors import ToolError
 from trysquare.core.result import jsonable
-from trysquare.store.database import Database
+from trysquare.store.database import Transactions
 
 logger = logging.getLogger("trysquare.store")
 
+_DROP_EXPIRED = "DELETE FROM handles WHERE expires <= ?"
 _INCREMENTAL = 2
 _FREED_PAGES = 20_000
 """Maximum pages returned to the disk at once, to bound the time."""
@@ -26,7 +27,7 @@ class StoredHandles:
     """Handles of JSON values in the state file, bounded in bytes."""
 
     def __init__(
-        self, database: Database, *, limits: KeepLimits | None = None, clock: Callable[[], float] = time.time
+        self, database: Transactions, *, limits: KeepLimits | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._limits = limits or KeepLimits()
@@ -37,7 +38,7 @@ class StoredHandles:
         text = json.dumps(jsonable(value))
         self._limits.check(len(text))
         with self._database.write() as connection:
-            _drop_expired(connection, now)
+            connection.execute(_DROP_EXPIRED, (now,))
             connection.execute(
                 "INSERT INTO handles (handle, principal, value, expires, size) VALUES (?, ?, ?, ?, ?)",
                 (handle, principal, text, now + ttl, len(text)),
@@ -66,14 +67,10 @@ class StoredHandles:
         """Drop expired handles; return the seconds until the next one expires."""
         now = self._clock()
         with self._database.write() as connection:
-            _drop_expired(connection, now)
+            connection.execute(_DROP_EXPIRED, (now,))
             _shrink(connection)
             [following] = connection.execute("SELECT min(expires) FROM handles").fetchone()
         return None if following is None else float(following) - now
-
-
-def _drop_expired(connection: sqlite3.Connection, now: float) -> None:
-    connection.execute("DELETE FROM handles WHERE expires <= ?", (now,))
 
 
 def _evict(connection: sqlite3.Connection, limit: int, principal: str | None = None) -> None:
@@ -100,33 +97,22 @@ def _shrink(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA incremental_vacuum(1)")
 
 
-class LazyHandles:
-    """Stored handles whose state file is opened at the first one."""
+class SweptHandles(StoredHandles):
+    """Stored handles that are dropped soon after they expire, although nobody uses them."""
 
-    def __init__(self, open_database: Callable[[], Database], *, limits: KeepLimits | None = None) -> None:
-        self._open = open_database
-        self._limits = limits
+    def __init__(self, database: Transactions, *, limits: KeepLimits | None = None) -> None:
+        super().__init__(database, limits=limits)
         self._timer = SweepTimer(self)
 
     def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
-        handle = self._handles().put(value, principal=principal, ttl=ttl)
+        handle = super().put(value, principal=principal, ttl=ttl)
         self._timer.start(ttl)
         return handle
 
-    def get(self, handle: str, *, principal: str) -> Any:
-        return self._handles().get(handle, principal=principal)
-
-    def drop(self, handle: str) -> None:
-        self._handles().drop(handle)
-
     def sweep(self) -> float | None:
-        """Drop expired handles; return the seconds until the next one expires."""
         try:
-            return self._handles().sweep()
+            return super().sweep()
         except ToolError as error:
             # The file is closed or busy; the next use drops them.
             logger.debug("expired handles not dropped: %s", error)
             return None
-
-    def _handles(self) -> StoredHandles:
-        return StoredHandles(self._open(), limits=self._limits)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -64,7 +63,29 @@ def find_answer(
         " AND (result IS NULL OR expires > ?)",
         (principal, tool, key, now),
     ).fetchone()
-    return None if found is None else RecordedAnswer(result=_answer(found, key, tool, digest, now))
+    if found is None:
+        return None
+    stored_digest, result, expires = found
+    shown = key if len(key) <= 80 else key[:79] + "…"
+    if stored_digest != digest:
+        raise ToolError(
+            f"Request key `{shown}` was used for `{tool}` with other arguments.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Use a new request key for a new call, or repeat the first call exactly.",
+        )
+    if result is not None:
+        return RecordedAnswer(result=json.loads(result))
+    if expires > now:
+        raise ToolError(
+            f"The call with request key `{shown}` is still running.",
+            code=ErrorCode.STATE_CONFLICT,
+            instruction="Wait, then send the same call with the same key to get its answer.",
+        )
+    raise ToolError(
+        f"The call with request key `{shown}` was interrupted; it may or may not have taken effect.",
+        code=ErrorCode.STATE_CONFLICT,
+        instruction="Read the current state. If the change is missing, send the call with a new key.",
+    )
 
 
 def finish(
@@ -84,27 +105,3 @@ def finish(
 def release(connection: Statements, claimed: Claim) -> None:
     """Release a key inside a transaction of the caller."""
     connection.execute("DELETE FROM idempotency WHERE claim = ? AND result IS NULL", (claimed.token,))
-
-
-def _answer(found: Any, key: str, tool: str, digest: str, now: float) -> JsonObject:
-    stored_digest, result, expires = found
-    shown = key if len(key) <= 80 else key[:79] + "…"
-    if stored_digest != digest:
-        raise ToolError(
-            f"Request key `{shown}` was used for `{tool}` with other arguments.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Use a new request key for a new call, or repeat the first call exactly.",
-        )
-    if result is not None:
-        return json.loads(result)
-    if expires > now:
-        raise ToolError(
-            f"The call with request key `{shown}` is still running.",
-            code=ErrorCode.STATE_CONFLICT,
-            instruction="Wait, then send the same call with the same key to get its answer.",
-        )
-    raise ToolError(
-        f"The call with request key `{shown}` was interrupted; it may or may not have taken effect.",
-        code=ErrorCode.STATE_CONFLICT,
-        instruction="Read the current state. If the change is missing, send the call with a new key.",
-    )

@@ -7,31 +7,16 @@ import shlex
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from trysquare.core.approvals import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import project_state, user_state
 from trysquare.store.migrations import migrate
-
-if TYPE_CHECKING:
-    from trysquare.store.approvals import StoredApprovals
-
-
-class Transactions(Protocol):
-    """Database that offers transactions."""
-
-    def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a consistent snapshot for the block."""
-        ...
-
-    def write(self, *, durable: bool = True) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a transaction that is committed whole, or not at all."""
-        ...
 
 
 class LazyDatabase:
@@ -60,7 +45,6 @@ class LazyDatabase:
             yield connection
 
     def close(self) -> None:
-        """Close the file if it is open."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -100,7 +84,6 @@ class LazyDatabases:
         return self._find(user_state())
 
     def close(self) -> None:
-        """Close every open file."""
         for database in self._by_path.values():
             database.close()
 
@@ -129,14 +112,15 @@ def project_approvals(project: Path) -> LazyApprovals:
     return LazyApprovals(LazyDatabase(project_state(project)))
 
 
-class LazyApprovals:
+class LazyApprovals(StoredApprovals):
     """Stored approvals whose state file is opened at the first question."""
 
     def __init__(self, state: LazyDatabase) -> None:
+        super().__init__(state)
         self._state = state
 
-    def decide(self, request: ConsentRequest, *, open_code: bool) -> ConsentDecision:
-        decision = self._approvals().decide(request, open_code=open_code)
+    def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
+        decision = super().decide(request, open_code=open_code)
         if decision.code is None or self._state.path == user_state():
             return decision
         # The user's terminal may be in any directory, so the command names the project.
@@ -144,12 +128,6 @@ class LazyApprovals:
         return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
     def ticket(self, *, continued: bool = False) -> str:
-        return self._approvals().ticket(continued=continued)
-
-    def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
-        return self._approvals().answer(request, ticket=ticket, approved=approved, by=by, how=how)
-
-    def _approvals(self) -> StoredApprovals:
-        from trysquare.store.approvals import StoredApprovals
-
-        return StoredApprovals(self._state.database())
+        # Fails before the user is asked, not after they have answered.
+        self._state.database()
+        return super().ticket(continued=continued)

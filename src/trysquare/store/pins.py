@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 
 _COLUMNS = "file, server, digest, shown, pinned, by"
 _SELECT = f"SELECT {_COLUMNS} FROM command_pins WHERE file = ? AND server = ?"
@@ -118,7 +118,6 @@ class StoredDefinitions:
         return after
 
     def forget(self, file: str, server: str) -> None:
-        """Delete the record of a server."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM gateway_servers WHERE file = ? AND server = ?", (file, server))
             _count(connection)
@@ -129,27 +128,18 @@ def _find(connection: sqlite3.Connection, file: str, server: str) -> ServerRecor
     row: Any = connection.execute(query, (file, server)).fetchone()
     if row is None:
         return ServerRecord()
-    tools, held, gone, offers = row
-    return ServerRecord(
-        tools=None if tools is None else json.loads(tools),
-        held=json.loads(held),
-        gone=json.loads(gone),
-        offers=json.loads(offers),
-        size=sum(len(part or "") for part in row),
-    )
+    tools, held, gone, offers = (json.loads(part or "null") for part in row)
+    return ServerRecord(tools=tools, held=held, gone=gone, offers=offers, size=sum(len(part or "") for part in row))
 
 
 def _write(connection: sqlite3.Connection, file: str, server: str, record: ServerRecord) -> None:
-    tools = None if record.tools is None else _text(record.tools)
+    values = (record.tools, record.held, record.gone, record.offers)
+    texts = [None if value is None else json.dumps(value, separators=(",", ":")) for value in values]
     connection.execute(
         "INSERT OR REPLACE INTO gateway_servers (file, server, tools, held, gone, offers, updated)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (file, server, tools, _text(record.held), _text(record.gone), _text(record.offers), utc_now()),
+        (file, server, *texts, utc_now()),
     )
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def _count(connection: sqlite3.Connection) -> None:

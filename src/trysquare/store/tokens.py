@@ -119,8 +119,6 @@ class Tokens:
 
 
 class Granted(TypedDict):
-    """Scopes and rights of a principal."""
-
     scopes: frozenset[str] | None
     rights: frozenset[str]
 

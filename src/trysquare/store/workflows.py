@@ -13,13 +13,12 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from trysquare.core.json import JsonObject
 from trysquare.store import audit
-from trysquare.store.database import Statements
+from trysquare.store.database import Statements, Transactions
 from trysquare.store.idempotency import Claim, RecordedAnswer, claim, find_answer, finish
-from trysquare.store.lazy import Transactions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,33 +69,21 @@ class StoredBot:
     """Revision of the state file last known to be on disk."""
 
 
-class AppendAudit(Protocol):
-    """Append a row to the audit log inside the transaction, and return its number."""
-
-    def __call__(self, *, kind: str, principal: str, body: JsonObject) -> int: ...
-
-
-ReadAudit: TypeAlias = Callable[[str], Iterable[str]]
-"""Read the bodies of the audit rows of one kind, in order."""
-
-
 class WorkflowRows:
-    """Rows of one bot in one project, inside a transaction."""
+    """Rows of one bot in one project, inside a transaction.
 
-    def __init__(
-        self, statements: Statements, *, project: str, bot: str, append_audit: AppendAudit, read_audit: ReadAudit
-    ) -> None:
+    In a state file the project has no name: the file belongs to one project and moves with its directory.
+    """
+
+    def __init__(self, statements: Statements, *, project: str = "", bot: str) -> None:
         self._statements = statements
         self._key = (project, bot)
-        self._append_audit = append_audit
-        self._read_audit = read_audit
 
     def bot(self) -> StoredBot | None:
         row = self._one("SELECT window_path, revision, known FROM workflow_bots WHERE project = ? AND bot = ?")
         return None if row is None else StoredBot(window=row[0], revision=row[1], known=row[2])
 
     def add_bot(self, window: str) -> None:
-        """Add the row of a bot."""
         self._run("INSERT INTO workflow_bots (project, bot, window_path, revision) VALUES (?, ?, ?, 0)", window)
 
     def windows(self) -> list[str]:
@@ -105,7 +92,6 @@ class WorkflowRows:
         return [row[0] for row in self._statements.execute(query, self._key[:1]).fetchall()]
 
     def count_change(self) -> None:
-        """Increment the revision of the bot."""
         self._run("UPDATE workflow_bots SET revision = revision + 1 WHERE project = ? AND bot = ?")
 
     def run(self, name: str) -> StoredRun | None:
@@ -167,7 +153,6 @@ class WorkflowRows:
         return [StoredEntry(seq=seq, version=version, body=json.loads(body)) for seq, version, body in rows]
 
     def add_event(self, run: str, event: StoredEvent) -> None:
-        """Record a change of a run."""
         self._run(
             "INSERT INTO workflow_events (project, bot, run, version, at, kind, principal, generation, entries, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -191,7 +176,6 @@ class WorkflowRows:
         return {name: json.loads(value) for name, value in rows}
 
     def put_note(self, run: str, name: str, value: Any) -> None:
-        """Store a note of a run."""
         self._run(
             "INSERT INTO workflow_notes (project, bot, run, name, value) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (project, bot, run, name) DO UPDATE SET value = excluded.value",
@@ -235,21 +219,19 @@ class WorkflowRows:
         return claim(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def find_answer(self, key: str, *, tool: str, principal: str, digest: str) -> RecordedAnswer | None:
-        """Stored answer of a request key."""
         scope = self._scope(tool)
         return find_answer(self._statements, key, tool=scope, principal=principal, digest=digest, now=time.time())
 
     def finish(self, claimed: Claim, answer: JsonObject) -> None:
-        """Store the answer of a claimed key."""
         finish(self._statements, claimed, answer, now=time.time())
 
     def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
-        """Append a row to the audit log."""
-        self._append_audit(kind=kind, principal=principal, body={"bot": self._key[1], **body})
+        audit.append(self._statements, kind=kind, principal=principal, body={"bot": self._key[1], **body})
 
     def audited(self, kind: str) -> list[JsonObject]:
         """Audit rows of this bot of one kind, in order."""
-        bodies = (json.loads(text) for text in self._read_audit(kind))
+        found = self._statements.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
+        bodies = (json.loads(text) for (text,) in found)
         return [body for body in bodies if body.get("bot") == self._key[1]]
 
     def _scope(self, tool: str) -> str:
@@ -284,13 +266,9 @@ class WorkflowStore(Protocol):
         """
         ...
 
-    def verify(self, bot: str) -> audit.AuditReport:
-        """Verify the audit log of the bot."""
-        ...
+    def verify(self, bot: str) -> audit.AuditReport: ...
 
-    def close(self) -> None:
-        """Close the database."""
-        ...
+    def close(self) -> None: ...
 
 
 class SqliteWorkflows:
@@ -305,12 +283,12 @@ class SqliteWorkflows:
     @contextmanager
     def read(self, bot: str) -> Generator[WorkflowRows]:
         with self._database.read() as connection:
-            yield _rows(connection, bot)
+            yield WorkflowRows(connection, bot=bot)
 
     @contextmanager
     def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
         with self._database.write(durable=durable) as connection:
-            yield _rows(connection, bot)
+            yield WorkflowRows(connection, bot=bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
         with self._database.read() as connection:
@@ -319,18 +297,6 @@ class SqliteWorkflows:
     def close(self) -> None:
         if self._on_close is not None:
             self._on_close()
-
-
-def _rows(connection: Any, bot: str) -> WorkflowRows:
-    def append(*, kind: str, principal: str, body: JsonObject) -> int:
-        return audit.append(connection, kind=kind, principal=principal, body=body)
-
-    def read(kind: str) -> list[str]:
-        found = connection.execute("SELECT body FROM audit WHERE kind = ? ORDER BY seq", (kind,))
-        return [row[0] for row in found.fetchall()]
-
-    # The file belongs to one project and moves with its directory, so the project needs no name in it.
-    return WorkflowRows(connection, project="", bot=bot, append_audit=append, read_audit=read)
 
 
 _MANY = 2**53

@@ -6,6 +6,7 @@ update of a run still names the version that it replaces. Tables are created at 
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Generator, Sequence
@@ -31,8 +32,6 @@ except ImportError as missing:
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
-_NO_PROJECT = ""
-"""Project without an id, which has no rows."""
 
 _TABLES = (
     *WORKFLOW,
@@ -69,17 +68,17 @@ class PostgresWorkflows:
     @contextmanager
     def read(self, bot: str) -> Generator[WorkflowRows]:
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
-            yield self._rows(statements, self._id or find_project_id(self._folder) or _NO_PROJECT, bot)
+            yield _Rows(statements, project=self._known_id(), bot=bot)
 
     @contextmanager
     def write(self, bot: str, *, durable: bool = True) -> Generator[WorkflowRows]:
         project = self._id = self._id or get_project_id(self._folder)
         with self._transaction("BEGIN") as statements:
             statements.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"trysquare:{project}:{bot}",))
-            yield self._rows(statements, project, bot)
+            yield _Rows(statements, project=project, bot=bot)
 
     def verify(self, bot: str) -> audit.AuditReport:
-        key = (self._id or find_project_id(self._folder) or _NO_PROJECT, bot)
+        key = (self._known_id(), bot)
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
             head = statements.execute(_HEAD, key).fetchone()
             rows = statements.execute(
@@ -95,15 +94,9 @@ class PostgresWorkflows:
                 self._connection.close()
                 self._connection = None
 
-    def _rows(self, statements: _Statements, project: str, bot: str) -> WorkflowRows:
-        def append(*, kind: str, principal: str, body: JsonObject) -> int:
-            return _append(statements, (project, bot), kind=kind, principal=principal, body=body)
-
-        def read(kind: str) -> list[str]:
-            query = "SELECT body FROM workflow_audit WHERE project = ? AND bot = ? AND kind = ? ORDER BY seq"
-            return [row[0] for row in statements.execute(query, (project, bot, kind)).fetchall()]
-
-        return WorkflowRows(statements, project=project, bot=bot, append_audit=append, read_audit=read)
+    def _known_id(self) -> str:
+        """Id of the project; one that has none yet has no rows."""
+        return self._id or find_project_id(self._folder) or ""
 
     @contextmanager
     def _transaction(self, beginning: str) -> Generator[_Statements]:
@@ -119,16 +112,11 @@ class PostgresWorkflows:
             except psycopg.Error as error:
                 raise _unavailable(error, in_doubt=ending and connection.broken) from error
             finally:
-                self._end(connection)
-
-    def _end(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        """Roll back, or close a connection that cannot."""
-        if not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-            return
-        try:
-            connection.rollback()
-        except psycopg.Error:
-            connection.close()
+                if connection.closed or connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    try:
+                        connection.rollback()
+                    except psycopg.Error:
+                        connection.close()
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         # A forked connection belongs to the parent: the child opens its own.
@@ -180,20 +168,26 @@ def _make_tables(statements: _Statements) -> None:
 _HEAD = "SELECT seq, hash FROM workflow_audit_head WHERE project = ? AND bot = ?"
 
 
-def _append(statements: _Statements, key: tuple[str, str], *, kind: str, principal: str, body: JsonObject) -> int:
-    row = audit.next_row(statements.execute(_HEAD, key).fetchone(), kind=kind, principal=principal, body=body)
-    seq, digest = row[0], row[-1]
-    statements.execute(
-        "INSERT INTO workflow_audit (project, bot, seq, at, kind, principal, body, previous, hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*key, *row),
-    )
-    statements.execute(
-        "INSERT INTO workflow_audit_head (project, bot, seq, hash) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (project, bot) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
-        (*key, seq, digest),
-    )
-    return seq
+class _Rows(WorkflowRows):
+    """Rows with an audit log for each bot."""
+
+    def audit(self, *, kind: str, principal: str, body: JsonObject) -> None:
+        body = {"bot": self._key[1], **body}
+        row = audit.next_row(self._one(_HEAD), kind=kind, principal=principal, body=body)
+        self._run(
+            "INSERT INTO workflow_audit (project, bot, seq, at, kind, principal, body, previous, hash)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *row,
+        )
+        self._run(
+            "INSERT INTO workflow_audit_head (project, bot, seq, hash) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (project, bot) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
+            *(row[0], row[-1]),
+        )
+
+    def audited(self, kind: str) -> list[JsonObject]:
+        query = "SELECT body FROM workflow_audit WHERE project = ? AND bot = ? AND kind = ? ORDER BY seq"
+        return [json.loads(text) for (text,) in self._all(query, kind)]
 
 
 def _unavailable(error: psycopg.Error, *, in_doubt: bool) -> ToolError:

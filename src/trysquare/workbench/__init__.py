@@ -10,10 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkbenchConfig", "open_workbench"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "provider": "open_workbench",
-        "workspace": "WorkbenchConfig",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__, {"provider": "open_workbench", "workspace": "WorkbenchConfig"})

@@ -29,8 +29,13 @@ def replace_once(text: Text, old: str, new: str, path: str) -> Text:
 
 
 def replace_lines(text: Text, first: int, last: int, given: str, path: str) -> Text:
+    """Replace whole lines; an empty text deletes them."""
     lines = text.lines()
-    _check_range(lines, first, last, path)
+    if not 1 <= first <= last <= len(lines):
+        raise InvalidArguments(
+            f"Invalid range {first} to {last}: `{path}` has {len(lines)} lines.",
+            instruction="Read the lines again; `start_line` must be at most `end_line` and within the file.",
+        )
     fresh = text.adapted(given)
     was_ended = lines[last - 1].endswith(("\n", "\r"))
     if fresh and was_ended and not fresh.endswith(text.newline):
@@ -54,12 +59,6 @@ def insert_lines(text: Text, number: int, given: str, path: str) -> Text:
     return text.having(before + fresh + "".join(lines[number - 1 :]))
 
 
-def delete_lines(text: Text, first: int, last: int, path: str) -> Text:
-    lines = text.lines()
-    _check_range(lines, first, last, path)
-    return text.having("".join([*lines[: first - 1], *lines[last:]]))
-
-
 def append_text(text: Text, given: str) -> Text:
     """Append, starting on a new line."""
     before = text.content
@@ -75,14 +74,6 @@ def difference(before: str, after: str, *, most: int = 60) -> str:
     )
     shown = [line[:_SHOWN] for line in lines[:most]]
     return "\n".join([*shown, f"… {len(lines) - most} more lines"] if len(lines) > most else shown)
-
-
-def _check_range(lines: list[str], first: int, last: int, path: str) -> None:
-    if not 1 <= first <= last <= len(lines):
-        raise InvalidArguments(
-            f"Invalid range {first} to {last}: `{path}` has {len(lines)} lines.",
-            instruction="Read the lines again; `start_line` must be at most `end_line` and within the file.",
-        )
 
 
 def _not_found(text: Text, old: str, path: str) -> ToolError:

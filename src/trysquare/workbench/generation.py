@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -29,6 +29,7 @@ from trysquare.grammar import (
     schema_of,
     shape_rules,
 )
+from trysquare.grammar.calls.walk import Piece
 from trysquare.models.local.install import find_known, weights_file
 from trysquare.models.local.vocabulary import Vocabulary, read_gguf_header, read_vocabulary
 from trysquare.models.sampling import Preset, SafetyFilter
@@ -92,13 +93,11 @@ class AnalyzeVocabulary(ToolArguments):
 
 Arguments = Generate | GenerateStructured | GenerateToolCall | CheckConfiguration | ListPresets | AnalyzeVocabulary
 
-OpenModel: TypeAlias = Callable[[str], AbstractAsyncContextManager[models.Model]]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogitConfig:
     spec: str | None
-    open_model: OpenModel
+    open_model: Callable[[str], AbstractAsyncContextManager[models.Model]]
 
     def require_spec(self) -> str:
         if self.spec is None:
@@ -116,22 +115,9 @@ class LogitConfig:
 def logit_config(spec: str | None, options: ModelsSettings) -> LogitConfig:
     """The model of the settings, opened when a call needs it."""
 
-    def opened(name: str) -> AbstractAsyncContextManager[models.Model]:
-        from trysquare.models import open_model
-
-        return open_model(name, models.model_options(**options.model_dump()))
-
-    return LogitConfig(spec=spec, open_model=opened)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholeText:
-    """A text that is generated as one segment."""
-
-    lark: str
-    most_tokens: int | None = None
-    forced: str | None = None
-    choices: tuple[str, ...] = ()
+    return LogitConfig(
+        spec=spec, open_model=lambda name: models.open_model(name, models.model_options(**options.model_dump()))
+    )
 
 
 class OnePiece:
@@ -165,7 +151,7 @@ class SchemaConstraint:
         return schema_of(self._tree)
 
     def walk(self) -> models.Walk:
-        return OnePiece(lambda left: WholeText(lark=self.lark(tokens=left), most_tokens=left))
+        return OnePiece(lambda left: Piece(lark=self.lark(tokens=left), most_tokens=left))
 
 
 class GrammarConstraint:
@@ -207,7 +193,7 @@ class GrammarConstraint:
         )
 
     def walk(self) -> models.Walk:
-        return OnePiece(lambda left: WholeText(lark=self.lark(), most_tokens=left))
+        return OnePiece(lambda left: Piece(lark=self.lark(), most_tokens=left))
 
 
 _CALL = 'Answer with one call of a tool, as {"name": "…", "args": {…}}. The tools:'
@@ -259,7 +245,11 @@ class GenerationRequest:
             return _check_call(answer, self.tools)
         if self.schema is not None:
             return _check_value(answer, self.schema)
-        return _filtered(answer) if self.preset.filtered else Generated(answer=answer)
+        if not self.preset.filtered:
+            return Generated(answer=answer)
+        safety = SafetyFilter()
+        removed = tuple(dict.fromkeys(found.what for found in safety.find(answer.text)))
+        return Generated(answer=replace(answer, text=safety.redact(answer.text)), removed=removed)
 
     def _messages(self, prompt: str) -> tuple[models.Message, ...]:
         user = models.Message(role="user", text=prompt)
@@ -277,12 +267,6 @@ def check_schema(schema: JsonObject) -> None:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise InvalidArguments(f"`json_schema` is not a valid JSON schema: {error.message[:200]}.") from None
-
-
-def _filtered(answer: models.ModelResponse) -> Generated:
-    safety = SafetyFilter()
-    removed = tuple(dict.fromkeys(found.what for found in safety.find(answer.text)))
-    return Generated(answer=replace(answer, text=safety.redact(answer.text)), removed=removed)
 
 
 def _check_value(answer: models.ModelResponse, schema: JsonObject) -> Generated:

@@ -85,16 +85,12 @@ def workspace_branches(root: Path) -> list[str]:
         return []
     heads = common / "refs" / "heads"
     loose = {path.relative_to(heads).as_posix() for path in heads.rglob("*") if path.is_file()}
-    return sorted(loose | _packed(common / "packed-refs"))
-
-
-def _packed(file: Path) -> set[str]:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (common / "packed-refs").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return set()
+        lines = []
     names = (line.partition(" ")[2] for line in lines)
-    return {name.removeprefix("refs/heads/") for name in names if name.startswith("refs/heads/")}
+    return sorted(loose | {name.removeprefix("refs/heads/") for name in names if name.startswith("refs/heads/")})
 
 
 def _is_text(path: str) -> bool:
@@ -156,34 +152,20 @@ def _environment(root: Path) -> dict[str, str]:
     }
 
 
-_REFERENCE = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_./@{}^~+=%,#-]{0,249}")
-_BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=%,#-]{0,199}")
-_REMOTE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_NAMES = {
+    "a branch, tag or commit": re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_./@{}^~+=%,#-]{0,249}"),
+    # No piece may be empty, begin or end with a dot, or end with `.lock`.
+    "a branch": re.compile(r"(?!.*(?:\.\.|/[./]|/$|\.(?:lock)?(?:/|$)))[A-Za-z0-9_][A-Za-z0-9_./+=%,#-]{0,199}"),
+    # URLs are refused: the user approved a push to a configured remote.
+    "a remote": re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"),
+}
 
 
-def checked_reference(given: str) -> str:
-    if not _REFERENCE.fullmatch(given):
-        raise _invalid_name(given, "a branch, tag or commit")
+def checked_name(given: str, what: str) -> str:
+    """The name, if it is a valid one of `a branch`, `a remote` or `a branch, tag or commit`."""
+    if not _NAMES[what].fullmatch(given):
+        raise InvalidArguments(
+            f"`{given[:80]}` is not a valid name of {what}.",
+            instruction="Start with a letter or digit, as in main or v1.2.",
+        )
     return given
-
-
-def checked_branch(given: str) -> str:
-    parts = given.split("/")
-    bad = any(part in ("", ".", "..") or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
-    if not _BRANCH.fullmatch(given) or bad or ".." in given:
-        raise _invalid_name(given, "a branch")
-    return given
-
-
-def checked_remote(given: str) -> str:
-    """Check the name of a remote. URLs are refused: the user approved a push to a configured remote."""
-    if not _REMOTE.fullmatch(given):
-        raise _invalid_name(given, "a remote")
-    return given
-
-
-def _invalid_name(given: str, what: str) -> InvalidArguments:
-    return InvalidArguments(
-        f"`{given[:80]}` is not a valid name of {what}.",
-        instruction="Start with a letter or digit, as in main or v1.2.",
-    )

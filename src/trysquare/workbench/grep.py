@@ -8,10 +8,9 @@ import posixpath
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import anyio
 
@@ -52,18 +51,12 @@ class Hit:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hits:
-    found: tuple[Hit, ...]
-    more: bool = False
-
-
 class Grep:
     def __init__(self, workspace: Workspace, supervisor: ProcessSupervisor) -> None:
         self._workspace, self._supervisor = workspace, supervisor
 
-    async def search(self, query: Query, paths: Sequence[str] | None = None) -> Hits:
-        """Search the given files, or all below a directory."""
+    async def search(self, query: Query, paths: Sequence[str] | None = None) -> tuple[list[Hit], bool]:
+        """Search the given files, or all below a directory; also whether there are more hits."""
         check_pattern(query.pattern)
         with anyio.move_on_after(SECONDS) as clock:
             if paths is None:
@@ -103,7 +96,7 @@ class Grep:
         # In the order of a directory walk.
         return sorted(names, key=lambda path: path.split("/"))
 
-    async def _match(self, query: Query, paths: Sequence[str]) -> Hits:
+    async def _match(self, query: Query, paths: Sequence[str]) -> tuple[list[Hit], bool]:
         request: JsonObject = {
             "pattern": query.pattern,
             "ignore_case": query.ignore_case,
@@ -117,7 +110,8 @@ class Grep:
         result = await self._run(sys.executable, ["-I", "-S", program], json.dumps(request).encode() + b"\n")
         if result.status != 0:
             raise ToolError("The search failed.", code=ErrorCode.COMMAND_FAILED, fields={"status": result.status})
-        return _parse(result.output.splitlines())
+        *found, end = (json.loads(line) for line in result.output.splitlines())
+        return [Hit(**each) for each in found], end["more"]
 
     async def _run(self, program: str, arguments: Sequence[str], given: bytes = b"") -> WorkerResult:
         command = Command(
@@ -147,9 +141,3 @@ def _ripgrep_arguments(query: Query) -> list[str]:
         "--max-filesize", str(MAX_FILE_BYTES),
         *case, *skipped, "-e", query.pattern, "--", f"./{query.below}",
     ]  # fmt: skip
-
-
-def _parse(lines: Iterable[bytes]) -> Hits:
-    read = [cast(JsonObject, json.loads(line)) for line in lines]
-    found = tuple(Hit(path=each["path"], line=each["line"], text=each["text"]) for each in read[:-1])
-    return Hits(found=found, more=read[-1]["more"])

@@ -13,19 +13,13 @@ from trysquare.core.errors import ErrorCode, ToolError
 
 Language: TypeAlias = Literal["go", "python", "javascript", "typescript"]
 
-SUFFIXES: dict[str, Language] = {
-    ".go": "go",
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".ts": "typescript",
-    ".tsx": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
+_LANGUAGES: dict[Language, tuple[str, ...]] = {
+    "go": (".go",),
+    "python": (".py", ".pyi"),
+    "javascript": (".js", ".jsx", ".mjs", ".cjs"),
+    "typescript": (".ts", ".tsx", ".mts", ".cts"),
 }
+SUFFIXES: dict[str, Language] = {suffix: language for language, suffixes in _LANGUAGES.items() for suffix in suffixes}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,10 +43,6 @@ class Outline:
     imports: tuple[Import, ...]
 
 
-def language_of(path: str) -> Language | None:
-    return SUFFIXES.get("." + path.rpartition(".")[2].casefold())
-
-
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -68,8 +58,13 @@ def python_outline(source: str, path: str) -> Outline:
             code=ErrorCode.FILE_NOT_ALLOWED,
             instruction="Fix it, or read it with `file`.",
         ) from None
-    imports = sorted(_imports(tree), key=lambda each: each.line)
-    return Outline(symbols=tuple(_symbols(tree.body, 0)), imports=tuple(imports))
+    imports = [each for each in ast.walk(tree) if isinstance(each, (ast.Import, ast.ImportFrom))]
+    return Outline(
+        symbols=tuple(_symbols(tree.body, 0)),
+        imports=tuple(
+            Import(line=each.lineno, text=ast.unparse(each)) for each in sorted(imports, key=lambda each: each.lineno)
+        ),
+    )
 
 
 def _symbols(body: list[ast.stmt], depth: int) -> Iterator[Symbol]:
@@ -92,37 +87,22 @@ def _assigned(node: ast.stmt) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _imports(tree: ast.Module) -> Iterator[Import]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield Import(line=node.lineno, text=ast.unparse(node))
-
-
 _GRAMMARS: dict[Language, tuple[str, str]] = {
     "go": ("tree_sitter_go", "language"),
     "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),
     "typescript": ("tree_sitter_typescript", "language_tsx"),
 }
-_KINDS = {
-    "function_definition": "function",
-    "class_definition": "class",
-    "function_declaration": "function",
-    "generator_function_declaration": "function",
-    "class_declaration": "class",
-    "abstract_class_declaration": "class",
-    "method_definition": "function",
-    "method_declaration": "function",
-    "interface_declaration": "interface",
-    "type_alias_declaration": "type",
-    "enum_declaration": "enum",
-    "type_spec": "type",
-    "type_alias": "type",
-    "var_spec": "variable",
-    "const_spec": "variable",
-    "variable_declarator": "variable",
-    "assignment": "variable",
+_NODES = {
+    "function": "function_definition function_declaration generator_function_declaration method_definition "
+    "method_declaration",
+    "class": "class_definition class_declaration abstract_class_declaration",
+    "interface": "interface_declaration",
+    "enum": "enum_declaration",
+    "type": "type_alias_declaration type_spec type_alias",
+    "variable": "var_spec const_spec variable_declarator assignment",
 }
+_KINDS = {node: kind for kind, nodes in _NODES.items() for node in nodes.split()}
 _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function"})
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement", "import_spec"})
 _CLOSED = frozenset({"function", "variable"})
@@ -170,7 +150,8 @@ def _tree_symbols(node: Any, depth: int) -> Iterator[Symbol]:
     kind = _KINDS.get(node.type)
     if kind is None or (kind == "variable" and depth > 0):
         return
-    if kind == "variable" and _is_function(node):
+    value = node.child_by_field_name("value") if kind == "variable" else None
+    if value is not None and value.type in _FUNCTION_VALUES:
         kind = "function"
     outer = node.parent if node.parent is not None and node.parent.type == "decorated_definition" else node
     fields = node.children_by_field_name("left" if node.type == "assignment" else "name")
@@ -179,15 +160,8 @@ def _tree_symbols(node: Any, depth: int) -> Iterator[Symbol]:
         yield Symbol(kind=kind, name=name, line=_line(node), end_line=outer.end_point[0] + 1, depth=depth)
 
 
-def _is_function(node: Any) -> bool:
-    value = node.child_by_field_name("value")
-    return value is not None and value.type in _FUNCTION_VALUES
-
-
 def _is_require(node: Any) -> bool:
-    if node.type != "call_expression":
-        return False
-    function = node.child_by_field_name("function")
+    function = node.child_by_field_name("function") if node.type == "call_expression" else None
     return function is not None and _text(function) == "require"
 
 
@@ -204,11 +178,10 @@ def can_outline(language: Language) -> bool:
 
 
 def outline_of(path: str, source: str) -> Outline:
-    language = language_of(path)
+    language = SUFFIXES.get("." + path.rpartition(".")[2].casefold())
     if language is None:
-        known = ", ".join(sorted(set(SUFFIXES.values())))
         raise ToolError(
-            f"Unsupported language of `{path}`; supported are {known}.",
+            f"Unsupported language of `{path}`; supported are {', '.join(sorted(_LANGUAGES))}.",
             code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             instruction="Read it with `file`, or search in it.",
         )

@@ -67,7 +67,12 @@ TOOLS: tuple[Callable[[WorkspaceContext], Tool], ...] = (
 @asynccontextmanager
 async def open_workbench(config: WorkbenchConfig) -> AsyncGenerator[Toolset]:
     """Open the tools of one workspace. Processes that they started have ended when the block is left."""
-    workspace = _open_workspace(config)
+    try:
+        workspace = Workspace(config.root)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot open the workspace: {error.strerror or error}.", where=str(config.root), hint="Name a directory."
+        ) from None
     async with AsyncExitStack() as stack:
         stack.callback(workspace.close)
         supervisor = await stack.enter_async_context(supervise())
@@ -114,12 +119,3 @@ def _with_prefix(tools: list[Tool], prefix: str) -> list[Tool]:
         return final_name(name, prefix) if name in own else name
 
     return [prefix_name(each, prefix=prefix, rename=rename) for each in tools] if prefix else tools
-
-
-def _open_workspace(config: WorkbenchConfig) -> Workspace:
-    try:
-        return Workspace(config.root)
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot open the workspace: {error.strerror or error}.", where=str(config.root), hint="Name a directory."
-        ) from None

@@ -194,19 +194,15 @@ def _go(run: TestArguments) -> TestRunner:
     _require("go")
     options = [f"-count={run.count}"] if run.count else []
     options += [f"-run={run.run}"] if run.run else []
+    # From the module cache: nothing is downloaded.
+    cache = Path.home() / "go" / "pkg" / "mod"
+    found = {"GOMODCACHE": str(cache)} if cache.is_dir() else {}
     return TestRunner(
         command=["go", "test", "-json", *options, "--", run.package or "./..."],
         parse=go_counts,
-        environment=_go_environment(),
+        environment={"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", **found},
         display=_go_output if not run.verbose else _all_go_output,
     )
-
-
-def _go_environment() -> dict[str, str]:
-    """Use the module cache; never download."""
-    cache = Path.home() / "go" / "pkg" / "mod"
-    found = {"GOMODCACHE": str(cache)} if cache.is_dir() else {}
-    return {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", **found}
 
 
 def _all_go_output(output: str) -> str:

@@ -32,7 +32,11 @@ class Text:
     newline: str = "\n"
 
     def lines(self) -> list[str]:
-        return split_lines(self.content)
+        """The lines with their ends. A lone CR ends a line only in a text without LF."""
+        end = "\n" if "\n" in self.content else "\r"
+        *pieces, last = self.content.split(end)
+        lines = [piece + end for piece in pieces]
+        return [*lines, last] if last else lines
 
     def having(self, content: str) -> Text:
         return replace(self, content=content)
@@ -70,17 +74,13 @@ def decoded(data: bytes, path: str) -> Text:
     try:
         content = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError:
-        content, encoding = _as_latin(data, mark, path), "latin-1"
+        if mark or _BINARY.search(data):
+            raise _binary(path, len(data)) from None
+        # An unknown single-byte encoding: every byte maps to a character and back.
+        content, encoding = data.decode("latin-1"), "latin-1"
     if encoding == "utf-8" and "\0" in content:
         raise _binary(path, len(data))
     return Text(content=content, encoding=encoding, mark=mark, newline=_newline(content))
-
-
-def _as_latin(data: bytes, mark: bytes, path: str) -> str:
-    """Text in an unknown single-byte encoding: every byte maps to a character and back."""
-    if mark or _BINARY.search(data):
-        raise _binary(path, len(data))
-    return data.decode("latin-1")
 
 
 def _binary(path: str, size: int) -> ToolError:
@@ -89,14 +89,6 @@ def _binary(path: str, size: int) -> ToolError:
         code=ErrorCode.FILE_NOT_ALLOWED,
         instruction="Leave it unchanged, or inspect it with a program through `bash`.",
     )
-
-
-def split_lines(content: str) -> list[str]:
-    """Split into lines with their ends. A lone CR ends a line only in a text without LF."""
-    end = "\n" if "\n" in content else "\r"
-    pieces = content.split(end)
-    lines = [piece + end for piece in pieces[:-1]]
-    return [*lines, pieces[-1]] if pieces[-1] else lines
 
 
 def _newline(content: str) -> str:
@@ -129,31 +121,23 @@ class Excerpt:
         return {"tool": "code_edit", "arguments": arguments}
 
 
-def numbered(text: Text, first: int = 1, last: int | None = None) -> Excerpt:
-    return _excerpt(text, first, last, "{number}\t{line}")
-
-
-def plain(text: Text) -> Excerpt:
-    return _excerpt(text, 1, None, "{line}")
-
-
 def around(text: Text, first: int, last: int) -> str:
-    return numbered(text, max(1, first - _AROUND), min(last + _AROUND, first + 40)).output
+    return excerpt(text, max(1, first - _AROUND), min(last + _AROUND, first + 40)).output
 
 
-def _excerpt(text: Text, first: int, last: int | None, form: str) -> Excerpt:
+def excerpt(text: Text, first: int = 1, last: int | None = None, form: str = "{number}\t{line}") -> Excerpt:
+    """Lines of a text, up to a bounded number of lines and characters."""
     lines = text.lines()
     until = min(len(lines), last or len(lines), first + MAX_LINES - 1)
     shown: list[str] = []
     characters = 0
     for number in range(first, until + 1):
-        line = form.format(number=number, line=_short(lines[number - 1].rstrip("\r\n")))
+        line = lines[number - 1].rstrip("\r\n")
+        if len(line) > MAX_LINE:
+            line = f"{line[:MAX_LINE]}… ({len(line):,} characters)"
+        line = form.format(number=number, line=line)
         characters += len(line) + 1
         if characters > MAX_CHARACTERS and shown:
             break
         shown.append(line)
     return Excerpt(output="\n".join(shown), first=first, last=first + len(shown) - 1, total=len(lines))
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… ({len(line):,} characters)"

@@ -61,7 +61,12 @@ class UndoLog:
                     return change
                 # An entry whose change was never made: the process ended between the two.
                 if change.before != version:
-                    raise _changed_since(path)
+                    raise ToolError(
+                        f"`{path}` has changed since the last change of these tools. Nothing was undone.",
+                        code=ErrorCode.FILE_CONFLICT,
+                        instruction="Read the file and edit it as it is now.",
+                        next=read_call(path),
+                    )
         raise ToolError(f"No recorded change of `{path}` to undo.", code=ErrorCode.FILE_NOT_FOUND)
 
     def forget(self, change: Change) -> None:
@@ -95,12 +100,3 @@ class UndoLog:
 
 def _version(data: bytes | None) -> str | None:
     return None if data is None else version_of(data)
-
-
-def _changed_since(path: str) -> ToolError:
-    return ToolError(
-        f"`{path}` has changed since the last change of these tools. Nothing was undone.",
-        code=ErrorCode.FILE_CONFLICT,
-        instruction="Read the file and edit it as it is now.",
-        next=read_call(path),
-    )

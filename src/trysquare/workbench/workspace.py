@@ -243,21 +243,16 @@ def _walk(workspace: Workspace, folder: int, prefix: str, depth: int, skipped: f
         version = (about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino)
         found = Entry(path=prefix + name, name=name, mode=about.st_mode, size=about.st_size, version=version)
         yield found
-        if found.is_folder and depth > 1:
-            yield from _inside(workspace, folder, name, prefix, depth - 1, skipped)
-
-
-def _inside(
-    workspace: Workspace, folder: int, name: str, prefix: str, depth: int, skipped: frozenset[str]
-) -> Iterator[Entry]:
-    try:
-        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return  # removed, replaced by a link, or unreadable
-    try:
-        yield from _walk(workspace, inner, f"{prefix}{name}/", depth, skipped)
-    finally:
-        os.close(inner)
+        if not found.is_folder or depth <= 1:
+            continue
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except OSError:
+            continue  # removed, replaced by a link, or unreadable
+        try:
+            yield from _walk(workspace, inner, f"{prefix}{name}/", depth - 1, skipped)
+        finally:
+            os.close(inner)
 
 
 def snapshot(workspace: Workspace) -> dict[str, tuple[int, ...]] | None:

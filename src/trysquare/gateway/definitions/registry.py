@@ -16,7 +16,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.untrusted import cleaned_value, one_line
 from trysquare.gateway.models import ChangePolicy, FirstUse, ServerConfig, ServerEntry, ToolDefinition
-from trysquare.store.lazy import Transactions
+from trysquare.store.database import Transactions
 from trysquare.store.pins import AuditEvent, RecordAudit, ServerRecord, StoredDefinitions
 
 if TYPE_CHECKING:

@@ -32,13 +32,7 @@ class Shared(TypedDict):
     result_limit: None
 
 
-READING: Shared = {
-    "toolset": "guide",
-    "read_only": True,
-    "destructive": False,
-    "idempotent": True,
-    "result_limit": None,
-}
+READING = Shared(toolset="guide", read_only=True, destructive=False, idempotent=True, result_limit=None)
 """A read-only tool with a short answer."""
 CHANGING: Shared = {**READING, "read_only": False}
 """A tool that sets something; what was there before can be set again."""
@@ -91,8 +85,6 @@ MOST_HELD = 5_000
 
 
 class GetContent(ProjectArguments):
-    """Arguments of get_content."""
-
     expression: Annotated[
         str,
         Field(description="category/pattern; + more patterns, comma more parts, - without, & both, #tag"),
@@ -102,49 +94,6 @@ class GetContent(ProjectArguments):
     holding: Annotated[str | None, Field(description="Of an earlier answer: only what is new is sent")] = None
     held: Annotated[list[str] | None, Field(description="`instruction_id`s that you hold")] = None
     explain: Annotated[bool, Field(description="Tell which, why and how many tokens; no text")] = False
-
-
-def content_tool(projects: Projects) -> Tool:
-    """The tool that fetches content."""
-
-    def get_content(args: GetContent, context: CallContext) -> Result[Any]:
-        """Fetch the team's guidelines by expression."""
-        project = projects.get(args.project)
-        held, expired = _held(args, context)
-        fetched = retrieval.fetch(project, _request(project, args, held))
-        warnings = (*fetched.warnings, *expired)
-        if args.explain:
-            return answer(project, _explained(fetched), warnings=warnings)
-        return _delivered(project, fetched, held, warnings, context)
-
-    return tool(
-        get_content,
-        toolset="guide",
-        category="content",
-        requirement="required",
-        use_when="you need the team's rules, checklists or notes on a subject",
-        avoid_when="you look for a word inside the content: search_content finds it",
-        read_only=True,
-        idempotent=True,
-        result_limit=None,
-        examples=(
-            Example(
-                arguments={"expression": "lang/python+rust,docs/api,guidelines"},
-                explanation="Two guides, the API notes and all guidelines.",
-            ),
-            Example(
-                arguments={"expression": "guidelines,-#draft", "budget": 2000},
-                explanation="The guidelines without drafts, at most 2,000 tokens of them.",
-            ),
-        ),
-    )
-
-
-def _request(project: Project, args: GetContent, held: frozenset[str]) -> retrieval.Request:
-    budget = args.budget
-    if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
-        budget = by_flag
-    return retrieval.Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
 
 
 def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -166,8 +115,12 @@ def _delivered(
     context: CallContext,
 ) -> Result[Any]:
     delivery = fetched.delivery
-    digests = dict.fromkeys((*retrieval.digests_after(delivery), *sorted(held)))
+    digests = dict.fromkeys((*delivery.held(), *sorted(held)))
     holding = context.handles.put(list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS)
+    message = None
+    if not delivery.sent:
+        held_all = "You hold all of it already; nothing has changed."
+        message = "No document fits the budget." if delivery.left_out else held_all
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
         "unchanged": [str(piece.document.id) for piece in delivery.unchanged],
@@ -179,7 +132,7 @@ def _delivered(
     return answer(
         project,
         retrieval.joined(delivery.sent, style=str(project.flag("content-style").value)),
-        message=_message(delivery),
+        message=message,
         instruction=_instruction(fetched),
         warnings=warnings,
         next=_rest(project, delivery, holding),
@@ -193,14 +146,6 @@ def _noticed(fetched: retrieval.RetrievedContent) -> JsonObject:
         "hidden": [asdict(each) for each in fetched.hidden[:MOST_LISTED]],
         "conflicts": [asdict(each) for each in fetched.conflicts[:MOST_LISTED]],
     }
-
-
-def _message(delivery: retrieval.Delivery) -> str | None:
-    if delivery.sent:
-        return None
-    if delivery.left_out:
-        return "No document fits the budget."
-    return "You hold all of it already; nothing has changed."
 
 
 def _instruction(fetched: retrieval.RetrievedContent) -> str | None:
@@ -243,20 +188,13 @@ def _rest(project: Project, delivery: retrieval.Delivery, holding: str) -> JsonO
     if not delivery.left_out:
         return None
     first = expression_for(delivery.left_out[0].document.id)
-    return {
-        "tool": "get_content",
-        "arguments": {"expression": first, "project": project.name, "holding": holding},
-    }
+    return {"tool": "get_content", "arguments": {"expression": first, "project": project.name, "holding": holding}}
 
 
 def _explained(fetched: retrieval.RetrievedContent) -> JsonObject:
     delivery = fetched.delivery
-    fate = {
-        **{piece.document.id: "sent" for piece in delivery.sent},
-        **{piece.document.id: "unchanged" for piece in delivery.unchanged},
-        **{piece.document.id: "left out: over the budget" for piece in delivery.left_out},
-    }
-    pieces = (*delivery.sent, *delivery.unchanged, *delivery.left_out)
+    fates = {"sent": delivery.sent, "unchanged": delivery.unchanged, "left out: over the budget": delivery.left_out}
+    pieces = [(piece, fate) for fate, found in fates.items() for piece in found]
     order = {chosen.document.id: number for number, chosen in enumerate(fetched.selection.chosen)}
     described: JsonObject = {
         "documents": [
@@ -264,9 +202,9 @@ def _explained(fetched: retrieval.RetrievedContent) -> JsonObject:
                 **_about(piece),
                 "because": piece.chosen.because,
                 "source": piece.document.path or piece.document.source,
-                "would_be": fate[piece.document.id],
+                "would_be": fate,
             }
-            for piece in sorted(pieces, key=lambda each: order[each.document.id])
+            for piece, fate in sorted(pieces, key=lambda each: order[each[0].document.id])
         ],
         "tokens": delivery.tokens,
         "excluded": [{"id": str(each.document.id), "because": each.because} for each in fetched.selection.excluded],
@@ -279,21 +217,31 @@ Kind = Literal["categories", "collections", "documents", "presets", "commands", 
 
 
 class SearchContent(ProjectArguments):
-    """Arguments of search_content."""
-
     query: Annotated[str, Field(description="Such as: error handling")]
     limit: Annotated[int, Field(description="Most documents to name", ge=1, le=50)] = 10
 
 
 class ListContent(ProjectArguments):
-    """Arguments of list_content."""
-
     kind: Annotated[Kind, Field(description="What to list")] = "categories"
     category: Annotated[str | None, Field(description="Only its documents")] = None
 
 
-def search_tools(projects: Projects) -> list[Tool]:
-    """The tools that list and search content."""
+def content_tools(projects: Projects) -> list[Tool]:
+    """The tools that fetch, search and list content."""
+
+    def get_content(args: GetContent, context: CallContext) -> Result[Any]:
+        """Fetch the team's guidelines by expression."""
+        project = projects.get(args.project)
+        held, expired = _held(args, context)
+        budget = args.budget
+        if budget is None and isinstance(by_flag := project.flag("content-budget").value, int):
+            budget = by_flag
+        request = retrieval.Request(expression=args.expression, pattern=args.pattern, budget=budget, held=held)
+        fetched = retrieval.fetch(project, request)
+        warnings = (*fetched.warnings, *expired)
+        if args.explain:
+            return answer(project, _explained(fetched), warnings=warnings)
+        return _delivered(project, fetched, held, warnings, context)
 
     def search_content(args: SearchContent) -> Result[Any]:
         """Find documents by the words in them."""
@@ -311,6 +259,13 @@ def search_tools(projects: Projects) -> list[Tool]:
         return answer(project, _listed(projects, project, args))
 
     return [
+        tool(get_content, toolset="guide", category="content", requirement="required", read_only=True, idempotent=True,
+             use_when="you need the team's rules, checklists or notes on a subject",
+             avoid_when="you look for a word inside the content: search_content finds it", result_limit=None,
+             examples=(Example(arguments={"expression": "lang/python+rust,docs/api,guidelines"},
+                               explanation="Two guides, the API notes and all guidelines."),
+                       Example(arguments={"expression": "guidelines,-#draft", "budget": 2000},
+                               explanation="The guidelines without drafts, at most 2,000 tokens of them."))),
         tool(search_content, toolset="guide", result_limit=None, category="content", read_only=True, idempotent=True,
              use_when="you know a subject and not which document treats it",
              avoid_when="you know the category: get_content fetches it directly",

@@ -31,8 +31,6 @@ Text = Annotated[str | None, Field(description="One line on what it is for")]
 
 
 class SetCategory(ProjectArguments):
-    """Arguments of set_category."""
-
     name: Annotated[str, Field(description="Such as lang")]
     folder: Annotated[str | None, Field(description="Below the content folder; by default its name")] = None
     patterns: Annotated[list[str] | None, Field(description="Which documents; by default all")] = None
@@ -40,16 +38,12 @@ class SetCategory(ProjectArguments):
 
 
 class SetCollection(ProjectArguments):
-    """Arguments of set_collection."""
-
     name: Annotated[str, Field(description="Such as backend")]
     expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
     description: Text = None
 
 
 class SetPreset(ProjectArguments):
-    """Arguments of set_preset."""
-
     name: Annotated[str, Field(description="Such as strict")]
     flags: Annotated[dict[str, Any] | None, Field(description="Replaces all that it set")] = None
     expressions: Annotated[list[str] | None, Field(description="Replaces all that it held")] = None
@@ -57,8 +51,6 @@ class SetPreset(ProjectArguments):
 
 
 class SetDocument(ProjectArguments):
-    """Arguments of set_document."""
-
     id: Annotated[str, Field(description="category/name, such as lang/go")]
     text: Annotated[str | None, Field(description="The whole document as Markdown")] = None
     metadata: Annotated[dict[str, Any] | None, Field(description="Front matter: title, tags, type …")] = None
@@ -66,8 +58,6 @@ class SetDocument(ProjectArguments):
 
 
 class RemoveContent(ProjectArguments):
-    """Arguments of remove_content."""
-
     kind: Annotated[
         Literal["category", "collection", "preset", "document", "project"], Field(description="What to remove")
     ]
@@ -142,12 +132,11 @@ def _save(project: Project, args: SetCategory | SetCollection | SetPreset) -> Ba
         given = {"dir": args.folder, "patterns": args.patterns, "description": args.description}
         return _save_entry(project, "categories", args.name, CategoryEntry(), given)
     given = {"expressions": args.expressions, "description": args.description}
-    if isinstance(args, SetPreset):
-        for name, value in (args.flags or {}).items():
-            checked(name, value, scope="project")
     for expression in args.expressions or ():
         parse_expression(expression)
     if isinstance(args, SetPreset):
+        for name, value in (args.flags or {}).items():
+            checked(name, value, scope="project")
         return _save_entry(project, "presets", args.name, PresetEntry(), {**given, "flags": args.flags})
     return _save_entry(project, "collections", args.name, CollectionEntry(expressions=[]), given)
 
@@ -191,12 +180,7 @@ def _document_id(text: str) -> DocumentId:
     # One way to write each letter: two names that look the same must be the same.
     category, _, name = unicodedata.normalize("NFC", text).partition("/")
     _check_name(category)
-    if (
-        not name
-        or name.startswith("/")
-        or name.endswith("/")
-        or any(part in ("", ".", "..") for part in name.split("/"))
-    ):
+    if any(part in ("", ".", "..") for part in name.split("/")):
         raise InvalidArguments(f"`{text[:80]}` is not a document id. Write category/name, such as lang/go.")
     return DocumentId(category=category, name=name)
 
@@ -229,8 +213,6 @@ def _remove(project: Project, args: RemoveContent) -> None:
 
 
 class ExportContent(ProjectArguments):
-    """Arguments of export_content."""
-
     expression: Annotated[str | None, Field(description="By default all known exports again")] = None
     format: Annotated[ExportFormat, Field(description="For which program")] = "agents"
     path: Annotated[str | None, Field(description="Below the project; by default the usual place")] = None
@@ -238,8 +220,6 @@ class ExportContent(ProjectArguments):
 
 
 class AllowPath(ProjectArguments):
-    """Arguments of allow_path."""
-
     path: Annotated[str, Field(description="File or folder below the project")]
     allowed: Annotated[bool, Field(description="false takes the permission back")] = True
 
@@ -250,13 +230,13 @@ def export_tools(projects: Projects) -> list[Tool]:
     def export_content(args: ExportContent) -> Result[Any]:
         """Write content into files for other programs."""
         project = projects.get(args.project)
-        if args.expression is None:
-            done = exports.export(project, exports.remembered(project), overwrite_edits=args.overwrite_edits)
-            return answer(project, _report(done))
-        entry = exports.new_entry(args.expression, args.format, args.path)
-        exports.require_writable(project, entry.path)
-        done = exports.export(project, [entry], overwrite_edits=args.overwrite_edits)
-        exports.remember(project, entry)
+        entries = exports.remembered(project)
+        if args.expression is not None:
+            entries = [exports.new_entry(args.expression, args.format, args.path)]
+            exports.require_writable(project, entries[0].path)
+        done = exports.export(project, entries, overwrite_edits=args.overwrite_edits)
+        for entry in entries:
+            exports.remember(project, entry)
         return answer(project, _report(done))
 
     def check_exports(args: ProjectArguments) -> Result[Any]:
@@ -290,8 +270,6 @@ def _report(done: exports.Exported) -> dict[str, Any]:
 
 
 class SetProject(ToolArguments):
-    """Arguments of set_project."""
-
     name: Annotated[str, Field(description="By which calls choose it")]
     root: Annotated[str, Field(description="Absolute path of its folder")]
     content: Annotated[tuple[str, ...], Field(description="Folders of content below it")] = ("docs/guide",)
@@ -323,16 +301,16 @@ def _registered(args: SetProject) -> RegisteredProject:
     if not root.is_absolute() or not os.path.isdir(root):
         raise InvalidArguments(f"`{args.root[:200]}` is not the absolute path of a folder.")
     resolved = root.resolve()
-    folders = tuple(_resolved(resolved, each) for each in args.content)
-    for given, folder in zip(args.content, folders, strict=True):
-        if not folder.is_relative_to(resolved) or not os.path.isdir(folder):
-            raise InvalidArguments(f"`{given[:200]}` is not a folder inside {resolved}.")
+    folders = tuple(_folder_inside(resolved, each) for each in args.content)
     return RegisteredProject(name=args.name, root=resolved, folders=folders)
 
 
-def _resolved(root: Path, given: str) -> Path:
+def _folder_inside(root: Path, given: str) -> Path:
     try:
-        return (root / given).resolve()
+        folder = (root / given).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         # A link that leads to itself, a name that is too long, or a letter that no name can hold.
         raise InvalidArguments(f"`{given[:80]!r}` is not a folder inside {root}: {error}.") from None
+    if not folder.is_relative_to(root) or not os.path.isdir(folder):
+        raise InvalidArguments(f"`{given[:200]}` is not a folder inside {root}.")
+    return folder

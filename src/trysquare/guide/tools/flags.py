@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.guide.flags import KNOWN, FlagValue, checked, resolve
+from trysquare.guide.flags import KNOWN, checked, resolve
 from trysquare.guide.projects import Projects
 from trysquare.guide.tools.content import CHANGING, LEVELS, READING, ProjectArguments, answer
 
@@ -19,26 +20,18 @@ Value = Annotated[bool | int | float | str | list[str] | None, Field(description
 
 
 class FlagName(ProjectArguments):
-    """Names a flag of a project."""
-
     name: Name
 
 
 class SetFlag(FlagName):
-    """Sets a flag of a project."""
-
     value: Value
 
 
 class FeatureName(ToolArguments):
-    """Names a flag of the user."""
-
     name: Name
 
 
 class SetFeature(FeatureName):
-    """Sets a flag of the user."""
-
     value: Value
 
 
@@ -48,23 +41,19 @@ class NoArguments(ToolArguments):
 
 def flag_tools(projects: Projects) -> list[Tool]:
     """The tools that read and set flags."""
-    return [*_project_tools(projects), *_feature_tools(projects)]
 
-
-def _project_tools(projects: Projects) -> list[Tool]:
     def set_project_flag(args: SetFlag, context: CallContext) -> Result[Any]:
         """Set or remove a flag of one project."""
         project = projects.get(args.project)
         value = checked(args.name, args.value, scope="project")
         before = project.flags.set(args.name, value, by=context.principal.subject)
         projects.changed(project)
-        return answer(project, _change(args.name, before, value), fields=_effect(args.name))
+        return answer(project, {"name": args.name, "before": before, "value": value}, fields=_effect(args.name))
 
     def get_project_flag(args: FlagName) -> Result[Any]:
         """Get the effective value of a flag in a project."""
         project = projects.get(args.project)
-        found = project.flag(args.name)
-        return answer(project, {"name": found.name, "value": found.value, "source": found.source})
+        return answer(project, asdict(project.flag(args.name)))
 
     def list_project_flags(args: ProjectArguments) -> Result[Any]:
         """List the effective flags of a project."""
@@ -73,6 +62,21 @@ def _project_tools(projects: Projects) -> list[Tool]:
         found = [project.flag(name) for name in names]
         return answer(project, {each.name: {"value": each.value, "source": each.source} for each in found})
 
+    def set_feature_flag(args: SetFeature, context: CallContext) -> Result[Any]:
+        """Set or remove a flag for all projects."""
+        value = checked(args.name, args.value, scope="feature")
+        before = projects.features.set(args.name, value, by=context.principal.subject)
+        projects.features_changed()
+        return Result[Any].ok({"name": args.name, "before": before, "value": value}, fields=_effect(args.name))
+
+    def get_feature_flag(args: FeatureName) -> Result[Any]:
+        """Get the value of a flag for all projects."""
+        return Result[Any].ok(asdict(resolve(args.name, project={}, feature=projects.features.all())))
+
+    def list_feature_flags(args: NoArguments) -> Result[Any]:
+        """List the flags set for all projects."""
+        return Result[Any].ok(dict(projects.features.all()))
+
     return [
         tool(set_project_flag, **CHANGING, category="flags", profiles=LEVELS,
              use_when="the user wants something switched in this project"),
@@ -80,27 +84,6 @@ def _project_tools(projects: Projects) -> list[Tool]:
              use_when="you need one flag as it holds here"),
         tool(list_project_flags, **READING, category="flags", profiles=LEVELS,
              use_when="you need all flags that hold in a project"),
-    ]  # fmt: skip
-
-
-def _feature_tools(projects: Projects) -> list[Tool]:
-    def set_feature_flag(args: SetFeature, context: CallContext) -> Result[Any]:
-        """Set or remove a flag for all projects."""
-        value = checked(args.name, args.value, scope="feature")
-        before = projects.features.set(args.name, value, by=context.principal.subject)
-        projects.features_changed()
-        return Result[Any].ok(_change(args.name, before, value), fields=_effect(args.name))
-
-    def get_feature_flag(args: FeatureName) -> Result[Any]:
-        """Get the value of a flag for all projects."""
-        found = resolve(args.name, project={}, feature=projects.features.all())
-        return Result[Any].ok({"name": found.name, "value": found.value, "source": found.source})
-
-    def list_feature_flags(args: NoArguments) -> Result[Any]:
-        """List the flags set for all projects."""
-        return Result[Any].ok(dict(projects.features.all()))
-
-    return [
         tool(set_feature_flag, **CHANGING, category="flags", profiles=LEVELS,
              use_when="the user wants a default for every project of theirs"),
         tool(get_feature_flag, **READING, category="flags", profiles=LEVELS,
@@ -110,10 +93,6 @@ def _feature_tools(projects: Projects) -> list[Tool]:
     ]  # fmt: skip
 
 
-def _change(name: str, before: FlagValue | None, after: FlagValue | None) -> dict[str, Any]:
-    return {"name": name, "before": before, "value": after}
-
-
 def _effect(name: str) -> dict[str, Any]:
-    known = next((each for each in KNOWN if each.name == name), None)
-    return {"effect": known.effect} if known is not None else {}
+    effects = [each.effect for each in KNOWN if each.name == name]
+    return {"effect": effects[0]} if effects else {}

@@ -46,7 +46,9 @@ def _options(root: Path, job: SandboxJob, hidden: Sequence[Path]) -> Iterator[st
         yield "--share-net"
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     yield from ("--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp", "--tmpfs", "/run")
-    yield from _own_python()
+    for path in dict.fromkeys((sys.prefix, sys.base_prefix)):
+        if _is_in_empty_mount(Path(path)):
+            yield from ("--ro-bind", path, path)
     if job.network:
         yield from ("--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
     if not job.shows_home:
@@ -69,13 +71,6 @@ def _hiding(paths: Sequence[Path]) -> Iterator[str]:
 
 def _is_in_empty_mount(path: Path) -> bool:
     return path.is_relative_to("/tmp") or path.is_relative_to("/run")
-
-
-def _own_python() -> Iterator[str]:
-    """Bind our own Python if it is below one of the empty mounts."""
-    for path in dict.fromkeys((sys.prefix, sys.base_prefix)):
-        if _is_in_empty_mount(Path(path)):
-            yield from ("--ro-bind", path, path)
 
 
 def _git_options(root: Path, job: SandboxJob, hidden: Sequence[Path]) -> Iterator[str]:

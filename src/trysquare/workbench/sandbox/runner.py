@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections import deque
 from pathlib import Path
 
 import anyio
@@ -24,33 +23,22 @@ class BoundedOutput:
 
     def __init__(self, *, head: int = HEAD, tail: int = TAIL) -> None:
         self._head_size, self._tail_size = head, tail
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
-        self.total = 0
+        self._head, self._tail = bytearray(), bytearray()
+        self.left_out = 0
 
     def add(self, chunk: bytes) -> None:
-        self.total += len(chunk)
         space = self._head_size - len(self._head)
-        if space > 0:
-            self._head += chunk[:space]
-            chunk = chunk[space:]
-        if chunk:
-            self._tail.append(chunk)
-            self._tail_bytes += len(chunk)
-        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._tail_size:
-            self._tail_bytes -= len(self._tail.popleft())
-
-    @property
-    def left_out(self) -> int:
-        return self.total - len(self._head) - min(self._tail_bytes, self._tail_size)
+        self._head += chunk[:space]
+        self._tail += chunk[space:]
+        excess = max(0, len(self._tail) - self._tail_size)
+        del self._tail[:excess]
+        self.left_out += excess
 
     def text(self) -> str:
-        tail = b"".join(self._tail)[-self._tail_size :]
         if not self.left_out:
-            return (bytes(self._head) + tail).decode("utf-8", "replace")
-        head = bytes(self._head).decode("utf-8", "replace")
-        return f"{head}\n… {self.left_out:,} bytes left out …\n{tail.decode('utf-8', 'replace')}"
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head, tail = (part.decode("utf-8", "replace") for part in (self._head, self._tail))
+        return f"{head}\n… {self.left_out:,} bytes left out …\n{tail}"
 
 
 _SECONDS = 0.01
@@ -62,17 +50,15 @@ async def exceeds_process_limit(pid: int, most: int) -> None:
     while True:
         await anyio.sleep(_SECONDS)
         # The number of tasks of the whole system is cheap to read; descendants are counted only after it has grown.
-        if _all_tasks() - before > most // 2 and await run_in_thread(lambda: _descendants(pid)) > most:
-            return
+        if _all_tasks() - before > most // 2:
+            started = await run_in_thread(lambda: descendants(pid, zombies=True))
+            if len(started) > most:
+                return
 
 
 def _all_tasks() -> int:
     with open("/proc/loadavg", "rb") as file:
         return int(file.read().split()[3].partition(b"/")[2])
-
-
-def _descendants(pid: int) -> int:
-    return len(descendants(pid, zombies=True))
 
 
 _MOUNT = Path("/sys/fs/cgroup")

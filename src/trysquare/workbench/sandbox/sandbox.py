@@ -6,10 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -24,13 +22,6 @@ from trysquare.workbench.workspace import WorkbenchConfig, own_state_folder
 
 _GRACE = 1.0
 """Seconds for the Landlock program to kill a command's processes; with bubblewrap the kernel does it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Prepared:
-    command: list[str]
-    environment: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    grace: float = 0.0
 
 
 class Sandbox:
@@ -59,44 +50,40 @@ class Sandbox:
         return [*hidden, *matching_paths(self._root, self._patterns), *self._repository()]
 
     async def run(self, job: SandboxJob) -> Outcome:
+        # First, so that a command finds the state directories hidden and cannot create its own.
         await run_in_thread(self._create_state_folders)
         backend = await run_in_thread(lambda: available_sandbox(self._config.sandboxes))
         if backend is None:
             raise sandbox_unavailable(self._config.sandboxes)
         hidden = await run_in_thread(lambda: self._hidden(job))
-        with self._prepared(backend, job, hidden) as prepared:
-            return await self._run(job, prepared)
+        processes = self._config.processes
+        if backend == "bubblewrap":
+            program = shutil.which("bwrap") or "bwrap"
+            return await self._run(
+                job, bubblewrap_command(program, self._root, job, hidden=hidden, processes=processes)
+            )
+        with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
+            line = landlock_command(self._root, job, temporary=Path(folder), hidden=hidden, processes=processes)
+            home = str(Path.home()) if job.shows_home else folder
+            return await self._run(job, line, {"TMPDIR": folder, "HOME": home}, grace=_GRACE)
 
-    async def _run(self, job: SandboxJob, prepared: Prepared) -> Outcome:
+    async def _run(
+        self, job: SandboxJob, line: list[str], own: Mapping[str, str] | None = None, *, grace: float = 0.0
+    ) -> Outcome:
         group = process_group(self._config.processes)
         # Without a cgroup the processes are counted here, so they must not starve us.
-        line = ["nice", "-n", "19", *prepared.command] if group is None else group.entering(prepared.command)
-        environment = {**clean_environment(passed=self._config.passed), **prepared.environment, **job.environment}
+        line = ["nice", "-n", "19", *line] if group is None else group.entering(line)
+        environment = {**clean_environment(passed=self._config.passed), **(own or {}), **job.environment}
         command = Command(program=line[0], arguments=line[1:], environment=environment, folder=str(self._root))
         # RLIMIT_NPROC does not apply to root.
         counted = self._config.processes if group is None and os.geteuid() == 0 else None
         try:
-            return await run_to_end(
-                self._supervisor, command, seconds=job.seconds, grace=prepared.grace, most_processes=counted
-            )
+            return await run_to_end(self._supervisor, command, seconds=job.seconds, grace=grace, most_processes=counted)
         finally:
             if group is not None:
                 await group.remove()
 
-    @contextmanager
-    def _prepared(self, backend: str, job: SandboxJob, hidden: Sequence[Path]) -> Generator[Prepared]:
-        processes = self._config.processes
-        if backend == "bubblewrap":
-            program = shutil.which("bwrap") or "bwrap"
-            yield Prepared(command=bubblewrap_command(program, self._root, job, hidden=hidden, processes=processes))
-            return
-        with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
-            command = landlock_command(self._root, job, temporary=Path(folder), hidden=hidden, processes=processes)
-            home = str(Path.home()) if job.shows_home else folder
-            yield Prepared(command=command, environment={"TMPDIR": folder, "HOME": home}, grace=_GRACE)
-
     def _create_state_folders(self) -> None:
-        """Create the state directories first, so that a command finds them hidden and cannot create its own."""
         own_state_folder(self._root)
         project = self._config.project
         if project is not None and project.resolve().is_relative_to(self._root):

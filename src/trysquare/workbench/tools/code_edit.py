@@ -16,7 +16,7 @@ from trysquare.core.result import Result, answered
 from trysquare.core.tool import Tool
 from trysquare.workbench import edits
 from trysquare.workbench.context import KIND, ExistingFile, Line, Version, WorkspaceContext, workbench_tool
-from trysquare.workbench.text import around, numbered
+from trysquare.workbench.text import around, excerpt
 
 _LINE: JsonDict = {KIND: "line"}
 EndLine = Annotated[int, Field(description="Last line", ge=1, json_schema_extra=_LINE)]
@@ -60,7 +60,21 @@ CodeEditArguments = GetLines | EditLines | InsertAtLine | DeleteLines
 def code_edit_tool(ctx: WorkspaceContext) -> Tool:
     def code_edit(args: CodeEditArguments, context: CallContext) -> Result[Any]:
         """Read and change lines of a file by number."""
-        return _dispatch(ctx, args, context.principal.subject)
+        caller = context.principal.subject
+        if isinstance(args, GetLines):
+            return _lines(edits.read_text(ctx, args.path, caller), args)
+        request = edits.EditRequest(path=args.path, caller=caller, version=args.version, must_have_read=True)
+        match args:
+            case EditLines(start_line=first, end_line=last, new_content=content):
+                edit, what = partial(edits.replace_lines, first=first, last=last), "Changed"
+            case InsertAtLine(line_number=first, content=content):
+                edit, what = partial(edits.insert_lines, number=first), "Inserted"
+            case DeleteLines(start_line=first, end_line=last):
+                edit, what, content = partial(edits.replace_lines, first=first, last=last), "Deleted", ""
+        changed = edits.change_text(ctx, request, partial(edit, given=content, path=args.path))
+        count = content.count("\n") + (not content.endswith("\n"))
+        shown = around(changed.text, first, first + count - 1)
+        return answered(f"{what}; {changed.path} now:\n{shown}", modified_files=[changed.path], data=changed.about())
 
     return workbench_tool(
         code_edit,
@@ -87,33 +101,10 @@ def code_edit_tool(ctx: WorkspaceContext) -> Tool:
     )  # fmt: skip
 
 
-def _dispatch(ctx: WorkspaceContext, args: CodeEditArguments, caller: str) -> Result[Any]:
-    if isinstance(args, GetLines):
-        return _lines(edits.read_text(ctx, args.path, caller), args)
-    request = edits.EditRequest(path=args.path, caller=caller, version=args.version, must_have_read=True)
-    match args:
-        case EditLines(path=path, start_line=first, end_line=last, new_content=content):
-            edit, what = partial(edits.replace_lines, first=first, last=last, given=content, path=path), "Changed"
-            count = _count(content)
-        case InsertAtLine(path=path, line_number=first, content=content):
-            edit, what = partial(edits.insert_lines, number=first, given=content, path=path), "Inserted"
-            count = _count(content)
-        case DeleteLines(path=path, start_line=first, end_line=last):
-            edit, what = partial(edits.delete_lines, first=first, last=last, path=path), "Deleted"
-            count = 0
-    changed = edits.change_text(ctx, request, edit)
-    shown = around(changed.text, first, first + max(count - 1, 0))
-    return answered(f"{what}; {changed.path} now:\n{shown}", modified_files=[changed.path], data=changed.about())
-
-
 def _lines(read: edits.FileVersion, args: GetLines) -> Result[Any]:
     total = len(read.text.lines())
     if args.start_line > max(total, 1) or (args.end_line is not None and args.end_line < args.start_line):
         raise InvalidArguments(f"Nothing to show from line {args.start_line}: `{read.path}` has {total} lines.")
-    excerpt = numbered(read.text, args.start_line, args.end_line)
-    following = excerpt.next_call(read.path, min(args.end_line or total, total))
-    return answered(excerpt.output, data=read.about(), next=following)
-
-
-def _count(content: str) -> int:
-    return max(1, content.count("\n") + (not content.endswith("\n")))
+    shown = excerpt(read.text, args.start_line, args.end_line)
+    following = shown.next_call(read.path, min(args.end_line or total, total))
+    return answered(shown.output, data=read.about(), next=following)

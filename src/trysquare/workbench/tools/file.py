@@ -13,7 +13,7 @@ from trysquare.core.result import Result, answered
 from trysquare.core.tool import Tool
 from trysquare.workbench import edits
 from trysquare.workbench.context import ExistingFile, Version, WorkspaceContext, WorkspacePath, workbench_tool
-from trysquare.workbench.text import Text, around, plain
+from trysquare.workbench.text import Text, around, excerpt
 
 
 class ReadFile(ToolArguments):
@@ -59,7 +59,24 @@ FileArguments = ReadFile | WriteFile | ReplaceText | AppendText | DeleteFile | U
 def file_tool(ctx: WorkspaceContext) -> Tool:
     def file(args: FileArguments, context: CallContext) -> Result[Any]:
         """Read, write, change and delete files."""
-        return _dispatch(ctx, args, context.principal.subject)
+        caller = context.principal.subject
+        match args:
+            case ReadFile():
+                return _read(edits.read_text(ctx, args.path, caller))
+            case WriteFile():
+                request = edits.EditRequest(path=args.path, caller=caller, version=args.version, must_have_read=True)
+                written = edits.write_text(ctx, request, args.content)
+                return _changed(written, f"Wrote {written.path}: {len(written.text.lines())} lines.")
+            case ReplaceText():
+                return _replaced(ctx, args, caller)
+            case AppendText():
+                return _appended(ctx, args, caller)
+            case DeleteFile():
+                path = edits.delete_file(ctx, edits.EditRequest(path=args.path, caller=caller, version=args.version))
+                return answered(f"Deleted {path}. The action `undo` restores it.", modified_files=[path])
+            case UndoChange():
+                path = edits.undo_change(ctx, edits.EditRequest(path=args.path, caller=caller))
+                return answered(f"Undid the last change of {path}.", modified_files=[path])
 
     return workbench_tool(
         file,
@@ -80,32 +97,12 @@ def file_tool(ctx: WorkspaceContext) -> Tool:
     )
 
 
-def _dispatch(ctx: WorkspaceContext, args: FileArguments, caller: str) -> Result[Any]:
-    match args:
-        case ReadFile():
-            return _read(edits.read_text(ctx, args.path, caller))
-        case WriteFile():
-            request = edits.EditRequest(path=args.path, caller=caller, version=args.version, must_have_read=True)
-            written = edits.write_text(ctx, request, args.content)
-            return _changed(written, f"Wrote {written.path}: {len(written.text.lines())} lines.")
-        case ReplaceText():
-            return _replaced(ctx, args, caller)
-        case AppendText():
-            return _appended(ctx, args, caller)
-        case DeleteFile():
-            path = edits.delete_file(ctx, edits.EditRequest(path=args.path, caller=caller, version=args.version))
-            return answered(f"Deleted {path}. The action `undo` restores it.", modified_files=[path])
-        case UndoChange():
-            path = edits.undo_change(ctx, edits.EditRequest(path=args.path, caller=caller))
-            return answered(f"Undid the last change of {path}.", modified_files=[path])
-
-
 def _read(read: edits.FileVersion) -> Result[Any]:
-    excerpt = plain(read.text)
+    shown = excerpt(read.text, form="{line}")
     latin = read.text.encoding == "latin-1"
     warnings = ("The file is not UTF-8; it is shown, and will be written back, as Latin-1.",) if latin else ()
-    following = excerpt.next_call(read.path, excerpt.total)
-    return answered(excerpt.output, data=read.about(), warnings=warnings, next=following)
+    following = shown.next_call(read.path, shown.total)
+    return answered(shown.output, data=read.about(), warnings=warnings, next=following)
 
 
 def _replaced(ctx: WorkspaceContext, args: ReplaceText, caller: str) -> Result[Any]:
@@ -115,7 +112,9 @@ def _replaced(ctx: WorkspaceContext, args: ReplaceText, caller: str) -> Result[A
     def edit(text: Text) -> Text:
         nonlocal at
         changed = edits.replace_once(text, args.old, args.new, args.path)
-        at = _first_difference(text.lines(), changed.lines())
+        before, after = text.lines(), changed.lines()
+        pairs = enumerate(zip(before, after, strict=False), 1)
+        at = next((number for number, (old, new) in pairs if old != new), min(len(before), len(after)) or 1)
         return changed
 
     changed = edits.change_text(ctx, request, edit)
@@ -131,11 +130,6 @@ def _appended(ctx: WorkspaceContext, args: AppendText, caller: str) -> Result[An
     else:
         changed = edits.change_text(ctx, request, lambda text: edits.append_text(text, args.content))
     return _changed(changed, f"Appended to {changed.path}: {len(changed.text.lines())} lines now.")
-
-
-def _first_difference(before: list[str], after: list[str]) -> int:
-    pairs = enumerate(zip(before, after, strict=False), 1)
-    return next((number for number, (old, new) in pairs if old != new), min(len(before), len(after)) or 1)
 
 
 def _changed(changed: edits.FileVersion, output: str) -> Result[Any]:

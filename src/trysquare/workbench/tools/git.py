@@ -14,7 +14,7 @@ from trysquare.core.metadata import Consent, Example
 from trysquare.core.result import Result, answered
 from trysquare.core.tool import Tool
 from trysquare.workbench.context import Branch, ExistingFile, WorkspaceContext, run_tracked, workbench_tool
-from trysquare.workbench.git import checked_branch, checked_reference, checked_remote, git_job, run_git, succeeded
+from trysquare.workbench.git import checked_name, git_job, run_git, succeeded
 from trysquare.workbench.workspace import display_path
 
 _RUNS_PROGRAMS = re.compile(
@@ -91,7 +91,24 @@ GitArguments = Status | Diff | Add | Commit | Push | Checkout | CreateBranch | L
 def git_tool(ctx: WorkspaceContext) -> Tool:
     async def git(args: GitArguments) -> Result[Any]:
         """See what changed; commit, branch and push."""
-        return await _dispatch(ctx, args)
+        match args:
+            case Status():
+                return await _status(ctx)
+            case Diff() | Log() | Show() | Blame():
+                outcome = await run_git(ctx, *await _read_arguments(ctx, args))
+                return answered(outcome.output or "Nothing differs.")
+            case Add():
+                await run_git(ctx, "add", "--", *await _visible_files(ctx, args.files))
+                return await _status(ctx)
+            case Commit():
+                return await _commit(ctx, args)
+            case Push():
+                return await _push(ctx, args)
+            case Checkout():
+                return await _switch(ctx, checked_name(args.branch, "a branch"))
+            case CreateBranch():
+                base = [] if args.base is None else [checked_name(args.base, "a branch, tag or commit")]
+                return await _switch(ctx, "--create", checked_name(args.branch, "a branch"), *base)
 
     return workbench_tool(
         git,
@@ -115,27 +132,6 @@ def git_tool(ctx: WorkspaceContext) -> Tool:
     )
 
 
-async def _dispatch(ctx: WorkspaceContext, args: GitArguments) -> Result[Any]:
-    match args:
-        case Status():
-            return await _status(ctx)
-        case Diff() | Log() | Show() | Blame():
-            outcome = await run_git(ctx, *await _read_arguments(ctx, args))
-            return answered(outcome.output or "Nothing differs.")
-        case Add():
-            await run_git(ctx, "add", "--", *await _visible_files(ctx, args.files))
-            return await _status(ctx)
-        case Commit():
-            return await _commit(ctx, args)
-        case Push():
-            return await _push(ctx, args)
-        case Checkout():
-            return await _switch(ctx, checked_branch(args.branch))
-        case CreateBranch():
-            base = [] if args.base is None else [checked_reference(args.base)]
-            return await _switch(ctx, "--create", checked_branch(args.branch), *base)
-
-
 async def _read_arguments(ctx: WorkspaceContext, args: Diff | Log | Show | Blame) -> list[str]:
     plain = ["--no-ext-diff", "--no-textconv", "--no-color"]
     match args:
@@ -144,8 +140,8 @@ async def _read_arguments(ctx: WorkspaceContext, args: Diff | Log | Show | Blame
             listing = ["diff", *plain, *base]
             return [*listing, "--", *await _visible_changes(ctx, listing, _paths(ctx, args.files))]
         case Log():
-            form = "--format=%h %ad %an: %s"
-            return ["log", f"--max-count={args.count}", form, "--date=short", checked_reference(args.base), "--"]
+            options = [f"--max-count={args.count}", "--format=%h %ad %an: %s", "--date=short"]
+            return ["log", *options, checked_name(args.base, "a branch, tag or commit"), "--"]
         case Show():
             listing = ["show", *plain, _commits(ctx, args.base)]
             names = await _visible_changes(ctx, [*listing, "--format="], [])
@@ -156,7 +152,7 @@ async def _read_arguments(ctx: WorkspaceContext, args: Diff | Log | Show | Blame
 
 def _commits(ctx: WorkspaceContext, given: str) -> str:
     """A ref or range; with hidden paths only commits, since a blob could be named by its id."""
-    reference = checked_reference(given)
+    reference = checked_name(given, "a branch, tag or commit")
     if not ctx.workspace.hidden:
         return reference
     return re.sub(r"[^.]+(?:\.[^.]+)*", lambda name: f"{name[0]}^{{commit}}", reference)
@@ -226,11 +222,11 @@ async def _switch(ctx: WorkspaceContext, *arguments: str) -> Result[Any]:
 
 
 async def _push(ctx: WorkspaceContext, args: Push) -> Result[Any]:
-    remote = checked_remote(args.remote)
-    branch = checked_branch(args.branch or (await run_git(ctx, "branch", "--show-current")).output.strip())
+    remote = checked_name(args.remote, "a remote")
+    branch = args.branch or (await run_git(ctx, "branch", "--show-current")).output.strip()
+    reference = f"refs/heads/{checked_name(branch, 'a branch')}"
     await _refuse_programs(ctx)
     address = (await run_git(ctx, "remote", "get-url", "--push", remote)).output.strip()
-    reference = f"refs/heads/{branch}"
     options = ("--no-verify", "--no-recurse-submodules", "--receive-pack=git-receive-pack")
     outcome = await run_git(ctx, "push", *options, "--", remote, f"{reference}:{reference}", network=True)
     message = (outcome.errors or outcome.output).strip()

@@ -20,20 +20,6 @@ from trysquare.workbench import generation
 MAX_RUNS = 50
 
 
-async def answer_call(config: generation.LogitConfig, args: generation.Arguments, context: CallContext) -> Result[Any]:
-    match args:
-        case generation.ListPresets():
-            return answered("\n".join(map(_preset_line, PRESETS.values())), data={"presets": list(PRESETS)})
-        case generation.AnalyzeVocabulary():
-            return await _vocabulary(config, args)
-        case generation.CheckConfiguration():
-            return await _try_all(config, args, context)
-        case generation.Generate() | generation.GenerateStructured() | generation.GenerateToolCall():
-            request = _request(args)
-            async with config.opened() as model:
-                return _response(await request.generated(model, args.prompt))
-
-
 def _request(
     args: generation.Generate
     | generation.GenerateStructured
@@ -104,16 +90,22 @@ def _preset_line(preset: Preset) -> str:
     return f"- {preset.name} (temperature {how.temperature}, top_k {how.top_k}, top_p {how.top_p}): {preset.about}"
 
 
-async def _vocabulary(config: generation.LogitConfig, args: generation.AnalyzeVocabulary) -> Result[Any]:
-    spec = config.require_spec()
-    figures = await run_in_thread(lambda: generation.analysed(generation.local_vocabulary(spec), args.contains))
-    return answered("\n".join(f"{name}: {figure}" for name, figure in figures.items()), data=figures)
-
-
 def logit_tool(config: generation.LogitConfig) -> Tool:
     async def logit(args: generation.Arguments, context: CallContext) -> Result[Any]:
         """Generate text with the configured model, constrained to a form."""
-        return await answer_call(config, args, context)
+        match args:
+            case generation.ListPresets():
+                return answered("\n".join(map(_preset_line, PRESETS.values())), data={"presets": list(PRESETS)})
+            case generation.AnalyzeVocabulary():
+                spec, text = config.require_spec(), args.contains
+                figures = await run_in_thread(lambda: generation.analysed(generation.local_vocabulary(spec), text))
+                return answered("\n".join(f"{name}: {figure}" for name, figure in figures.items()), data=figures)
+            case generation.CheckConfiguration():
+                return await _try_all(config, args, context)
+            case generation.Generate() | generation.GenerateStructured() | generation.GenerateToolCall():
+                request = _request(args)
+                async with config.opened() as model:
+                    return _response(await request.generated(model, args.prompt))
 
     return tool(
         logit,

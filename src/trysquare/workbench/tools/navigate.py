@@ -14,7 +14,7 @@ from trysquare.core.tool import Tool
 from trysquare.workbench.context import Directory, ExistingFile, WorkspaceContext, workbench_tool
 from trysquare.workbench.outline import Outline, outline_of
 from trysquare.workbench.text import decoded
-from trysquare.workbench.workspace import PROTECTED, SKIPPED, Entry, display_path, walk
+from trysquare.workbench.workspace import PROTECTED, SKIPPED, display_path, walk
 
 MAX_SHOWN = 500
 
@@ -87,27 +87,16 @@ def _entries(ctx: WorkspaceContext, args: ListDirectory | GetTree, *, depth: int
     skipped = PROTECTED if depth == 1 else SKIPPED
     lines: list[str] = []
     for found in walk(ctx.workspace, below, max_depth=depth, skipped=skipped):
-        if not _is_wanted(found, args, below):
+        inside = found.path if below == "." else found.path[len(below) + 1 :]
+        is_shown = args.show_hidden or not any(piece.startswith(".") for piece in inside.split("/"))
+        if not is_shown or not (found.is_folder or found.name.endswith(args.extension or "")):
             continue
         if len(lines) == MAX_SHOWN:
             warning = f"Only the first {MAX_SHOWN} are shown. Name a subdirectory."
             return answered("\n".join(lines), data={"count": MAX_SHOWN}, warnings=(warning,))
-        lines.append(_line(found, below))
+        kind = "/" if found.is_folder else f" ({found.size:,} bytes)" if found.is_file else " (link)"
+        lines.append(f"{'  ' * inside.count('/')}{display_path(found.name)}{kind}")
     return answered("\n".join(lines) or "The directory is empty.", data={"count": len(lines)})
-
-
-def _is_wanted(found: Entry, args: ListDirectory | GetTree, below: str) -> bool:
-    inside = found.path if below == "." else found.path[len(below) + 1 :]
-    if not args.show_hidden and any(piece.startswith(".") for piece in inside.split("/")):
-        return False
-    return found.is_folder or args.extension is None or found.name.endswith(args.extension)
-
-
-def _line(found: Entry, below: str) -> str:
-    inside = found.path if below == "." else found.path[len(below) + 1 :]
-    indent = "  " * inside.count("/")
-    kind = "/" if found.is_folder else f" ({found.size:,} bytes)" if found.is_file else " (link)"
-    return f"{indent}{display_path(found.name)}{kind}"
 
 
 def _outline(ctx: WorkspaceContext, given: str) -> Outline:

@@ -15,8 +15,8 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.files.globs import file_matches
 from trysquare.workbench.context import Directory, ExistingFile, WorkspaceContext, workbench_tool
-from trysquare.workbench.grep import Hits, Query
-from trysquare.workbench.outline import SUFFIXES, Language, Symbol, can_outline, no_parser, outline_of
+from trysquare.workbench.grep import Hit, Query
+from trysquare.workbench.outline import SUFFIXES, Language, can_outline, no_parser, outline_of
 from trysquare.workbench.text import decoded
 from trysquare.workbench.workspace import MAX_ENTRIES, display_path, walk
 
@@ -67,12 +67,19 @@ def search_tool(ctx: WorkspaceContext) -> Tool:
         """Find lines, files and definitions."""
         match args:
             case GrepFiles():
-                return _response(await ctx.grep.search(_query(ctx, args)))
+                query = Query(
+                    pattern=args.pattern,
+                    below=ctx.workspace.path(args.directory),
+                    file_patterns=(args.file_pattern,) if args.file_pattern else (),
+                    ignore_case=args.case_insensitive,
+                    limit=args.max_results,
+                )
+                return _response(*await ctx.grep.search(query))
             case FindInFile():
                 path = ctx.workspace.path(args.path)
                 await run_in_thread(lambda: decoded(ctx.workspace.read(path), path))
                 query = Query(pattern=args.pattern, ignore_case=args.case_insensitive, limit=args.max_results)
-                return _response(await ctx.grep.search(query, [path]), only=path)
+                return _response(*await ctx.grep.search(query, [path]), is_one_file=True)
             case FindFiles():
                 return await run_in_thread(lambda: _find_files(ctx, args))
             case FindDefinition():
@@ -96,21 +103,9 @@ def search_tool(ctx: WorkspaceContext) -> Tool:
     )
 
 
-def _query(ctx: WorkspaceContext, args: GrepFiles) -> Query:
-    return Query(
-        pattern=args.pattern,
-        below=ctx.workspace.path(args.directory),
-        file_patterns=(args.file_pattern,) if args.file_pattern else (),
-        ignore_case=args.case_insensitive,
-        limit=args.max_results,
-    )
-
-
-def _response(hits: Hits, *, only: str | None = None) -> Result[Any]:
-    lines = [
-        f"{hit.line}: {hit.text}" if only else f"{display_path(hit.path)}:{hit.line}: {hit.text}" for hit in hits.found
-    ]
-    return _list_response(lines, more=hits.more)
+def _response(hits: list[Hit], more: bool, *, is_one_file: bool = False) -> Result[Any]:
+    lines = [("" if is_one_file else f"{display_path(hit.path)}:") + f"{hit.line}: {hit.text}" for hit in hits]
+    return _list_response(lines, more=more)
 
 
 def _list_response(lines: list[str], *, more: bool) -> Result[Any]:
@@ -142,24 +137,17 @@ async def _find_definition(ctx: WorkspaceContext, args: FindDefinition) -> Resul
         file_patterns=[f"*{end}" for end in suffixes],
         limit=_MAX_CANDIDATES,
     )
-    hits = await ctx.grep.search(query)
-    paths = list(dict.fromkeys(hit.path for hit in hits.found))
-    lines = await run_in_thread(lambda: _definitions(ctx, paths, args.name))
-    return _list_response(lines[: args.max_results], more=len(lines) > args.max_results or hits.more)
+    hits, more = await ctx.grep.search(query)
+    paths = dict.fromkeys(hit.path for hit in hits)
+    lines = await run_in_thread(lambda: [line for path in paths for line in _definitions(ctx, path, args.name)])
+    return _list_response(lines[: args.max_results], more=len(lines) > args.max_results or more)
 
 
-def _definitions(ctx: WorkspaceContext, paths: list[str], name: str) -> list[str]:
-    return [
-        f"{display_path(path)}:{each.line}-{each.end_line}: {each.kind} {each.name}"
-        for path in paths
-        for each in _symbols(ctx, path)
-        if each.name == name
-    ]
-
-
-def _symbols(ctx: WorkspaceContext, path: str) -> tuple[Symbol, ...]:
-    """Symbols of a file; none if it cannot be read or parsed."""
+def _definitions(ctx: WorkspaceContext, path: str, name: str) -> list[str]:
+    """Definitions of a name in a file; none if it cannot be read or parsed."""
     try:
-        return outline_of(path, decoded(ctx.workspace.read(path), path).content).symbols
+        symbols = outline_of(path, decoded(ctx.workspace.read(path), path).content).symbols
     except ToolError:
-        return ()
+        return []
+    found = (each for each in symbols if each.name == name)
+    return [f"{display_path(path)}:{each.line}-{each.end_line}: {each.kind} {name}" for each in found]

@@ -21,7 +21,10 @@ MAX_FAILURES = 50
 def test_tool(ctx: WorkspaceContext) -> Tool:
     async def test(args: TestArguments) -> Result[Any]:
         """Run tests and name those that fail."""
-        _refuse_options(args)
+        for name in ("package", "module", "script", "run"):
+            # A leading dash would make the value an option of the test program.
+            if (value := getattr(args, name) or "").startswith("-") or "\0" in value:
+                raise InvalidArguments(f"`{name}` must not start with a dash: {value[:60]!a}.")
         seconds = args.timeout or ctx.config.seconds
         runner = test_runner(ctx.workspace.root, args)
         job = SandboxJob(command=runner.command, seconds=seconds, environment=runner.environment)
@@ -44,14 +47,6 @@ def test_tool(ctx: WorkspaceContext) -> Tool:
             Example(arguments={"type": "go", "package": "./...", "run": "TestParse"}, explanation="Some Go tests."),
         ),
     )
-
-
-def _refuse_options(args: TestArguments) -> None:
-    """A leading dash would make the value an option of the test program."""
-    for name in ("package", "module", "script", "run"):
-        value = getattr(args, name)
-        if value is not None and (value.startswith("-") or "\0" in value):
-            raise InvalidArguments(f"`{name}` must not start with a dash: {value[:60]!a}.")
 
 
 def _response(runner: TestRunner, outcome: Outcome, modified: list[str], seconds: float) -> Result[Any]:
