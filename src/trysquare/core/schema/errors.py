@@ -58,7 +58,7 @@ def unwrap_arguments(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObje
 def validate_arguments(check: Check, *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:
     """The validated arguments, or `InvalidArguments` with the corrected call."""
     try:
-        return check(raw, "forbid")
+        return check(raw, extra="forbid")
     except ValidationError:
         from trysquare.core.schema.draft import ArgumentsDraft
         from trysquare.core.schema.pydantic_errors import pydantic_problems
@@ -69,7 +69,7 @@ def validate_arguments(check: Check, *, tool: str, raw: JsonObject, schema: Call
     if problems:
         raise argument_error(draft, problems, lambda arguments: {"tool": tool, "arguments": arguments})
     # Only names that the author of an inner model lets through are left.
-    return check(raw, None)
+    return check(raw, extra=None)
 
 
 def argument_error(draft: ArgumentsDraft, problems: list[Problem], call: Call) -> InvalidArguments:

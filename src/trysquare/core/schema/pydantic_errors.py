@@ -47,7 +47,7 @@ _ALLOWED = "allowed"
 def pydantic_problems(check: Check, arguments: JsonObject, schema: JsonObject) -> list[Problem]:
     """What is wrong with the arguments. Empty if they are valid but for extra names that are allowed."""
     try:
-        check(arguments, "forbid")
+        check(arguments, extra="forbid")
     except ValidationError as error:
         details = error.errors(include_url=False)
     else:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, properties_of, resolve_pointer, resolve_ref
 from trysquare.core.schema.keywords import assertion, text_test
 
 NAME_KEYWORDS = frozenset({"required", "additionalProperties", "propertyNames"})
 """Keywords whose problems are about a name; their schema is that of the object around it."""
-Check: TypeAlias = Callable[[JsonObject, Literal["forbid"] | None], Any]
-"""Validates arguments, or raises pydantic's `ValidationError`; `forbid` refuses extra names at every depth."""
 Call: TypeAlias = Callable[[JsonObject], JsonObject]
 """Makes the call that a client can send out of corrected arguments."""
+
+
+class Check(Protocol):
+    """Validates arguments, or raises pydantic's `ValidationError`; `forbid` refuses extra names at every depth."""
+
+    def __call__(self, arguments: JsonObject, /, *, extra: Literal["forbid"] | None) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
