@@ -88,7 +88,7 @@ class FullTextIndex:
         if term in self._postings:
             return [(term, 1.0)]
         if guesses := self._spelling.guesses(term):
-            return [(guess.term, guess.nearness) for guess in guesses]
+            return guesses
         if len(term) < _SHORTEST_PREFIX:
             return []
         longer = sorted(

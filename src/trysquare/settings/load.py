@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -142,10 +143,7 @@ def _table(nested: dict[str, Any], path: list[str]) -> dict[str, Any]:
 
 def value_of(settings: Settings, name: str) -> Any:
     """The value of a setting by its full name."""
-    inner: Any = settings
-    for part in name.split("."):
-        inner = getattr(inner, part)
-    return inner
+    return attrgetter(name)(settings)
 
 
 def _shown(value: Any) -> Any:
