@@ -80,7 +80,7 @@ _MARK = "trysquare.pages"
 def fits(result: Result[Any], limit: int) -> bool:
     """Whether a result's text has at most so many characters."""
     if result.relayed is not None:
-        return len(result.relayed.body) <= limit
+        return len(result.relayed) <= limit
     value = result.value
     if not (result.fields or result.content or result.raw) and (value is None or isinstance(value, str)):
         return len(value or "") + len(result.message or "") + len(result.error or "") <= limit

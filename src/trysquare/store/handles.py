@@ -106,7 +106,7 @@ class LazyHandles:
     def __init__(self, open_database: Callable[[], Database], *, limits: KeepLimits | None = None) -> None:
         self._open = open_database
         self._limits = limits
-        self._timer = SweepTimer(self)
+        self._timer = SweepTimer(self.sweep)
 
     def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
         handle = self._handles().put(value, principal=principal, ttl=ttl)

@@ -85,9 +85,9 @@ def argument_error(draft: ArgumentsDraft, problems: list[Problem], call: Call) -
         texts.append("An argument name contains a lone surrogate.")
     code = ErrorCode.VALIDATION_UNKNOWN_PARAM if unreadable else _code(problems)
     wording = _Wording(draft.arguments, draft.whole)
-    suggestion = suggest(draft, problems)
-    texts += wording.texts(problems, suggestion.renamed)
-    if not suggestion.is_complete:
+    is_complete, renamed = suggest(draft, problems)
+    texts += wording.texts(problems, renamed)
+    if not is_complete:
         return InvalidArguments(" ".join(texts), code=code, instruction="Correct the arguments and call again.")
     elided = _elide(draft)
     return InvalidArguments(

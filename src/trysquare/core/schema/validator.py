@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
+from trysquare.core.cache import cached_by_identity
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, properties_of, resolve_pointer, resolve_ref
 from trysquare.core.schema.keywords import assertion, text_test
 
@@ -462,42 +463,26 @@ def _passes_unchecked(key: str, given: Any, whole: JsonObject) -> bool:
     return key in _UNCHECKED or (key == "$id" and given is not whole.get("$id"))
 
 
-_MAX_CACHED = 5_000
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputValidator:
     """The compiled input schema of a tool."""
 
-    schema: JsonObject
+    whole: JsonObject
+    """The schema as an object, whatever the server sent."""
     compiled: SchemaValidator
     names: frozenset[str]
     is_open: bool
     """Whether the schema explicitly allows unknown names."""
 
-    @property
-    def whole(self) -> JsonObject:
-        """The schema as an object, whatever the server sent."""
-        return as_object(self.schema)
 
-
-_VALIDATORS: dict[int, InputValidator] = {}
-
-
+@cached_by_identity
 def input_validator(schema: JsonObject) -> InputValidator:
-    """The validator of an input schema, cached by the identity of the schema, which is never changed in place."""
-    known = _VALIDATORS.get(id(schema))
-    if known is not None and known.schema is schema:
-        return known
+    """The validator of an input schema."""
     whole = as_object(schema)
     root = resolve_ref(whole, whole)
-    made = InputValidator(
-        schema=schema,
+    return InputValidator(
+        whole=whole,
         compiled=compile_schema(schema),
         names=frozenset(as_object(root.get("properties"))),
         is_open="additionalProperties" in root or "patternProperties" in root or not properties_of(root),
     )
-    while len(_VALIDATORS) >= _MAX_CACHED:
-        _VALIDATORS.pop(next(iter(_VALIDATORS)), None)
-    _VALIDATORS[id(schema)] = made
-    return made
