@@ -214,16 +214,12 @@ class _Inliner:
         return self.tidy(value) if key in _SCHEMA else value
 
 
-def without_own_words(schema: JsonObject) -> JsonObject:
+def without_own_words(schema: Any) -> Any:
     """The schema without the words that only Trysquare itself reads: clients would pay for them and not know them."""
-    return cast(JsonObject, _without_own_words(schema))
-
-
-def _without_own_words(node: Any) -> Any:
-    if isinstance(node, dict):
-        parts = cast(JsonObject, node).items()
-        return {key: _without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}
-    return [_without_own_words(part) for part in cast(list[Any], node)] if isinstance(node, list) else node
+    if isinstance(schema, dict):
+        parts = cast(JsonObject, schema).items()
+        return {key: without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}
+    return [without_own_words(part) for part in cast(list[Any], schema)] if isinstance(schema, list) else schema
 
 
 def _is_noise(key: str, value: Any) -> bool:
