@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,16 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import redact
 from trysquare.core.resources import ResourceTemplate
-from trysquare.core.result import Content, ResourceContents, ResourceLink, Result, Text, dump_json, jsonable
+from trysquare.core.result import (
+    Content,
+    ResourceContents,
+    ResourceLink,
+    Result,
+    Text,
+    dump_json,
+    jsonable,
+    parsed_json,
+)
 from trysquare.core.schema.errors import unwrap_arguments
 from trysquare.core.signature import Arguments
 from trysquare.core.threads import run_in_thread
@@ -186,18 +194,11 @@ class StoredPages:
 
 def _document(result: Result[Any]) -> JsonObject:
     """The parts of a result that can be cut, under fixed names."""
-    value = result.value if result.raw is None or result.value is not None else _loaded(result.raw)
+    value = result.value if result.raw is None or result.value is not None else parsed_json(result.raw)
     texts = {str(index): text for index, piece in enumerate(result.content) if (text := _text_in(piece)) is not None}
     document: JsonObject = {"message": result.message, "error": result.error, "value": value}
     document |= {"fields": dict(result.fields) or None, "content": texts or None}
     return {name: jsonable(part) for name, part in document.items() if part is not None}
-
-
-def _loaded(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode("utf-8", "replace")
 
 
 def _addresses(result: Result[Any]) -> dict[str, JsonObject | None]:
