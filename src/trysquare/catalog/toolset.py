@@ -70,7 +70,6 @@ def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
 
 
 def is_listed(tool: Tool, choice: ProfileChoice) -> bool:
-    """Whether a tool is listed under a choice of profiles."""
     return tool.metadata.pinned or choice.of_toolset(tool.metadata.toolset) in tool.metadata.profiles
 
 
@@ -231,7 +230,6 @@ def _refuse_out_of_range(args: FindTools) -> None:
 
 
 def tool_uri(name: str) -> str:
-    """The address of the page about a tool."""
     return f"{INDEX_URI}/{quote(name, safe='')}"
 
 

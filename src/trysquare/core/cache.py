@@ -25,9 +25,7 @@ class Handles(Protocol):
         """Return the value, or raise `NotFound`: one error for expired, dropped, unknown and another principal's."""
         ...
 
-    def drop(self, handle: str) -> None:
-        """Remove a handle."""
-        ...
+    def drop(self, handle: str) -> None: ...
 
 
 class TooLargeToKeep(ToolError):

@@ -93,10 +93,6 @@ class CheckedCall:
     consent: Consent
     origin: object
 
-    def covers(self, call: Call, consent: Consent) -> bool:
-        """Whether this is still the tool's call, and still what it asks for."""
-        return self.call is call and self.consent == consent
-
 
 def checked_call(
     name: str, kind: Arguments, consent: Consent, inner: Call, before: CheckedCall | None = None
@@ -222,10 +218,9 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
 
 
 def _cannot_ask(request: ConsentRequest, size: int) -> ConsentNeeded:
+    why = "this client cannot ask (it has no elicitation), and no approvals are stored"
     if size > MAX_QUESTION:
         why = f"the question has {size} bytes, more than a client is asked to show, and no approvals are stored"
-    else:
-        why = "this client cannot ask (it has no elicitation), and no approvals are stored"
     return ConsentNeeded(
         f"`{request.tool}` runs only after a human approved the call, and nobody can be asked here: {why}.",
         instruction="Do not send the call again. Tell the user what to set up: a client that supports elicitation, or "

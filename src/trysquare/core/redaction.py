@@ -62,7 +62,6 @@ class SecretTexts:
         return bool(self._forms)
 
     def masked(self, text: str) -> str:
-        """The text without them."""
         for form in self._forms:
             text = _without(text, form)
         return text

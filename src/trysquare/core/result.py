@@ -370,7 +370,6 @@ def answered(
     warnings: Sequence[str] = (),
     next: JsonObject | None = None,
 ) -> Result[Any]:
-    """The work was done."""
     fields = _fields(output, modified_files, data)
     return Result.ok(message=message, instruction=instruction, warnings=tuple(warnings), next=next, fields=fields)
 

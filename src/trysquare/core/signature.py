@@ -87,13 +87,11 @@ class Parameter:
     described: str | None
 
     def is_required(self) -> bool:
-        """Whether a call must give it."""
         return self.default is inspect.Parameter.empty or (
             isinstance(self.default, FieldInfo) and self.default.is_required()
         )
 
     def field(self) -> FieldInfo:
-        """The parameter as a field of a model."""
         if self.default is inspect.Parameter.empty:
             info = FieldInfo.from_annotation(self.hint)
         else:

@@ -98,11 +98,12 @@ class Tool:
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.
-        if consent is not None and (self.checked is None or not self.checked.covers(self.call, consent)):
+        known = self.checked
+        if consent is not None and (known is None or known.call is not self.call or known.consent != consent):
             # Imported here, since most tools never ask.
             from trysquare.core.consent import checked_call
 
-            checked = checked_call(self.name, self.arguments, consent, self.call, self.checked)
+            checked = checked_call(self.name, self.arguments, consent, self.call, known)
             self._set_call(checked.call, checked)
         if right is not None:
             # Outside of consent, so that nobody is asked about a call that may not run.

@@ -213,7 +213,6 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
 
 
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:
-    """The resource at an address of a template's form."""
     for template in templates:
         if (values := template.match(uri)) is not None:
             return template.resource(uri, values)

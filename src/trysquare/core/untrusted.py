@@ -103,7 +103,6 @@ def hidden_kinds(text: str) -> tuple[HiddenKind, ...]:
 
 
 def hidden_characters(text: str) -> set[str]:
-    """The hidden characters of a text."""
     return {letter for match in _compiled(_HIDDEN).finditer(text) if not _is_writing(match) for letter in match.group()}
 
 

@@ -209,7 +209,6 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
 
 
 def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
-    """Append a value to the array at a path."""
     root, node = _array_at(text, path)
     unit, one_line = _unit(text, root), "\n" not in text[node.start : node.end] and bool(node.items)
     base = indent_at(text, node.items[0].start) if node.items else indent_at(text, node.start) + unit
@@ -220,7 +219,6 @@ def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
 
 
 def remove_item(text: str, path: Sequence[str], position: int) -> str:
-    """Remove one item of the array at a path."""
     _, node = _array_at(text, path)
     return apply_edits(text, _removal(text, node, node.items or (), position))
 

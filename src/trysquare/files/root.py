@@ -165,7 +165,6 @@ class DirectoryRoot:
         return data
 
     def read_text(self, path: str, *, limit: int = MAX_FILE) -> str:
-        """Read a UTF-8 file."""
         try:
             return self.read_bytes(path, limit=limit).decode("utf-8-sig")
         except UnicodeDecodeError as error:

@@ -133,7 +133,6 @@ class StoredPages:
     """For each text of the content: the URI it is embedded from, or None for plain text."""
 
     def result(self, number: int) -> Result[Any]:
-        """A page as a result of its own."""
         part = self.pages[number - 1].part
         fields: JsonObject = dict(part.get("fields", {}))
         if "error" in part:
@@ -170,7 +169,6 @@ class StoredPages:
         )
 
     def to_json(self) -> JsonObject:
-        """A JSON value for the store."""
         pages = [{"part": page.part, "continues": page.continues and list(page.continues)} for page in self.pages]
         own = {"tool": self.tool, "pages": pages, "main": list(self.main), "total": self.total, "texts": self.texts}
         return {"kind": _MARK, **own}
@@ -303,7 +301,6 @@ class _Repeated(NamedTuple):
     arguments: JsonObject
 
     def next_call(self, cursor: str) -> JsonObject:
-        """The call that returns the page of a cursor."""
         required = redact(self.kind.required_in(self.arguments), self.kind.wire)
         if required and len(dump_json(required)) > _MAX_REPEATED:
             required = {}

@@ -78,7 +78,6 @@ class Fetched:
     url: str
     """Final URL, after redirects."""
     body: bytes
-    content_type: str | None = None
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -136,8 +135,7 @@ class Fetcher:
     async def _read(self, url: str, response: httpcore2.Response) -> Fetched:
         if not 200 <= response.status < 300:
             raise _failed(url, f"answered with status {response.status}")
-        body = await self._body(url, response)
-        return Fetched(url=url, body=body, content_type=_header(response, "content-type"))
+        return Fetched(url=url, body=await self._body(url, response))
 
     async def _body(self, url: str, response: httpcore2.Response) -> bytes:
         encoding = _header(response, "content-encoding")

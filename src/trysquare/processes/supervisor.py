@@ -248,7 +248,6 @@ def _start_reaper(token: str) -> subprocess.Popen[bytes]:
 
 
 async def _dismiss(process: subprocess.Popen[bytes]) -> None:
-    """Dismiss the reaper, and wait for its end."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.write(b"!\n")

@@ -52,7 +52,6 @@ class FullTextIndex:
         self._vectors.clear()
 
     def remove(self, id: str) -> None:
-        """Remove a row, if it is there."""
         row = self._rows.pop(id, None)
         if row is None:
             return

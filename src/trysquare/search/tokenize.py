@@ -111,12 +111,10 @@ class Spelling:
         self._by_trigram: dict[str, set[str]] = {}
 
     def add(self, term: str) -> None:
-        """Learn a term."""
         for trigram in _trigrams(term):
             self._by_trigram.setdefault(trigram, set()).add(term)
 
     def remove(self, term: str) -> None:
-        """Forget a term."""
         for trigram in _trigrams(term):
             holders = self._by_trigram.get(trigram, set())
             holders.discard(term)

@@ -135,17 +135,12 @@ def closed_object_schema(
     parts: dict[str, P], schema_of: Callable[[P], JsonObject | None], is_required: Callable[[P], bool]
 ) -> JsonObject | None:
     """The closed object schema of some named parts, or None if one of them has no plain schema."""
-    properties: JsonObject = {}
-    for name, part in parts.items():
-        schema = schema_of(part)
-        if schema is None:
-            return None
-        properties[name] = schema
-    closed: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
+    schemas = {name: schema_of(part) for name, part in parts.items()}
+    if None in schemas.values():
+        return None
+    closed: JsonObject = {"type": "object", "properties": schemas, "additionalProperties": False}
     required = [name for name, part in parts.items() if is_required(part)]
-    if required:
-        closed["required"] = required
-    return closed
+    return {**closed, "required": required} if required else closed
 
 
 _ORDER = ("type", "const", "enum", "description", "properties", "required", "additionalProperties", "items", "anyOf")

@@ -26,7 +26,6 @@ class ArgumentsDraft:
         self._check = check
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the arguments as they are now."""
         return self._check(self.arguments)
 
     def is_open(self, path: JsonPath) -> bool:
@@ -34,7 +33,6 @@ class ArgumentsDraft:
         return any(path[: len(blank)] == blank for blank in self.open_paths)
 
     def value_at(self, path: JsonPath) -> Any:
-        """The value at a path, or None."""
         inside: Any = self.arguments
         for part in path:
             if not holds(inside, part):
