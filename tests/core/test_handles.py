@@ -125,7 +125,7 @@ def test_a_timer_drops_what_expires_while_nobody_asks() -> None:
             return 0.0
 
     swept = Swept()
-    timer = SweepTimer(swept)
+    timer = SweepTimer(swept.sweep)
     timer.start(0)
     timer.start(0)
     assert swept.done.wait(30)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare.core.text import edit_distance
-from trysquare.search.tokenize import Guess, Spelling, meaning, split_words, stem, terms
+from trysquare.search.tokenize import Spelling, meaning, split_words, stem, terms
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_nearest_known_word_is_guessed() -> None:
     spelling = Spelling()
     for word in ("weather", "leather", "feather", "calendar"):
         spelling.add(word)
-    assert spelling.guesses("wether")[0] == Guess(term="weather", nearness=0.75)
-    assert [guess.term for guess in spelling.guesses("calender")] == ["calendar"]
+    assert spelling.guesses("wether")[0] == ("weather", 0.75)
+    assert [term for term, _ in spelling.guesses("calender")] == ["calendar"]
     assert spelling.guesses("wea") == []
 
 
@@ -90,4 +90,4 @@ def test_a_short_word_with_another_letter_is_another_word() -> None:
     spelling.add("cost")
     spelling.add("search")
     assert spelling.guesses("coast") == []
-    assert [guess.term for guess in spelling.guesses("serch")] == ["search"]
+    assert [term for term, _ in spelling.guesses("serch")] == ["search"]

@@ -258,7 +258,7 @@ def test_no_variable_whatever_its_value_brings_more_than_a_clear_error(
     assert said is None or said.startswith(f"${variable}: ")
 
 
-@pytest.mark.parametrize("folder", ["x" * 300, "a\x00b"])
+@pytest.mark.parametrize("folder", ["x" * 300, "a\x00b", "~nobody-of-this-name", "~\x00"])
 def test_a_project_that_no_file_system_could_hold_is_not_a_directory(tmp_path: Path, folder: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a directory"):
         load_settings({"project": option("--project", folder)}, {}, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -13,13 +13,13 @@ from trysquare.catalog.descriptions import compact_description, full_description
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.call import call_tool, get_tool
 from trysquare.core.context import CallContext
+from trysquare.core.declarations import Declarations
 from trysquare.core.errors import ConfigurationError, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
-from trysquare.core.resources import Resource, ResourceTemplate
-from trysquare.core.result import ResourceContents, Result
+from trysquare.core.result import Result
 from trysquare.core.text import closest_names
-from trysquare.core.tool import Tool, tool
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change, CombinedToolset, Listener, StaticToolset, Toolset, Unsubscribe
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
 
 
 def is_listed(tool: Tool, choice: ProfileChoice) -> bool:
-    """Whether a tool is listed under a choice of profiles."""
     return tool.metadata.pinned or choice.of_toolset(tool.metadata.toolset) in tool.metadata.profiles
 
 
@@ -136,28 +135,9 @@ class _Catalog:
 
     def toolset(self) -> StaticToolset:
         """The two tools, the list of all tools and the pages about them."""
-        return StaticToolset([self._finding(), self._calling()], resources=[self._list()], templates=[self._pages()])
-
-    def _finding(self) -> Tool:
-        async def find_tools(args: FindTools, context: CallContext) -> Result[list[JsonObject]]:
-            """Find tools by what they do.
-
-            Searches all tools, also those that are not listed. Call one that it returns with call_tool.
-            """
-            _refuse_out_of_range(args)
-            matches = self._current_index().search(
-                args.query, limit=args.limit, allowed=lambda one: context.principal.may_use(one.metadata.toolset)
-            )
-            if not matches:
-                return Result[list[JsonObject]].ok([], message="There are no tools.")
-            return Result[list[JsonObject]].ok(
-                [_as_json(match.tool, args.detail) for match in matches],
-                instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
-                " If none does, ask again with the action and its object in the words that a tool would use.",
-            )
-
-        return tool(
-            find_tools,
+        declared = Declarations()
+        declared.declare(
+            name=FIND,
             toolset=CATALOG_TOOLSET,
             profiles=frozenset({"search"}),
             use_when="no listed tool fits the task",
@@ -165,6 +145,36 @@ class _Catalog:
             read_only=True,
             idempotent=True,
             open_world=False,
+        )(self._find_tools)
+        renaming = {"name": "rename_file", "arguments": {"path": "notes.txt", "to": "ideas.txt"}}
+        declared.declare(
+            name=CALL,
+            toolset=CATALOG_TOOLSET,
+            profiles=frozenset({"search"}),
+            use_when="find_tools returned the tool that you need",
+            examples=(Example(arguments=renaming, explanation="calls rename_file with its own arguments"),),
+        )(self._call_tool)
+        declared.resource(INDEX_URI, name="tools", title="All tools", mime_type="text/markdown")(self._list)
+        declared.resource(
+            TOOL_URI, name="tool", title="About a tool", mime_type="text/markdown", complete=self._complete
+        )(self._page)
+        return declared.toolset()
+
+    async def _find_tools(self, args: FindTools, context: CallContext) -> Result[list[JsonObject]]:
+        """Find tools by what they do.
+
+        Searches all tools, also those that are not listed. Call one that it returns with call_tool.
+        """
+        _refuse_out_of_range(args)
+        matches = self._current_index().search(
+            args.query, limit=args.limit, allowed=lambda one: context.principal.may_use(one.metadata.toolset)
+        )
+        if not matches:
+            return Result[list[JsonObject]].ok([], message="There are no tools.")
+        return Result[list[JsonObject]].ok(
+            [_as_json(match.tool, args.detail) for match in matches],
+            instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
+            " If none does, ask again with the action and its object in the words that a tool would use.",
         )
 
     def _current_index(self) -> ToolIndex:
@@ -175,65 +185,28 @@ class _Catalog:
         self._index.update(self._toolset.tools())
         return self._index
 
-    def _calling(self) -> Tool:
-        async def call_named_tool(args: CallTool, context: CallContext) -> Result[Any]:
-            """Call any tool by its name.
+    async def _call_tool(self, args: CallTool, context: CallContext) -> Result[Any]:
+        """Call any tool by its name.
 
-            Works for every tool, listed or not, exactly as if it were called by itself.
-            """
-            if args.name in (FIND, CALL):
-                raise InvalidArguments(
-                    f"`{args.name}` is called by itself, not through `{CALL}`.",
-                    instruction="Name the tool that shall do the work.",
-                )
-            # Through the same toolset and context: consent, limits and errors are those of the tool itself.
-            return _next_through_call(await call_tool(self._toolset, args.name, args.arguments, context))
+        Works for every tool, listed or not, exactly as if it were called by itself.
+        """
+        if args.name in (FIND, CALL):
+            raise InvalidArguments(
+                f"`{args.name}` is called by itself, not through `{CALL}`.",
+                instruction="Name the tool that shall do the work.",
+            )
+        # Through the same toolset and context: consent, limits and errors are those of the tool itself.
+        return _next_through_call(await call_tool(self._toolset, args.name, args.arguments, context))
 
-        return tool(
-            call_named_tool,
-            name=CALL,
-            toolset=CATALOG_TOOLSET,
-            profiles=frozenset({"search"}),
-            use_when="find_tools returned the tool that you need",
-            examples=(
-                Example(
-                    arguments={"name": "rename_file", "arguments": {"path": "notes.txt", "to": "ideas.txt"}},
-                    explanation="calls rename_file with its own arguments",
-                ),
-            ),
-        )
+    async def _list(self, context: CallContext) -> str:
+        """Every tool with its purpose, listed or not"""
+        usable = (one for one in self._toolset.tools() if context.principal.may_use(one.metadata.toolset))
+        lines = [f"- [{one.name}]({tool_uri(one.name)}): {' '.join(purpose_lines(one))}" for one in usable]
+        return "# Tools\n\n" + ("\n".join(lines) or "None.") + "\n"
 
-    def _list(self) -> Resource:
-        async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-            usable = (one for one in self._toolset.tools() if context.principal.may_use(one.metadata.toolset))
-            lines = [f"- [{one.name}]({tool_uri(one.name)}): {' '.join(purpose_lines(one))}" for one in usable]
-            text = "# Tools\n\n" + ("\n".join(lines) or "None.") + "\n"
-            return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
-
-        return Resource(
-            uri=INDEX_URI,
-            name="tools",
-            title="All tools",
-            description="Every tool with its purpose, listed or not",
-            mime_type="text/markdown",
-            read=read,
-        )
-
-    def _pages(self) -> ResourceTemplate:
-        async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-            name = unquote(uri.removeprefix(f"{INDEX_URI}/"))
-            text = full_description(get_tool(self._toolset, name, context.principal))
-            return (ResourceContents(uri=uri, mime_type="text/markdown", text=text),)
-
-        return ResourceTemplate(
-            uri_template=TOOL_URI,
-            name="tool",
-            title="About a tool",
-            description="The full description of one tool: purpose, schema, usage, examples",
-            mime_type="text/markdown",
-            read=read,
-            complete=self._complete,
-        )
+    async def _page(self, name: str, context: CallContext) -> str:
+        """The full description of one tool: purpose, schema, usage, examples"""
+        return full_description(get_tool(self._toolset, name, context.principal))
 
     async def _complete(self, argument: str, typed: str, others: dict[str, str]) -> Sequence[str]:
         """Names that begin with the typed text, then those that contain it."""
@@ -257,7 +230,6 @@ def _refuse_out_of_range(args: FindTools) -> None:
 
 
 def tool_uri(name: str) -> str:
-    """The address of the page about a tool."""
     return f"{INDEX_URI}/{quote(name, safe='')}"
 
 

@@ -1,20 +1,23 @@
-"""ToolArguments base model, action unions."""
+"""ToolArguments base model, and arguments by action."""
 
 from __future__ import annotations
 
 import inspect
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from trysquare.core.errors import DeclarationError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, choices_of, properties_of
 from trysquare.core.schema.build import normalize_schema, plain_object_schema, without_own_words
 from trysquare.core.schema.describe import schema_markdown
+from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
 
 T = TypeVar("T")
 
@@ -136,8 +139,24 @@ _SCHEMA_SETTINGS = (
 DISCRIMINATOR = "action"
 
 
-class ActionUnion:
-    """The models of one tool's actions, and their schemas.
+class LazyArguments(ABC):
+    """Arguments whose schemas are made when they are first needed."""
+
+    @cached_property
+    @abstractmethod
+    def _wire(self) -> JsonObject: ...
+
+    @property
+    def wire(self) -> JsonObject:
+        return self._wire
+
+    @property
+    def exact(self) -> JsonObject:
+        return self._wire
+
+
+class UnionArguments(LazyArguments):
+    """Arguments given by one model for each action.
 
     Large model APIs refuse `oneOf` at the top of a schema. So clients see one object with an `action` enum and the
     fields of all actions, each marked with its actions; validation uses the exact union.
@@ -153,27 +172,15 @@ class ActionUnion:
                     f"`action: Literal[...]` that says which action it is for."
                 )
             for action in _actions(schema):
-                self._add(action, model)
-
-    def _add(self, action: Any, model: type[BaseModel]) -> None:
-        if action in self._models:
-            raise DeclarationError(
-                f"`{model.__name__}` and `{self._models[action].__name__}` are both for the action `{action}`. "
-                "Give each action one model."
-            )
-        self._models[action] = model
-
-    def actions(self) -> list[Any]:
-        """Every action there is."""
-        return list(self._models)
-
-    def model_of(self, action: Any) -> type[BaseModel] | None:
-        """The model for an action, or None if there is no such action."""
-        return self._models.get(action) if isinstance(action, (str, int)) else None
-
-    def schema_of(self, model: type[BaseModel]) -> JsonObject:
-        """The closed schema of one action's model."""
-        return self._schemas[model]
+                if (other := self._models.setdefault(action, model)) is not model:
+                    raise DeclarationError(
+                        f"`{model.__name__}` and `{other.__name__}` are both for the action `{action}`. "
+                        "Give each action one model."
+                    )
+        self._parts = [schema["properties"][DISCRIMINATOR] for schema in self._schemas.values()]
+        defaults = [part["default"] for part in self._parts if part.get("default") is not None]
+        # A call that names no action means the default one, where one model alone has one.
+        self._default: JsonObject = {DISCRIMINATOR: defaults[0]} if len(defaults) == 1 else {}
 
     @property
     def exact(self) -> JsonObject:
@@ -181,7 +188,8 @@ class ActionUnion:
         options = [{key: part for key, part in schema.items() if key != "$defs"} for schema in self._schemas.values()]
         return self._with_definitions({"type": "object", "oneOf": options})
 
-    def flat(self) -> JsonObject:
+    @cached_property
+    def _wire(self) -> JsonObject:
         """One closed object with the fields of all actions."""
         # Without our own words: two actions may differ in nothing else, and then a field is still one field.
         schemas = [without_own_words(schema) for schema in self._schemas.values()]
@@ -198,11 +206,26 @@ class ActionUnion:
             flat["required"] = required
         return self._with_definitions({**flat, "additionalProperties": False})
 
-    def default_action(self) -> str | None:
-        """The action of a call that names none: the default, where one model alone has one."""
-        parts = [schema["properties"][DISCRIMINATOR] for schema in self._schemas.values()]
-        defaults = [part["default"] for part in parts if part.get("default") is not None]
-        return cast(str, defaults[0]) if len(defaults) == 1 else None
+    def parse(self, tool: str, raw: JsonObject) -> Any:
+        given = unwrap_arguments(raw, self._wire["properties"])
+        filled = given if DISCRIMINATOR in given else {**given, **self._default}
+        model = self._model_for(filled)
+        schema = self._wire if model is None else self._schemas[model]
+        return validate_arguments(self._check, tool=tool, raw=filled, schema=lambda: schema)
+
+    def _model_for(self, arguments: JsonObject) -> type[BaseModel] | None:
+        action = arguments.get(DISCRIMINATOR)
+        return self._models.get(action) if isinstance(action, (str, int)) else None
+
+    def _check(self, arguments: JsonObject, /, *, extra: Literal["forbid"] | None) -> Any:
+        """Validate by the action's own model; without one, the action alone is what is wrong."""
+        model = self._model_for(arguments)
+        return model.model_validate(arguments, extra=extra) if model else self._only_action.model_validate(arguments)
+
+    @cached_property
+    def _only_action(self) -> type[BaseModel]:
+        actions: Any = Literal[tuple(self._models)]
+        return create_model("Action", __config__=ConfigDict(extra="ignore"), action=(actions, ...))
 
     def _with_definitions(self, schema: JsonObject) -> JsonObject:
         """The schema with what its parts refer to by name."""
@@ -214,11 +237,9 @@ class ActionUnion:
         return {**schema, "$defs": definitions} if definitions else schema
 
     def _action_property(self) -> JsonObject:
-        parts = [schema["properties"][DISCRIMINATOR] for schema in self._schemas.values()]
-        description = next((part["description"] for part in parts if part.get("description")), "What to do")
-        whole: JsonObject = {"type": "string", "enum": self.actions(), "description": description}
-        default = self.default_action()
-        return whole if default is None else {**whole, "default": default}
+        description = next((part["description"] for part in self._parts if part.get("description")), "What to do")
+        whole: JsonObject = {"type": "string", "enum": list(self._models), "description": description}
+        return {**whole, "default": self._default[DISCRIMINATOR]} if self._default else whole
 
     def _mark(self, name: str, properties: JsonObject) -> None:
         """Say which actions a field belongs to, unless it is all of them."""
@@ -244,14 +265,8 @@ def _merged(name: str, part: JsonObject, known: JsonObject | None) -> JsonObject
     return {"description": known.get("description") or part.get("description") or name, "anyOf": options}
 
 
-def fill_default_action(raw: JsonObject, default: str | None) -> JsonObject:
-    """A call without an action means the default one."""
-    return {**raw, DISCRIMINATOR: default} if default is not None and DISCRIMINATOR not in raw else raw
-
-
 def _actions(schema: JsonObject) -> list[Any]:
-    part = schema.get("properties", {}).get(DISCRIMINATOR, {})
-    return [part["const"]] if "const" in part else list(part.get("enum", []))
+    return choices_of(properties_of(schema).get(DISCRIMINATOR))
 
 
 def _shape(schema: JsonObject) -> JsonObject:

@@ -25,9 +25,7 @@ class Handles(Protocol):
         """Return the value, or raise `NotFound`: one error for expired, dropped, unknown and another principal's."""
         ...
 
-    def drop(self, handle: str) -> None:
-        """Remove a handle."""
-        ...
+    def drop(self, handle: str) -> None: ...
 
 
 class TooLargeToKeep(ToolError):
@@ -78,7 +76,7 @@ class MemoryHandles:
         self._limits = limits or KeepLimits()
         self._clock = clock
         self._lock = threading.Lock()
-        self._timer = SweepTimer(self)
+        self._timer = SweepTimer(self.sweep)
 
     @property
     def size(self) -> int:
@@ -133,19 +131,11 @@ class MemoryHandles:
             total -= self._entries.popitem(last=False)[1].size
 
 
-class Sweepable(Protocol):
-    """A store whose entries expire."""
-
-    def sweep(self) -> float | None:
-        """Drop what has expired; returns the seconds until something else does, if anything is entry."""
-        ...
-
-
 class SweepTimer:
     """Sweeps when something expires, although nobody uses it: one daemon thread while something is entry."""
 
-    def __init__(self, swept: Sweepable) -> None:
-        self._swept = weakref.ref(swept)
+    def __init__(self, sweep: Callable[[], float | None]) -> None:
+        self._swept = weakref.WeakMethod(sweep)
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -159,8 +149,8 @@ class SweepTimer:
             self._timer.start()
 
     def _sweep(self) -> None:
-        swept = self._swept()
-        left = None if swept is None else swept.sweep()
+        sweep = self._swept()
+        left = None if sweep is None else sweep()
         with self._lock:
             self._timer = None
         if left is not None:
@@ -176,6 +166,7 @@ def _size_of(value: Any) -> int:
         return len(repr(value))
 
 
+A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -213,3 +204,20 @@ class LruCache(Generic[K, V]):
             while len(self._values) > self._max_entries or (self._size > self._max_size and len(self._values) > 1):
                 self._size -= self._size_of(self._values.popitem(last=False)[0])
         return value
+
+
+def cached_by_identity(make: Callable[[A], V], *, entries: int = 5_000) -> Callable[[A], V]:
+    """Cache what is made from an object that is never changed in place; the oldest entries are dropped first."""
+    known: dict[int, tuple[A, V]] = {}
+
+    def cached(key: A) -> V:
+        found = known.get(id(key))
+        if found is not None and found[0] is key:
+            return found[1]
+        made = make(key)
+        while len(known) >= entries:
+            known.pop(next(iter(known)), None)
+        known[id(key)] = (key, made)
+        return made
+
+    return cached

@@ -12,6 +12,7 @@ import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
@@ -92,10 +93,6 @@ class CheckedCall:
     consent: Consent
     origin: object
 
-    def covers(self, call: Call, consent: Consent) -> bool:
-        """Whether this is still the tool's call, and still what it asks for."""
-        return self.call is call and self.consent == consent
-
 
 def checked_call(
     name: str, kind: Arguments, consent: Consent, inner: Call, before: CheckedCall | None = None
@@ -115,8 +112,7 @@ def checked_call(
         if consent.actions and _action(parsed) not in consent.actions:
             return await inner(given, context)
         request = consent_request(name, kind, consent, given, context)
-        proof = context.consent_proof
-        agreement = None
+        proof, agreement = context.consent_proof, None
         if proof is None or not proof.use(origin, request.digest):
             agreement = await obtain_consent(request, context.approvals, context)
         if before is not None:
@@ -178,22 +174,14 @@ async def _ask(request: ConsentRequest, text: str, store: Approvals, context: Ca
     # The key stands for the tool and its arguments, and the question is exact: an answer counts for this call alone.
     key = "consent-" + arguments_digest({"tool": request.tool, "arguments": request.digest})[:32]
     for attempt in count():
-        question = ElicitRequest(
-            message=text,
-            schema=ANSWER_SCHEMA,
-            key=f"{key}-{attempt}" if attempt else key,
-            exact=True,
-            ticket=store.ticket(),
-        )
+        own_key = f"{key}-{attempt}" if attempt else key
+        question = ElicitRequest(message=text, schema=ANSWER_SCHEMA, key=own_key, exact=True, ticket=store.ticket())
         answer = await context.caller.ask(question)
         ticket = cast(str, answer.ticket or question.ticket)
         # Only the boolean itself counts: "true", 1 or an answer without the field is no agreement.
         approved = answer.action == "accept" and answer.content.get("approve") is True
-        taken = await run_in_thread(
-            lambda ticket=ticket, approved=approved: store.answer(
-                request, ticket=ticket, approved=approved, by=by, how=how
-            )
-        )
+        answering = partial(store.answer, request, ticket=ticket, approved=approved, by=by, how=how)
+        taken = await run_in_thread(answering)
         if not approved:
             raise _refusal("cancelled the question" if answer.action == "cancel" else "did not agree")
         if taken:
@@ -230,10 +218,9 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
 
 
 def _cannot_ask(request: ConsentRequest, size: int) -> ConsentNeeded:
+    why = "this client cannot ask (it has no elicitation), and no approvals are stored"
     if size > MAX_QUESTION:
         why = f"the question has {size} bytes, more than a client is asked to show, and no approvals are stored"
-    else:
-        why = "this client cannot ask (it has no elicitation), and no approvals are stored"
     return ConsentNeeded(
         f"`{request.tool}` runs only after a human approved the call, and nobody can be asked here: {why}.",
         instruction="Do not send the call again. Tell the user what to set up: a client that supports elicitation, or "

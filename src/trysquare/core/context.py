@@ -92,9 +92,7 @@ class Answer:
 class RequestingCaller(Protocol):
     """A caller with every kind of request, and several at once."""
 
-    def offers(self, capability: Capability) -> bool:
-        """Whether the client said that it can do this."""
-        ...
+    def offers(self, capability: Capability) -> bool: ...
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
         """Send all of them to the client, each under its key. May raise `InputRequired`, as `ask` may."""
@@ -143,17 +141,11 @@ def local_principal() -> Principal:
 class Caller(Protocol):
     """The way back to the maker of a call: an MCP session, the agent loop, a terminal."""
 
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Report the progress of the call."""
-        ...
+    async def progress(self, done: float, total: float | None, message: str | None) -> None: ...
 
-    async def log(self, level: LogLevel, message: str) -> None:
-        """Send a log line to the client, if it subscribed to them."""
-        ...
+    async def log(self, level: LogLevel, message: str) -> None: ...
 
-    def can_ask(self) -> bool:
-        """Whether the user can be asked through this caller."""
-        ...
+    def can_ask(self) -> bool: ...
 
     async def ask(self, question: ElicitRequest) -> Answer:
         """Ask the user. May raise `InputRequired` where the caller has to call again."""

@@ -37,20 +37,11 @@ class Declarations:
         **options: Unpack[MetadataOptions],
     ) -> Callable[[F], F]: ...
 
-    def declare(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        **options: Unpack[MetadataOptions],
-    ) -> Any:
+    def declare(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Declare a function as a tool; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
-            self.add(tool(declared, name=name, title=title, description=description, **options))
+            self.add(tool(declared, **options))
             return declared
 
         return remember if function is None else remember(function)
@@ -73,20 +64,11 @@ class Declarations:
         examples: tuple[tuple[str, str], ...] = (),
     ) -> Callable[[F], F]: ...
 
-    def prompt(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        complete: Complete | None = None,
-        examples: tuple[tuple[str, str], ...] = (),
-    ) -> Any:
+    def prompt(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Declare a function as a prompt; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
-            made = prompt(declared, name=name, title=title, complete=complete, examples=examples)
+            made = prompt(declared, **options)
             self._prompts.add(made.name, made)
             return declared
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, cast
 
@@ -215,10 +215,11 @@ def raise_if_meant_for_caller(error: BaseException, task: asyncio.Task[Any] | No
     """
     if isinstance(error, BaseExceptionGroup):
         # A task group of the tool's own wraps what its tasks raised.
-        group = cast(BaseExceptionGroup[BaseException], error)
-        if (asked := _first_of(group, InputRequired)) is not None:
-            raise asked
-        if _first_of(group, asyncio.CancelledError) is not None and _is_being_cancelled():
+        inner = list(leaves(cast(BaseExceptionGroup[BaseException], error)))
+        for asked in inner:
+            if isinstance(asked, InputRequired):
+                raise asked
+        if any(isinstance(each, asyncio.CancelledError) for each in inner) and _is_being_cancelled():
             raise error
     elif (
         isinstance(error, InputRequired)
@@ -229,12 +230,13 @@ def raise_if_meant_for_caller(error: BaseException, task: asyncio.Task[Any] | No
         raise error
 
 
-def _first_of(group: BaseExceptionGroup[BaseException], kind: type[BaseException]) -> BaseException | None:
+def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """The exceptions in a group and in the groups within it."""
     for error in group.exceptions:
-        inner = _first_of(cast(Any, error), kind) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(inner, kind):
-            return inner
-    return None
+        if isinstance(error, BaseExceptionGroup):
+            yield from leaves(cast(BaseExceptionGroup[BaseException], error))
+        else:
+            yield error
 
 
 def _is_being_cancelled() -> bool:

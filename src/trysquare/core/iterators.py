@@ -39,24 +39,19 @@ def collected(value: Any, context: CallContext) -> tuple[Any, bool]:
 
 async def gathered(value: Any, context: CallContext) -> Any:
     """The value with all iterators read. Plain ones are read in a thread: they may take their time."""
-    found = _Finder()
+    found = _AsyncWalk()
     found.read(value)
     if found.has_plain:
         value, has_async = await run_in_thread(lambda: collected(value, context))
         return await gathered_async(value, context) if has_async else value
-    return await _replaced(value, found.pending, context)
+    return await gathered_async(value, context) if found.pending else value
 
 
 async def gathered_async(value: Any, context: CallContext) -> Any:
     """The value with asynchronous iterators read."""
-    found = _Finder()
+    found = _AsyncWalk()
     found.read(value)
-    return await _replaced(value, found.pending, context)
-
-
-async def _replaced(value: Any, pending: list[AsyncIterator[Any]], context: CallContext) -> Any:
-    read = {id(each): await _read_async(each, context) for each in pending}
-    return _Replacer(read).read(value) if read else value
+    return _AsyncWalk({id(each): await _read_async(each, context) for each in found.pending}).read(value)
 
 
 async def _read_async(iterator: AsyncIterator[Any], context: CallContext) -> list[Any]:
@@ -200,28 +195,20 @@ def _is_foreign_container(value: Any) -> bool:
     return isinstance(value, (Mapping, MappingView, Sequence, Set))
 
 
-class _Finder(_Walk):
-    """Finds iterators and touches none."""
+class _AsyncWalk(_Walk):
+    """Finds asynchronous iterators and touches none; replaces those whose lists are known."""
 
-    def __init__(self) -> None:
+    def __init__(self, lists: Mapping[int, list[Any]] | None = None) -> None:
         super().__init__()
+        self._lists = lists or {}
         self.has_plain = False
         self.pending: list[AsyncIterator[Any]] = []
 
     def replaced(self, value: Any) -> tuple[bool, Any]:
+        if id(value) in self._lists:
+            return True, self._lists[id(value)]
         if isinstance(value, AsyncIterator):
             self.pending.append(cast(AsyncIterator[Any], value))
         elif isinstance(value, Iterator) or _is_foreign_container(value):
             self.has_plain = True
         return False, None
-
-
-class _Replacer(_Walk):
-    """Replaces asynchronous iterators by lists."""
-
-    def __init__(self, read: Mapping[int, list[Any]]) -> None:
-        super().__init__()
-        self._lists = read
-
-    def replaced(self, value: Any) -> tuple[bool, Any]:
-        return (True, self._lists[id(value)]) if id(value) in self._lists else (False, None)

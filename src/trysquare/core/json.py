@@ -46,7 +46,6 @@ def choices_of(schema: Any) -> list[Any]:
 
 
 def required_of(schema: Any) -> list[str]:
-    """The names of the required properties."""
     return [name for name in as_list(as_object(schema).get("required")) if isinstance(name, str)]
 
 
@@ -63,7 +62,6 @@ def holds(container: Any, part: str | int) -> bool:
 
 
 def ref_of(schema: Any) -> str | None:
-    """The `$ref` of a schema, if it has one."""
     reference = as_object(schema).get("$ref")
     return reference if isinstance(reference, str) else None
 

@@ -92,7 +92,7 @@ def _parsed(signature: Signature, name: str, given: dict[str, str]) -> Any:
 
 def _as_messages(returned: Any) -> Sequence[PromptMessage]:
     if isinstance(returned, Result):
-        return (PromptMessage(content=Text(text=cast(Result[Any], returned).to_text())),)
+        returned = cast(Result[Any], returned).to_text()
     if isinstance(returned, str):
         return (PromptMessage(content=Text(text=returned)),)
     if isinstance(returned, PromptMessage):

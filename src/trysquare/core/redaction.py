@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Set
 from typing import Any, cast
 
+from trysquare.core.cache import cached_by_identity
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, ref_of, resolve_pointer
 
 MASK = "***"
@@ -61,7 +62,6 @@ class SecretTexts:
         return bool(self._forms)
 
     def masked(self, text: str) -> str:
-        """The text without them."""
         for form in self._forms:
             text = _without(text, form)
         return text
@@ -231,22 +231,11 @@ def _has_secret_name(value: Any, names: Set[str]) -> bool:
 _is_secret = functools.lru_cache(maxsize=4096)(is_secret_name)
 
 
-_MARKED: dict[int, tuple[JsonObject, bool]] = {}
-_MAX_CACHED = 5_000
-
-
+@cached_by_identity
 def _has_marks(schema: JsonObject) -> bool:
     """Whether a schema marks arguments as secret whatever their names are."""
-    known = _MARKED.get(id(schema))
-    # By identity: the object is never changed in place.
-    if known is not None and known[0] is schema:
-        return known[1]
     text = json.dumps(schema)
-    while len(_MARKED) >= _MAX_CACHED:
-        del _MARKED[next(iter(_MARKED))]
-    found = '"writeOnly"' in text or '"password"' in text
-    _MARKED[id(schema)] = (schema, found)
-    return found
+    return '"writeOnly"' in text or '"password"' in text
 
 
 def _without_names(value: Any, names: Set[str]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
@@ -60,53 +60,27 @@ class Text:
 Content: TypeAlias = Text | Image | Audio | ResourceContents | ResourceLink
 
 
-class RelayedResult(NamedTuple):
-    """Another server's result of `tools/call`: a JSON object that goes to an MCP client without being read."""
-
-    body: bytes
-    is_error: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParsedResult:
-    """A parsed relayed result."""
-
-    text: str | None
-    structured: Any = None
-    content: tuple[Content, ...] = ()
-
-    @property
-    def value(self) -> Any:
-        """The structured content, or the text of a server that has none."""
-        return self.text if self.structured is None else self.structured
-
-    @property
-    def message(self) -> str | None:
-        """The text, unless it repeats the value as JSON, as most servers do."""
-        if self.structured is None or self.text is None:
-            return None
-        try:
-            return None if from_json(self.text) == self.structured else self.text
-        except ValueError:
-            return self.text
-
-
-def read_relayed(body: bytes) -> ParsedResult:
-    """Parse a relayed result. Anything but a JSON object counts as its text."""
+def _read_relayed(body: bytes) -> tuple[str | None, Any, tuple[Content, ...]]:
+    """Text, structured and other content of a relayed result. Anything but a JSON object counts as its text."""
     try:
         wire = from_json(body)
     except ValueError:
         wire = None
     if not isinstance(wire, dict):
-        return ParsedResult(text=body.decode(errors="replace"))
+        return body.decode(errors="replace"), None, ()
     answer = cast(JsonObject, wire)
     blocks = [cast(JsonObject, block) for block in as_list(answer.get("content")) if isinstance(block, dict)]
     texts = [_text(block, "text") for block in blocks if block.get("type") == "text"]
-    return ParsedResult(
-        text="\n".join(texts) if texts else None,
-        structured=answer.get("structuredContent"),
-        content=tuple(piece for block in blocks if (piece := _piece(block)) is not None),
-    )
+    content = tuple(piece for block in blocks if (piece := _piece(block)) is not None)
+    return "\n".join(texts) if texts else None, answer.get("structuredContent"), content
+
+
+def _repeats(text: str, value: Any) -> bool:
+    """Whether a text is the value as JSON, as most servers write it."""
+    try:
+        return from_json(text) == value
+    except ValueError:
+        return False
 
 
 def _piece(block: Mapping[str, Any]) -> Content | None:
@@ -149,7 +123,8 @@ class Result(Generic[T]):
 
     `message` is for the user, `instruction` for the agent, `next` the exact call that follows, if one does.
     `fields` are a tool's own top-level fields of the envelope. `raw` is a value that is JSON already: it passes
-    through to the client unread. `relayed` is the whole answer of another server; beside it only `meta` counts.
+    through to the client unread. `relayed` is the whole answer of another server, the JSON object of its `tools/call`,
+    which goes to an MCP client without being read; beside it only `meta` counts.
     """
 
     success: bool
@@ -165,7 +140,7 @@ class Result(Generic[T]):
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     content: tuple[Content, ...] = ()
     raw: bytes | None = None
-    relayed: RelayedResult | None = None
+    relayed: bytes | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker by itself.
@@ -221,8 +196,8 @@ class Result(Generic[T]):
     @staticmethod
     def relay(body: bytes, *, is_error: bool = False, meta: Mapping[str, Any] | None = None) -> Result[Any]:
         """The answer of another server as it came: its whole result of `tools/call`, and our label for `_meta`."""
-        relayed, code = RelayedResult(body=body, is_error=is_error), ErrorCode.TOOL_FAILED if is_error else None
-        return Result(success=not is_error, code=code, relayed=relayed, meta=meta or {})
+        code = ErrorCode.TOOL_FAILED if is_error else None
+        return Result(success=not is_error, code=code, relayed=body, meta=meta or {})
 
     @staticmethod
     def from_error(error: ToolError) -> Result[Any]:
@@ -234,11 +209,13 @@ class Result(Generic[T]):
         """The same result with a relayed one parsed, for callers other than MCP clients."""
         if self.relayed is None:
             return self
-        read = read_relayed(self.relayed.body)
-        if self.success:
-            return replace(self, value=read.value, message=read.message, content=read.content, relayed=None)
-        error = read.text or "The other server's tool failed without a message."
-        return replace(self, value=read.structured, error=error, content=read.content, relayed=None)
+        text, structured, content = _read_relayed(self.relayed)
+        read = replace(self, value=structured, content=content, relayed=None)
+        if not self.success:
+            return replace(read, error=text or "The other server's tool failed without a message.")
+        if structured is None:
+            return replace(read, value=text, message=None)
+        return replace(read, message=None if text is None or _repeats(text, structured) else text)
 
     def to_json(self) -> JsonObject:
         """The envelope: only what is set, in a fixed order, nothing but JSON inside."""
@@ -258,7 +235,7 @@ def _envelope(result: Result[Any]) -> JsonObject:
     if result.value is not None:
         envelope["value"] = jsonable(result.value)
     elif result.raw is not None:
-        envelope["value"] = _parsed(result.raw)
+        envelope["value"] = parsed_json(result.raw)
     if result.error is not None:
         envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": encodable(result.error)}
         envelope["error_type"] = encodable(result.error_type or ErrorCode.TOOL_FAILED.lower())
@@ -355,7 +332,8 @@ def cleaned(value: Any) -> Any:
     return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_BITS else value
 
 
-def _parsed(raw: bytes) -> Any:
+def parsed_json(raw: bytes) -> Any:
+    """The value of JSON bytes; the text of what is not JSON."""
     try:
         return from_json(raw, allow_inf_nan=False)
     except ValueError:
@@ -392,7 +370,6 @@ def answered(
     warnings: Sequence[str] = (),
     next: JsonObject | None = None,
 ) -> Result[Any]:
-    """The work was done."""
     fields = _fields(output, modified_files, data)
     return Result.ok(message=message, instruction=instruction, warnings=tuple(warnings), next=next, fields=fields)
 

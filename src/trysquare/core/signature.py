@@ -5,16 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, create_model
 from pydantic.fields import FieldInfo
 
-from trysquare.core.arguments import DISCRIMINATOR, ActionUnion, ToolArguments, fill_default_action, model_schema
+from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArguments, model_schema
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
@@ -29,8 +28,6 @@ from trysquare.core.schema.build import (
 from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
 
 _PARAMETER = "parameter_"
-Extra: TypeAlias = Literal["forbid"] | None
-"""Unknown names: refused at every depth, or as each model declares."""
 
 
 class Arguments(Protocol):
@@ -51,31 +48,15 @@ class Arguments(Protocol):
         ...
 
 
-class _LazyArguments(ABC):
-    """Arguments whose schemas are made when they are first needed."""
+class _OneModelArguments(LazyArguments):
+    """Arguments that one pydantic model validates."""
 
-    @cached_property
-    @abstractmethod
-    def _wire(self) -> JsonObject: ...
-
-    @property
-    def wire(self) -> JsonObject:
-        return self._wire
-
-    @property
-    def exact(self) -> JsonObject:
-        return self._wire
-
-    def _validate(self, tool: str, raw: JsonObject, model: Callable[[], type[BaseModel]]) -> Any:
+    def _validate(self, tool: str, raw: JsonObject, model: type[BaseModel]) -> Any:
         inner = unwrap_arguments(raw, self._wire["properties"]) if len(raw) == 1 else raw
-
-        def check(arguments: JsonObject, extra: Extra) -> Any:
-            return model().model_validate(arguments, extra=extra)
-
-        return validate_arguments(check, tool=tool, raw=inner, schema=lambda: self._wire)
+        return validate_arguments(model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire)
 
 
-class ModelArguments(_LazyArguments):
+class ModelArguments(_OneModelArguments):
     """Arguments given by one pydantic model."""
 
     def __init__(self, model: type[BaseModel]) -> None:
@@ -83,7 +64,7 @@ class ModelArguments(_LazyArguments):
 
     @cached_property
     def _wire(self) -> JsonObject:
-        return without_own_words(self._exact)
+        return without_own_words(self.exact)
 
     @property
     def exact(self) -> JsonObject:
@@ -94,39 +75,7 @@ class ModelArguments(_LazyArguments):
         return model_schema(self._model)
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
-        return self._validate(tool, raw, lambda: self._model)
-
-
-class UnionArguments(_LazyArguments):
-    """Arguments given by one model for each action."""
-
-    def __init__(self, models: tuple[type[BaseModel], ...]) -> None:
-        self._union = ActionUnion(models)
-        self._default = self._union.default_action()
-
-    @cached_property
-    def _wire(self) -> JsonObject:
-        return self._union.flat()
-
-    @property
-    def exact(self) -> JsonObject:
-        return self._union.exact
-
-    def parse(self, tool: str, raw: JsonObject) -> Any:
-        filled = fill_default_action(unwrap_arguments(raw, self._wire["properties"]), self._default)
-        model = self._union.model_of(filled.get(DISCRIMINATOR))
-        schema = self._wire if model is None else self._union.schema_of(model)
-        return validate_arguments(self._check_action, tool=tool, raw=filled, schema=lambda: schema)
-
-    def _check_action(self, arguments: JsonObject, extra: Extra) -> Any:
-        """Validate by the action's own model; without one, the action alone is what is wrong."""
-        model = self._union.model_of(arguments.get(DISCRIMINATOR))
-        return model.model_validate(arguments, extra=extra) if model else self._only_action.model_validate(arguments)
-
-    @cached_property
-    def _only_action(self) -> type[BaseModel]:
-        actions: Any = Literal[tuple(self._union.actions())]
-        return create_model("Action", __config__=ConfigDict(extra="ignore"), action=(actions, ...))
+        return self._validate(tool, raw, self._model)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,13 +87,11 @@ class Parameter:
     described: str | None
 
     def is_required(self) -> bool:
-        """Whether a call must give it."""
         return self.default is inspect.Parameter.empty or (
             isinstance(self.default, FieldInfo) and self.default.is_required()
         )
 
     def field(self) -> FieldInfo:
-        """The parameter as a field of a model."""
         if self.default is inspect.Parameter.empty:
             info = FieldInfo.from_annotation(self.hint)
         else:
@@ -163,7 +110,7 @@ class Parameter:
         return schema if self.is_required() else with_default(schema, self.default)
 
 
-class FunctionArguments(_LazyArguments):
+class FunctionArguments(_OneModelArguments):
     """Arguments given by the parameters of a plain function. The model behind them is made at the first call."""
 
     def __init__(self, name: str, parameters: dict[str, Parameter]) -> None:
@@ -184,7 +131,7 @@ class FunctionArguments(_LazyArguments):
         return create_model(self._name, __config__=config, **fields)
 
     def parse(self, tool: str, raw: JsonObject) -> JsonObject:
-        values = self._validate(tool, raw, lambda: self._model).__dict__
+        values = self._validate(tool, raw, self._model).__dict__
         return {name: values[_PARAMETER + name] for name in self._parameters}
 
 

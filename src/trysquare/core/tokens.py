@@ -158,7 +158,6 @@ class BudgetSelection(Generic[Item]):
 
     @property
     def tokens(self) -> int:
-        """What the sent items cost."""
         return sum(item.tokens for item in self.sent)
 
     def held(self) -> tuple[str, ...]:

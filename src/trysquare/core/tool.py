@@ -6,12 +6,12 @@ import asyncio
 import functools
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from trysquare.core.context import Call, CallContext
-from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError
+from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
 from trysquare.core.iterators import collected, gathered, gathered_async, may_hold_iterators
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
@@ -41,21 +41,8 @@ async def run_function(function: Callable[..., Any], bound: dict[str, Any], cont
 
 def _question_in(group: BaseExceptionGroup[BaseException]) -> InputRequired | None:
     """The questions that tasks of the function raised in a group, as one: the client is asked all of them."""
-    asked, _ = group.split(InputRequired)
-    if asked is None:
-        return None
-    questions: dict[str, Any] = {}
-    for error in _leaves(asked):
-        questions.update(error.questions)
-    return InputRequired(questions)
-
-
-def _leaves(group: BaseExceptionGroup[InputRequired]) -> Iterator[InputRequired]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
+    asked = [error.questions for error in leaves(group) if isinstance(error, InputRequired)]
+    return InputRequired({key: question for each in asked for key, question in each.items()}) if asked else None
 
 
 async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
@@ -111,11 +98,12 @@ class Tool:
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.
-        if consent is not None and (self.checked is None or not self.checked.covers(self.call, consent)):
+        known = self.checked
+        if consent is not None and (known is None or known.call is not self.call or known.consent != consent):
             # Imported here, since most tools never ask.
             from trysquare.core.consent import checked_call
 
-            checked = checked_call(self.name, self.arguments, consent, self.call, self.checked)
+            checked = checked_call(self.name, self.arguments, consent, self.call, known)
             self._set_call(checked.call, checked)
         if right is not None:
             # Outside of consent, so that nobody is asked about a call that may not run.

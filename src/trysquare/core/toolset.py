@@ -172,14 +172,10 @@ class DynamicToolset(StaticToolset):
         """Replace parts and notify the listeners. If a name occurs twice, nothing changes."""
         fresh = StaticToolset(tools or (), prompts=prompts or (), resources=resources or (), templates=templates or ())
         # Each part is swapped whole, so a call that runs meanwhile sees either the old or the new one.
-        if tools is not None:
-            self._tools = fresh._tools
-        if prompts is not None:
-            self._prompts = fresh._prompts
-        if resources is not None:
-            self._resources = fresh._resources
-        if templates is not None:
-            self._templates = fresh._templates
+        self._tools = self._tools if tools is None else fresh._tools
+        self._prompts = self._prompts if prompts is None else fresh._prompts
+        self._resources = self._resources if resources is None else fresh._resources
+        self._templates = self._templates if templates is None else fresh._templates
         given = {"tools": tools, "prompts": prompts, "resources": templates if resources is None else resources}
         for kind, parts in given.items():
             if parts is not None:
@@ -217,7 +213,6 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
 
 
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:
-    """The resource at an address of a template's form."""
     for template in templates:
         if (values := template.match(uri)) is not None:
             return template.resource(uri, values)

@@ -24,7 +24,7 @@ HiddenKind: TypeAlias = Literal["control", "zero-width", "bidirectional", "tag",
 
 # In this order: a colour sequence goes as a whole, and a flag made of tags is looked at before single tags are.
 # A sequence holds neither quote nor backslash, which inside of JSON belong to its text.
-_HIDDEN_PATTERN = (
+_HIDDEN = (
     r"(?P<sequence>(?:\x1b\[|\x9b)[0-9;?]*[ !#-/]*[@-\[\]-~])"
     r"|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff])"
     r"|(?P<bidirectional>[\u202a-\u202e\u2066-\u2069])"
@@ -37,6 +37,7 @@ _HIDDEN_PATTERN = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a])"
     r"|(?P<filler>[\u115f\u1160\u17b4\u17b5\u3164\uffa0])"
 )
+_ESCAPABLE = _HIDDEN + r"|(?P<other>[\r\u2028\u2029\ud800-\udfff])"
 _KINDS: dict[str, HiddenKind] = {
     "sequence": "control",
     "control": "control",
@@ -68,7 +69,9 @@ def block(text: str, limit: int | None = None) -> str:
     if "\r" in shown:
         shown = shown.replace("\r\n", "\n")
     if not (shown.isascii() and shown.isprintable()):
-        shown = _escapable().sub(lambda match: match.group() if _is_writing(match) else escaped(match.group()), shown)
+        shown = _compiled(_ESCAPABLE).sub(
+            lambda match: match.group() if _is_writing(match) else escaped(match.group()), shown
+        )
     return shown if limit is None or len(text) <= limit else f"{shown}… ({len(text)} characters)"
 
 
@@ -94,14 +97,13 @@ def cleaned_value(value: Any) -> Any:
 
 def hidden_kinds(text: str) -> tuple[HiddenKind, ...]:
     """The kinds of hidden characters in a text, each once."""
-    hidden = (match for match in _hidden().finditer(text) if not _is_writing(match))
+    hidden = (match for match in _compiled(_HIDDEN).finditer(text) if not _is_writing(match))
     found: list[HiddenKind] = [_KINDS[str(match.lastgroup)] for match in hidden]
     return tuple(dict.fromkeys(found))
 
 
 def hidden_characters(text: str) -> set[str]:
-    """The hidden characters of a text."""
-    return {letter for match in _hidden().finditer(text) if not _is_writing(match) for letter in match.group()}
+    return {letter for match in _compiled(_HIDDEN).finditer(text) if not _is_writing(match) for letter in match.group()}
 
 
 def folded(text: str, limit: int = 300) -> str:
@@ -120,7 +122,7 @@ def quote_untrusted(text: str, *, source: str) -> str:
 def _on_one_line(text: str) -> str:
     kept: set[int] = set()
     hidden: set[int] = set()
-    for match in _hidden().finditer(text):
+    for match in _compiled(_HIDDEN).finditer(text):
         # A direction mark moves the text around it, and a single line does not need one.
         is_kept = _is_writing(match) and match.lastgroup != "mark"
         (kept if is_kept else hidden).update(range(match.start(), match.end()))
@@ -144,7 +146,7 @@ def _clean(text: str) -> tuple[str, int]:
         count += len(match.group())
         return ""
 
-    return _hidden().sub(kept, text), count
+    return _compiled(_HIDDEN).sub(kept, text), count
 
 
 def _is_writing(match: re.Match[str]) -> bool:
@@ -197,15 +199,10 @@ _JUDGES: dict[str, Callable[[re.Match[str]], bool]] = {
 }
 
 
-# Compiled when the first text needs it: most processes never see one that does.
 @functools.cache
-def _hidden() -> re.Pattern[str]:
-    return re.compile(_HIDDEN_PATTERN)
-
-
-@functools.cache
-def _escapable() -> re.Pattern[str]:
-    return re.compile(_HIDDEN_PATTERN + r"|(?P<other>[\r\u2028\u2029\ud800-\udfff])")
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when the first text needs it: most processes never see one that does."""
+    return re.compile(pattern, re.DOTALL)
 
 
 # JSON that passes on as the bytes that came. A search for fixed bytes is many times as fast as one for a pattern, and
@@ -241,11 +238,6 @@ def _suspect_escape() -> re.Pattern[bytes]:
     return re.compile(_ESCAPED)
 
 
-@functools.cache
-def _any_escape() -> re.Pattern[str]:
-    return re.compile(_ESCAPE, re.DOTALL)
-
-
 def has_invisible_text(data: bytes) -> bool:
     """Whether JSON bytes need a closer look. Quick, and never wrong when it says no."""
     if b"\\" in data and (
@@ -268,7 +260,7 @@ def cleaned_json(data: bytes) -> tuple[bytes, int]:
     if not has_invisible_text(data):
         return data, 0
     text = data.decode("utf-8", errors="replace")
-    clean, count = _clean(_any_escape().sub(_spelt_out, text))
+    clean, count = _clean(_compiled(_ESCAPE).sub(_spelt_out, text))
     return (clean.encode(), count) if count else (data, 0)
 
 
@@ -294,4 +286,4 @@ def escaped_json(text: str) -> str:
         units = match.group().encode("utf-16-be", errors="surrogatepass")
         return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
-    return _escapable().sub(as_escape, text)
+    return _compiled(_ESCAPABLE).sub(as_escape, text)

@@ -43,12 +43,10 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def line_break(text: str) -> str:
-    """Line ending of a text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def indent_at(text: str, position: int) -> str:
-    """Indentation of the line of a position."""
     start = text.rfind("\n", 0, position) + 1
     line = text[start:position].lstrip("\ufeff")
     return line[: len(line) - len(line.lstrip(" \t"))]

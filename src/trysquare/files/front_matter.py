@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 
 _FENCE = "---"
+_CLOSING = re.compile(rf"^{_FENCE}[^\S\n]*$", re.MULTILINE)
 MAX_FRONT_MATTER = 16 * 1024
 MAX_NESTING = 20
 
@@ -35,26 +37,14 @@ def split_front_matter(text: str) -> MarkdownFile:
     normal = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not normal.startswith(f"{_FENCE}\n"):
         return MarkdownFile(head={}, body=normal)
-    end = _closing_fence(normal)
-    if end is None:
+    closing = _CLOSING.search(normal, len(_FENCE))
+    if closing is None:
         return MarkdownFile(head={}, body=normal)
+    end = closing.start()
     raw = normal[len(_FENCE) + 1 : end]
     body = normal[end:].partition("\n")[2].removeprefix("\n")
     first_line = normal.count("\n", 0, len(normal) - len(body)) + 1
     return MarkdownFile(head=_parse(raw), body=body, first_line=first_line, head_text=raw)
-
-
-def _closing_fence(text: str) -> int | None:
-    start = text.find("\n", 0) + 1
-    while 0 < start < len(text):
-        end = text.find("\n", start)
-        line = text[start : end if end >= 0 else len(text)]
-        if line.rstrip() == _FENCE:
-            return start
-        if end < 0:
-            return None
-        start = end + 1
-    return None
 
 
 def _parse(raw: str) -> Mapping[str, Any]:

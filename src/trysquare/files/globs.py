@@ -115,7 +115,6 @@ def _translate_class(body: str) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Expand the braces of a pattern."""
     done: list[str] = []
     waiting = [pattern]
     while waiting:

@@ -29,23 +29,15 @@ class Node:
     end: int
     value: Any
     members: tuple[Member, ...] | None = None
-    items: tuple[Item, ...] | None = None
+    items: tuple[Member, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """A member of an object, with the position of the comma after it."""
+    """A member of an object, or an item of an array (without a name), with the position of the comma after it."""
 
     start: int
     name: str
-    node: Node
-    comma: int | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
-    """An item of an array, with the position of the comma after it."""
-
     node: Node
     comma: int | None
 
@@ -114,10 +106,8 @@ class _Reader:
         if level > _MAX_DEPTH:
             raise TextError(self._text, position, f"more than {_MAX_DEPTH} levels of nesting")
         match self._text[position : position + 1]:
-            case "{":
-                return self._object(position, level)
-            case "[":
-                return self._array(position, level)
+            case "{" | "[":
+                return self._container(position, level)
             case '"':
                 return self._string(position)
             case _:
@@ -139,31 +129,31 @@ class _Reader:
             raise TextError(self._text, position, "unterminated string, or an invalid escape in it")
         return Node(start=position, end=found.end(), value=json.loads(found.group()))
 
-    def _array(self, start: int, level: int) -> Node:
-        items: list[Item] = []
+    def _container(self, start: int, level: int) -> Node:
+        parts: list[Member] = []
+        is_object = self._text[start] == "{"
+        close = "}" if is_object else "]"
         position = self.skip(start + 1)
-        while not self._text.startswith("]", position):
-            node = self.value(position, level + 1)
-            position, comma = self._after_value(node.end, "]")
-            items.append(Item(node=node, comma=comma))
-        return Node(start=start, end=position + 1, value=[item.node.value for item in items], items=tuple(items))
-
-    def _object(self, start: int, level: int) -> Node:
-        members: list[Member] = []
-        position = self.skip(start + 1)
-        while not self._text.startswith("}", position):
-            if not self._text.startswith('"', position):
-                raise TextError(self._text, position, f"expected a name in double quotes, got {self._found(position)}")
-            name = self._string(position)
-            colon = self.skip(name.end)
-            if not self._text.startswith(":", colon):
-                raise TextError(self._text, colon, f"expected `:` after the name, got {self._found(colon)}")
-            node = self.value(self.skip(colon + 1), level + 1)
-            after, comma = self._after_value(node.end, "}")
-            members.append(Member(start=position, name=name.value, node=node, comma=comma))
+        while not self._text.startswith(close, position):
+            name, inner = self._name(position) if is_object else ("", position)
+            node = self.value(inner, level + 1)
+            after, comma = self._after_value(node.end, close)
+            parts.append(Member(start=position, name=name, node=node, comma=comma))
             position = after
-        value = {member.name: member.node.value for member in members}
-        return Node(start=start, end=position + 1, value=value, members=tuple(members))
+        if not is_object:
+            return Node(start=start, end=position + 1, value=[part.node.value for part in parts], items=tuple(parts))
+        value = {part.name: part.node.value for part in parts}
+        return Node(start=start, end=position + 1, value=value, members=tuple(parts))
+
+    def _name(self, position: int) -> tuple[str, int]:
+        """Name of a member, and the position of its value."""
+        if not self._text.startswith('"', position):
+            raise TextError(self._text, position, f"expected a name in double quotes, got {self._found(position)}")
+        name = self._string(position)
+        colon = self.skip(name.end)
+        if not self._text.startswith(":", colon):
+            raise TextError(self._text, colon, f"expected `:` after the name, got {self._found(colon)}")
+        return name.value, self.skip(colon + 1)
 
     def _after_value(self, end: int, close: str) -> tuple[int, int | None]:
         """Position after a value and its comma, and the position of the comma."""
@@ -201,7 +191,7 @@ def put_entry(text: str, path: Sequence[str], value: JsonObject) -> str:
             return _with_member(text, root, node, name, _nested(path[depth + 1 :], value))
         node = inner
     rendered = _render(value, text, _unit(text, root), indent_at(text, node.start), _is_one_line(text, root))
-    return apply_edits(text, [Edit(start=node.start, end=node.end, text=rendered)])
+    return text[: node.start] + rendered + text[node.end :]
 
 
 def remove_entry(text: str, path: Sequence[str]) -> str:
@@ -219,11 +209,9 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
 
 
 def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
-    """Append a value to the array at a path."""
     root, node = _array_at(text, path)
     unit, one_line = _unit(text, root), "\n" not in text[node.start : node.end] and bool(node.items)
-    first = node.items[0].node.start if node.items else node.start
-    base = indent_at(text, first) if node.items else indent_at(text, node.start) + unit
+    base = indent_at(text, node.items[0].start) if node.items else indent_at(text, node.start) + unit
     item = _render(value, text, unit, base, one_line)
     if not node.items:
         return _into_empty(text, node, item, base, one_line=False)
@@ -231,7 +219,6 @@ def append_item(text: str, path: Sequence[str], value: JsonObject) -> str:
 
 
 def remove_item(text: str, path: Sequence[str], position: int) -> str:
-    """Remove one item of the array at a path."""
     _, node = _array_at(text, path)
     return apply_edits(text, _removal(text, node, node.items or (), position))
 
@@ -245,15 +232,15 @@ def _array_at(text: str, path: Sequence[str]) -> tuple[Node, Node]:
     return root, node
 
 
-def _removal(text: str, owner: Node, members: Sequence[Member | Item], position: int) -> list[Edit]:
+def _removal(text: str, owner: Node, members: Sequence[Member], position: int) -> list[Edit]:
     """Edits that remove a member, the white space before it, and one comma."""
     member = members[position]
-    first = member.start if isinstance(member, Member) else member.node.start
-    start = _before_white_space(text, first)
-    begun, ended = last_comment(text, _end_before(owner, members, position), first)
+    start = _before_white_space(text, member.start)
+    before = _end(members[position - 1]) if position else owner.start + 1
+    begun, ended = last_comment(text, before, member.start)
     if begun < ended == start and text.startswith("//", begun) and not _ends_line(text, member):
         # A line comment before the member needs its line break.
-        start = first
+        start = member.start
     edits = [Edit(start=start, end=member.node.end)]
     comma = member.comma
     if comma is None and position > 0:
@@ -263,17 +250,14 @@ def _removal(text: str, owner: Node, members: Sequence[Member | Item], position:
     return edits
 
 
-def _end_before(owner: Node, members: Sequence[Member | Item], position: int) -> int:
-    """End of the opening bracket, or of the previous member with its comma."""
-    if position == 0:
-        return owner.start + 1
-    before = members[position - 1]
-    return before.node.end if before.comma is None else before.comma + 1
+def _end(member: Member) -> int:
+    """End of a member with its comma."""
+    return member.node.end if member.comma is None else member.comma + 1
 
 
-def _ends_line(text: str, member: Member | Item) -> bool:
+def _ends_line(text: str, member: Member) -> bool:
     """Whether only its comma and spaces follow a member on its line."""
-    rest = text[member.node.end :] if member.comma is None else text[member.node.end : member.comma]
+    rest = text[member.node.end : member.comma]
     if member.comma is not None:
         rest += text[member.comma + 1 :]
     return rest.lstrip(" \t").startswith(("\n", "\r\n"))
@@ -311,25 +295,22 @@ def _with_member(text: str, root: Node, node: Node, name: str, value: Any) -> st
     return _with_last(text, node, node.members[-1], member, " " if one_line else line_break(text) + base)
 
 
-def _with_last(text: str, node: Node, last: Member | Item, member: str, gap: str) -> str:
+def _with_last(text: str, node: Node, last: Member, member: str, gap: str) -> str:
     """Add a member after the last one, with or without a trailing comma."""
-    position = last_comment(text, last.node.end if last.comma is None else last.comma + 1, node.end - 1)[1]
+    position = last_comment(text, _end(last), node.end - 1)[1]
     if last.comma is not None:
-        return apply_edits(text, [Edit(start=position, end=position, text=f"{gap}{member},")])
-    if position == last.node.end:
-        return apply_edits(text, [Edit(start=position, end=position, text=f",{gap}{member}")])
-    comma = Edit(start=last.node.end, end=last.node.end, text=",")
-    return apply_edits(text, [comma, Edit(start=position, end=position, text=f"{gap}{member}")])
+        return f"{text[:position]}{gap}{member},{text[position:]}"
+    end = last.node.end
+    return f"{text[:end]},{text[end:position]}{gap}{member}{text[position:]}"
 
 
 def _into_empty(text: str, node: Node, member: str, base: str, one_line: bool) -> str:
     position = last_comment(text, node.start + 1, node.end - 1)[1]
-    if one_line:
-        return apply_edits(text, [Edit(start=position, end=position, text=member)])
-    end = line_break(text)
-    closed = "\n" in text[position : node.end]
-    tail = "" if closed else end + indent_at(text, node.start)
-    return apply_edits(text, [Edit(start=position, end=position, text=f"{end}{base}{member}{tail}")])
+    if not one_line:
+        end = line_break(text)
+        closed = "\n" in text[position : node.end]
+        member = f"{end}{base}{member}{'' if closed else end + indent_at(text, node.start)}"
+    return text[:position] + member + text[position:]
 
 
 def _render(value: Any, text: str, unit: str, base: str, one_line: bool) -> str:

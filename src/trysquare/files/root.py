@@ -17,7 +17,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
@@ -139,9 +138,7 @@ class DirectoryRoot:
     def __enter__(self) -> DirectoryRoot:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def is_at_its_path(self) -> bool:
@@ -157,23 +154,17 @@ class DirectoryRoot:
         """Read a regular file, refused above a size."""
         # Non-blocking, so that a FIFO does not wait for a writer.
         with self._opened(path, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise PathNotAllowed(f"`{_short(path)}` is not a regular file.")
-            if found.st_size > limit:
-                raise PathNotAllowed(f"`{_short(path)}` has {found.st_size:,} bytes; at most {limit:,} are read.")
-            try:
-                with os.fdopen(descriptor, "rb", closefd=False) as file:
-                    # One byte more than allowed detects a file that grew meanwhile.
-                    data = file.read(limit + 1)
-            except OSError as error:
-                raise _refusal(path, error) from None
+            size = _regular(path, descriptor).size
+            if size > limit:
+                raise PathNotAllowed(f"`{_short(path)}` has {size:,} bytes; at most {limit:,} are read.")
+            with _refusals(path), os.fdopen(descriptor, "rb", closefd=False) as file:
+                # One byte more than allowed detects a file that grew meanwhile.
+                data = file.read(limit + 1)
         if len(data) > limit:
             raise PathNotAllowed(f"`{_short(path)}` has more than {limit:,} bytes.")
         return data
 
     def read_text(self, path: str, *, limit: int = MAX_FILE) -> str:
-        """Read a UTF-8 file."""
         try:
             return self.read_bytes(path, limit=limit).decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -182,10 +173,7 @@ class DirectoryRoot:
     def stat(self, path: str) -> Entry:
         """Size and times of a regular file."""
         with self._opened(path, _ATTRIBUTES_ONLY) as descriptor:
-            found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise PathNotAllowed(f"`{_short(path)}` is not a regular file.")
-        return entry_of(path, found)
+            return _regular(path, descriptor)
 
     def folder_state(self, path: str = ".") -> tuple[int, ...]:
         """State of a directory, which changes when an entry is added, removed or renamed."""
@@ -219,32 +207,22 @@ class DirectoryRoot:
     ) -> None:
         """Write a file atomically. An existing file keeps its permissions; a link is replaced, not followed."""
         parent, name = _split_path(path)
-        with self._create_folder(parent) as folder:
-            try:
-                _replace(folder, name, data, mode, modified_ns)
-            except OSError as error:
-                raise _refusal(path, error) from None
+        with self._create_folder(parent) as folder, _refusals(path):
+            _replace(folder, name, data, mode, modified_ns)
 
     def remove(self, path: str) -> None:
         """Remove a file; a link is removed, not followed."""
         parent, name = _split_path(path)
-        with self._opened(parent or ".", _FOLDER) as folder:
-            try:
-                os.unlink(name, dir_fd=folder)
-                os.fsync(folder)
-            except OSError as error:
-                raise _refusal(path, error) from None
+        with self._opened(parent or ".", _FOLDER) as folder, _refusals(path):
+            os.unlink(name, dir_fd=folder)
+            os.fsync(folder)
 
     @contextmanager
     def _create_folder(self, path: str) -> Generator[int]:
         made = "."
         for piece in (piece for piece in path.split("/") if piece not in ("", ".")):
-            with self._opened(made, _FOLDER) as folder:
-                try:
-                    with suppress(FileExistsError):
-                        os.mkdir(piece, dir_fd=folder)
-                except OSError as error:
-                    raise _refusal(path, error) from None
+            with self._opened(made, _FOLDER) as folder, _refusals(path), suppress(FileExistsError):
+                os.mkdir(piece, dir_fd=folder)
             made = f"{made}/{piece}"
         with self._opened(path or ".", _FOLDER) as folder:
             yield folder
@@ -257,14 +235,19 @@ class DirectoryRoot:
     @contextmanager
     def _opened(self, path: str, flags: int) -> Generator[int]:
         root = self._folder()
-        try:
+        with _refusals(path):
             descriptor = open_beneath(root.number, path, flags, follow_links=self._follow_links)
-        except (OSError, ValueError) as error:
-            raise _refusal(path, error) from None
         try:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _regular(path: str, descriptor: int) -> Entry:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise PathNotAllowed(f"`{_short(path)}` is not a regular file.")
+    return entry_of(path, found)
 
 
 def _split_path(path: str) -> tuple[str, str]:
@@ -309,6 +292,15 @@ def _copy_permissions(descriptor: int, folder: int, name: str) -> None:
         return
     if stat.S_ISREG(existing.st_mode):
         os.fchmod(descriptor, stat.S_IMODE(existing.st_mode) & 0o777)
+
+
+@contextmanager
+def _refusals(path: str) -> Generator[None]:
+    """Errors of the system during the block, as errors about a path."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _refusal(path, error) from None
 
 
 def _refusal(path: str, error: Exception) -> ToolError:

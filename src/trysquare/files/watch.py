@@ -93,9 +93,6 @@ POLL_SECONDS = 1.0
 EVERYTHING = frozenset({"."})
 """Reported when the directory itself appeared, vanished or was replaced."""
 
-_State: TypeAlias = dict[str, tuple[int, ...]]
-"""Versions of files and directories by path; the mode comes first."""
-
 
 async def changes_below(folder: Path, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[frozenset[str]]:
     """Yield sets of changed paths, relative to the directory. A missing directory is waited for."""
@@ -176,11 +173,11 @@ async def _poll(folder: Path, identity: tuple[int, int], seconds: float) -> Asyn
             yield changed
 
 
-def _differences(before: _State, after: _State) -> frozenset[str]:
+def _differences(before: FolderStates, after: FolderStates) -> frozenset[str]:
     return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
-def _folders(state: _State) -> frozenset[str]:
+def _folders(state: FolderStates) -> frozenset[str]:
     return frozenset(path for path, (mode, *_) in state.items() if stat.S_ISDIR(mode))
 
 
@@ -197,9 +194,9 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino)
 
 
-def _state(folder: Path) -> _State:
-    """Versions of all files and directories below, without hidden directories and without following links."""
-    found: _State = {}
+def _state(folder: Path) -> FolderStates:
+    """Versions of all files and directories below, mode first; no hidden directories, no links followed."""
+    found: FolderStates = {}
     for below, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in (*folders, *files):

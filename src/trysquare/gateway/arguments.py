@@ -13,7 +13,7 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
-from trysquare.core.signature import Extra, ModelArguments
+from trysquare.core.signature import ModelArguments
 from trysquare.gateway.models import GATEWAY, READ, ServerConfig, space_of, upstream_name
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
@@ -63,10 +63,7 @@ class CallArguments:
         read = _parse_inputs(_without_nulls(inner))
         if not read.keys() <= properties.keys() and read.get("tool_name"):
             raise _misplaced(tool, read, [name for name in read if name not in properties])
-        return validate_arguments(self._check, tool=tool, raw=read, schema=lambda: self.wire)
-
-    def _check(self, arguments: JsonObject, extra: Extra) -> Any:
-        return self.model.model_validate(arguments, extra=extra)
+        return validate_arguments(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
 
 
 SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_SHARED}))

@@ -7,7 +7,7 @@ item of a list on that path is the last item of the previous page. So pages join
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -26,7 +26,9 @@ class Page:
 
 def paginate(document: JsonObject, *, head: int, page: int) -> list[Page]:
     """Cut a document into a first page of about `head` characters and further ones of about `page`."""
-    return _Packer(head=head, page=page).packed(document)
+    packer = _Packer(head=head, page=page)
+    packer.add_parts((), document)
+    return packer.pages
 
 
 def pointer(path: Path) -> str:
@@ -42,17 +44,12 @@ class _Packer:
         self._sizes: dict[int, int] = {}
         self._kinds: dict[Path, type[Any]] = {(): dict}
         self._begun: set[Path] = set()
-        self._pages: list[Page] = []
+        self.pages: list[Page] = []
         self._start(head)
-
-    def packed(self, document: JsonObject) -> list[Page]:
-        self._measure(document)
-        self._add_parts((), document)
-        return self._pages
 
     def _start(self, budget: int) -> None:
         page = Page()
-        self._pages.append(page)
+        self.pages.append(page)
         self._budget = self._left = budget
         self._nodes: dict[Path, Any] = {(): page.part}
         self._empty = True
@@ -71,12 +68,16 @@ class _Packer:
             self._add_text(path, value)
         elif isinstance(value, (dict, list)) and value:
             self._kinds[path] = type(cast(Any, value))
-            self._add_parts(path, value)
+            self.add_parts(path, value)
         else:
             self._place(path, value, size)
 
-    def _add_parts(self, path: Path, container: Any) -> None:
-        for key, part in _small_first(container, self._budget, self._measure):
+    def add_parts(self, path: Path, container: Any) -> None:
+        """Add a list's items in order; an object's entries with the large ones last, so that one hides no others."""
+        parts, budget = _parts(container), self._budget
+        if isinstance(container, dict):
+            parts = sorted(parts, key=lambda entry: self._measure(entry[1]) * 4 > budget)
+        for key, part in parts:
             self._add((*path, key), part)
 
     def _add_text(self, path: Path, text: str) -> None:
@@ -92,8 +93,8 @@ class _Packer:
                 self._turn()
 
     def _place(self, path: Path, value: Any, size: int) -> None:
-        if self._empty and len(self._pages) > 1:
-            self._pages[-1].continues = self._unfinished(path)
+        if self._empty and len(self.pages) > 1:
+            self.pages[-1].continues = self._unfinished(path)
         _put(self._node(path[:-1]), path[-1], value)
         self._empty = False
         self._left -= size + len(str(path[-1])) + 4
@@ -133,18 +134,8 @@ def _put(parent: Any, key: str | int, value: Any) -> None:
         parent[key] = value
 
 
-def _parts(container: Any) -> Iterator[tuple[str | int, Any]]:
-    if isinstance(container, dict):
-        return iter(cast(JsonObject, container).items())
-    return iter(enumerate(cast(list[Any], container)))
-
-
-def _small_first(container: Any, budget: int, measure: Any) -> list[tuple[str | int, Any]]:
-    """A list's items in order; an object's entries with the large ones last, so that one does not hide the others."""
-    parts = list(_parts(container))
-    if isinstance(container, list):
-        return parts
-    return sorted(parts, key=lambda entry: measure(entry[1]) * 4 > budget)
+def _parts(container: Any) -> Iterable[tuple[str | int, Any]]:
+    return cast(JsonObject, container).items() if isinstance(container, dict) else enumerate(cast(list[Any], container))
 
 
 def _break_in(text: str, start: int, end: int) -> int:

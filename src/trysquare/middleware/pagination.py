@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,16 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import redact
 from trysquare.core.resources import ResourceTemplate
-from trysquare.core.result import Content, ResourceContents, ResourceLink, Result, Text, dump_json, jsonable
+from trysquare.core.result import (
+    Content,
+    ResourceContents,
+    ResourceLink,
+    Result,
+    Text,
+    dump_json,
+    jsonable,
+    parsed_json,
+)
 from trysquare.core.schema.errors import unwrap_arguments
 from trysquare.core.signature import Arguments
 from trysquare.core.threads import run_in_thread
@@ -80,7 +88,7 @@ _MARK = "trysquare.pages"
 def fits(result: Result[Any], limit: int) -> bool:
     """Whether a result's text has at most so many characters."""
     if result.relayed is not None:
-        return len(result.relayed.body) <= limit
+        return len(result.relayed) <= limit
     value = result.value
     if not (result.fields or result.content or result.raw) and (value is None or isinstance(value, str)):
         return len(value or "") + len(result.message or "") + len(result.error or "") <= limit
@@ -125,7 +133,6 @@ class StoredPages:
     """For each text of the content: the URI it is embedded from, or None for plain text."""
 
     def result(self, number: int) -> Result[Any]:
-        """A page as a result of its own."""
         part = self.pages[number - 1].part
         fields: JsonObject = dict(part.get("fields", {}))
         if "error" in part:
@@ -162,7 +169,6 @@ class StoredPages:
         )
 
     def to_json(self) -> JsonObject:
-        """A JSON value for the store."""
         pages = [{"part": page.part, "continues": page.continues and list(page.continues)} for page in self.pages]
         own = {"tool": self.tool, "pages": pages, "main": list(self.main), "total": self.total, "texts": self.texts}
         return {"kind": _MARK, **own}
@@ -186,18 +192,11 @@ class StoredPages:
 
 def _document(result: Result[Any]) -> JsonObject:
     """The parts of a result that can be cut, under fixed names."""
-    value = result.value if result.raw is None or result.value is not None else _loaded(result.raw)
+    value = result.value if result.raw is None or result.value is not None else parsed_json(result.raw)
     texts = {str(index): text for index, piece in enumerate(result.content) if (text := _text_in(piece)) is not None}
     document: JsonObject = {"message": result.message, "error": result.error, "value": value}
     document |= {"fields": dict(result.fields) or None, "content": texts or None}
     return {name: jsonable(part) for name, part in document.items() if part is not None}
-
-
-def _loaded(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode("utf-8", "replace")
 
 
 def _addresses(result: Result[Any]) -> dict[str, JsonObject | None]:
@@ -302,7 +301,6 @@ class _Repeated(NamedTuple):
     arguments: JsonObject
 
     def next_call(self, cursor: str) -> JsonObject:
-        """The call that returns the page of a cursor."""
         required = redact(self.kind.required_in(self.arguments), self.kind.wire)
         if required and len(dump_json(required)) > _MAX_REPEATED:
             required = {}

@@ -90,9 +90,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registrar(Protocol):
     """What tools are registered with: `Declarations` is one."""
 
-    def add(self, made: Tool, /) -> None:
-        """Add a tool under its final name."""
-        ...
+    def add(self, made: Tool, /) -> None: ...
 
 
 class ExtMcpToolDecorator:

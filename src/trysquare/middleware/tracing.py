@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -113,21 +113,16 @@ def _span_for(tool: Tool, context: CallContext, api: ModuleType) -> Generator[Sp
     method = opened.get("mcp.method.name")
     if method == "tools/call" and opened.get("gen_ai.tool.name") == tool.name and not _inside.get():
         current.set_attributes(_own_attributes(tool))
-        with _within(current):
-            yield current
-        return
-    is_request = context.request_id is not None and method is None and not _inside.get()
-    with _new_span(tool, context, current, api, is_request=is_request) as span, _within(span):
-        yield span
-
-
-@contextmanager
-def _within(span: Span) -> Generator[None]:
-    token = _inside.set(span)
-    try:
-        yield
-    finally:
-        _inside.reset(token)
+        entered: AbstractContextManager[Span] = nullcontext(current)
+    else:
+        is_request = context.request_id is not None and method is None and not _inside.get()
+        entered = _new_span(tool, context, current, api, is_request=is_request)
+    with entered as span:
+        token = _inside.set(span)
+        try:
+            yield span
+        finally:
+            _inside.reset(token)
 
 
 def _new_span(

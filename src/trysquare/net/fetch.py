@@ -40,7 +40,7 @@ _ONLY_PUBLIC = (
     "`content.allow_hosts`."
 )
 
-_PROVIDERS = {IPv4Address("168.63.129.16"): "a service address of a cloud"}
+_PROVIDERS: dict[Address, str] = {IPv4Address("168.63.129.16"): "a service address of a cloud"}
 """Public addresses that the cloud provider of the machine answers."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 _TRANSLATED_LOCALLY = IPv6Network("64:ff9b:1::/48")
@@ -78,7 +78,6 @@ class Fetched:
     url: str
     """Final URL, after redirects."""
     body: bytes
-    content_type: str | None = None
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -136,8 +135,7 @@ class Fetcher:
     async def _read(self, url: str, response: httpcore2.Response) -> Fetched:
         if not 200 <= response.status < 300:
             raise _failed(url, f"answered with status {response.status}")
-        body = await self._body(url, response)
-        return Fetched(url=url, body=body, content_type=_header(response, "content-type"))
+        return Fetched(url=url, body=await self._body(url, response))
 
     async def _body(self, url: str, response: httpcore2.Response) -> bytes:
         encoding = _header(response, "content-encoding")
@@ -239,17 +237,13 @@ def _header(response: httpcore2.Response, name: str) -> str | None:
 
 def _not_allowed(url: str, why: str) -> ToolError:
     return ToolError(
-        f"`{url[:200]}` {why}.",
-        code=ErrorCode.FETCH_NOT_ALLOWED,
-        instruction="Send a public http:// or https:// URL.",
+        f"`{url[:200]}` {why}.", code=ErrorCode.FETCH_NOT_ALLOWED, instruction="Send a public http:// or https:// URL."
     )
 
 
 def _failed(url: str, why: str) -> ToolError:
     return ToolError(
-        f"`{url[:200]}` {why}.",
-        code=ErrorCode.FETCH_FAILED,
-        instruction="Check the URL, or use another source.",
+        f"`{url[:200]}` {why}.", code=ErrorCode.FETCH_FAILED, instruction="Check the URL, or use another source."
     )
 
 
@@ -261,19 +255,13 @@ def parse_address(text: str) -> Address:
 def why_not_public(address: Address) -> str | None:
     """Reason why an address is not public, or None."""
     if isinstance(address, IPv6Address):
-        return _why_not_public_six(address)
+        if (inner := _inner(address)) is not None:
+            # IPv6-only networks reach every public host by such an address, so those must stay allowed.
+            reason = why_not_public(inner)
+            return f"{reason}, written inside an IPv6 address" if reason else None
+        if address in _TRANSLATED_LOCALLY or address.is_site_local:
+            return "a private address"
     return _PROVIDERS.get(address) or _kind(address)
-
-
-def _why_not_public_six(address: IPv6Address) -> str | None:
-    inner = _inner(address)
-    if inner is not None:
-        # IPv6-only networks reach every public host by such an address, so those must stay allowed.
-        reason = why_not_public(inner)
-        return f"{reason}, written inside an IPv6 address" if reason else None
-    if address in _TRANSLATED_LOCALLY or address.is_site_local:
-        return "a private address"
-    return _kind(address)
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:

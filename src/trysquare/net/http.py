@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 
@@ -167,8 +167,7 @@ class HttpRefused(Exception):
         self.status, self.message = status, message
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Failure:
+class _Failure(NamedTuple):
     reason: str
     wait: float | None = None
 

@@ -72,9 +72,11 @@ class EventReader:
             self._data.append(value)
             self._data_bytes += len(value)
         else:
-            self._set_field(*_field(line[:end]))
+            self._set_field(line[:end])
 
-    def _set_field(self, name: bytes, value: bytes) -> None:
+    def _set_field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
         match name:
             case b"data":
                 self._data.append(value)
@@ -92,8 +94,3 @@ class EventReader:
         self._name, self._data, self._data_bytes = "", [], 0
         if data:
             yield Event(name=name, data=data[0] if len(data) == 1 else b" ".join(data), id=self.last_id)
-
-
-def _field(line: bytes) -> tuple[bytes, bytes]:
-    name, _, value = line.partition(b":")
-    return name, value[1:] if value.startswith(b" ") else value

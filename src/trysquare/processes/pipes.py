@@ -259,8 +259,7 @@ def require_open() -> None:
     """Require open standard input and output; called before their numbers are reused."""
     if not (_is_open(0) and _is_open(1)):
         raise ConfigurationError(
-            "Standard input or output is closed.",
-            hint="Let an MCP client start this command, or use --http.",
+            "Standard input or output is closed.", hint="Let an MCP client start this command, or use --http."
         )
 
 

@@ -60,11 +60,18 @@ def carries(entry: Entry, token: str) -> bool:
     return any(line.startswith(mark) for line in _contents(f"/proc/{entry.pid}/environ").split(b"\0"))
 
 
+def handle_of(pid: int) -> int | None:
+    """Descriptor of a process, readable once it has ended; None if it is gone or the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (OSError, AttributeError):
+        return None
+
+
 def send_signal(entry: Entry, number: int) -> None:
     """Signal exactly this process, and not a later one with its number."""
-    try:
-        handle = os.pidfd_open(entry.pid)
-    except (OSError, AttributeError):
+    handle = handle_of(entry.pid)
+    if handle is None:
         return
     try:
         if look_up(entry.pid) == entry:
@@ -143,7 +150,7 @@ def main(token: str, parent: int) -> None:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     # Not the pipe alone: a forked process may hold its other end open.
-    handle = _handle_of(parent)
+    handle = handle_of(parent)
     if handle is not None:
         poll.register(handle, select.POLLIN)
     while True:
@@ -156,13 +163,6 @@ def main(token: str, parent: int) -> None:
         break
     if not watch.dismissed:
         end_all(watch.left, quiet=_QUIET)
-
-
-def _handle_of(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except (OSError, AttributeError):
-        return None
 
 
 if __name__ == "__main__":

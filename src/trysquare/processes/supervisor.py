@@ -20,7 +20,7 @@ import anyio
 
 from trysquare.core.threads import run_in_thread
 from trysquare.processes import reaper
-from trysquare.processes.reaper import TOKEN_VARIABLE, Entry, carries, end_all, look_up, processes
+from trysquare.processes.reaper import TOKEN_VARIABLE, Entry, carries, end_all, handle_of, look_up, processes
 
 _PIPE_BYTES = 1024 * 1024
 _GRACE = 2.0
@@ -118,10 +118,8 @@ class _ExitWatch:
     def __init__(self, pid: int, exited: asyncio.Event) -> None:
         self._exited = exited
         self._loop = asyncio.get_running_loop()
-        try:
-            self._handle: int | None = os.pidfd_open(pid)
-        except (OSError, AttributeError):
-            self._handle = None
+        self._handle = handle_of(pid)
+        if self._handle is None:
             threading.Thread(target=self._wait, args=(pid,), name="trysquare-exit", daemon=True).start()
         else:
             self._loop.add_reader(self._handle, self._on_exit)
@@ -250,7 +248,6 @@ def _start_reaper(token: str) -> subprocess.Popen[bytes]:
 
 
 async def _dismiss(process: subprocess.Popen[bytes]) -> None:
-    """Dismiss the reaper, and wait for its end."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.write(b"!\n")

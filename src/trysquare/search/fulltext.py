@@ -52,7 +52,6 @@ class FullTextIndex:
         self._vectors.clear()
 
     def remove(self, id: str) -> None:
-        """Remove a row, if it is there."""
         row = self._rows.pop(id, None)
         if row is None:
             return
@@ -88,7 +87,7 @@ class FullTextIndex:
         if term in self._postings:
             return [(term, 1.0)]
         if guesses := self._spelling.guesses(term):
-            return [(guess.term, guess.nearness) for guess in guesses]
+            return guesses
         if len(term) < _SHORTEST_PREFIX:
             return []
         longer = sorted(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 
 from trysquare.core.text import edit_distance
@@ -105,14 +104,6 @@ _SHORT = 5
 """A word of so few letters with one too many or another one is rather another word: `coast` is no slip for `cost`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Guess:
-    """A known term that may have been meant, and how near it is: 1 is the same."""
-
-    term: str
-    nearness: float
-
-
 class Spelling:
     """Known terms by their trigrams, so that near ones are found without comparing with all."""
 
@@ -120,30 +111,28 @@ class Spelling:
         self._by_trigram: dict[str, set[str]] = {}
 
     def add(self, term: str) -> None:
-        """Learn a term."""
         for trigram in _trigrams(term):
             self._by_trigram.setdefault(trigram, set()).add(term)
 
     def remove(self, term: str) -> None:
-        """Forget a term."""
         for trigram in _trigrams(term):
             holders = self._by_trigram.get(trigram, set())
             holders.discard(term)
             if not holders:
                 self._by_trigram.pop(trigram, None)
 
-    def guesses(self, term: str, *, count: int = 3) -> list[Guess]:
-        """The nearest known terms within one slip, or two for long words; nearest first."""
+    def guesses(self, term: str, *, count: int = 3) -> list[tuple[str, float]]:
+        """Known terms within one slip, or two for long words, nearest first, and how near each is: 1 is the same."""
         if len(term) < _SHORTEST_TYPED:
             return []
         allowed = 2 if len(term) >= _TWO_SLIPS else 1
-        found: list[tuple[int, str]] = []
-        for candidate in self._candidates(term):
-            distance = edit_distance(term, candidate, allowed)
-            if distance <= allowed and (len(term) > _SHORT or _is_likely_slip(term, candidate)):
-                found.append((distance, candidate))
-        found.sort()
-        return [Guess(term=known, nearness=1.0 - 0.25 * distance) for distance, known in found[:count]]
+        found = sorted(
+            (distance, known)
+            for known in self._candidates(term)
+            if (distance := edit_distance(term, known, allowed)) <= allowed
+            and (len(term) > _SHORT or _is_likely_slip(term, known))
+        )
+        return [(known, 1.0 - 0.25 * distance) for distance, known in found[:count]]
 
     def _candidates(self, term: str) -> list[str]:
         shared: Counter[str] = Counter()

@@ -60,7 +60,7 @@ def result_to_wire(result: Result[Any]) -> JsonObject:
     Plain JSON and no model of the SDK: the runner would take a model apart again before it checks and sends it.
     """
     if result.relayed is not None:
-        return _relayed(result, result.relayed.body)
+        return _relayed(result, result.relayed)
     envelope = result.to_json()
     text = render_text(envelope)
     if not is_encodable(text):

@@ -11,11 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Origin", "Settings", "load_settings"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "keys": "Origin",
-        "load": "load_settings",
-        "model": "Settings",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__, {"keys": "Origin", "load": "load_settings", "model": "Settings"})

@@ -55,7 +55,6 @@ def find_file(folder: Path) -> ConfigurationFile | None:
 
 
 def read_file(path: Path, *, note: str | None = None) -> ConfigurationFile:
-    """Read a configuration file."""
     if path.name == SHARED_FILE:
         found = _shared_table(path)
         if found is None:
@@ -111,7 +110,6 @@ def _syntax_error(error: str, text: str) -> tuple[str, int]:
 
 
 def file_layer(file: ConfigurationFile) -> dict[str, Given]:
-    """Settings of a file by key."""
     layer: dict[str, Given] = {}
     for path, value in _leaves(file, file.table, ()):
         name = ".".join(path)
@@ -141,12 +139,17 @@ def _unknown(file: ConfigurationFile, path: KeyPath) -> ConfigurationError:
     return ConfigurationError(f"Unknown setting `{name}`.", where=file.location(path), hint=hint)
 
 
+def expanded(path: str) -> str:
+    """The path with `~` and `~user` replaced; of a user that does not exist it stays as it was written."""
+    return path if "\0" in path else os.path.expanduser(path)
+
+
 def resolved(key: Key, value: Any, base: Path) -> Any:
     """The value with relative paths resolved from where they were written."""
     if not key.is_path:
         return value
     if isinstance(value, str):
-        return base / Path(value).expanduser()
+        return base / expanded(value)
     if isinstance(value, (list, tuple)):
         return [resolved(key, part, base) for part in cast(list[Any], value)]
     return value

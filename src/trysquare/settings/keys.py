@@ -32,12 +32,10 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """Environment variable."""
         return "TRYSQUARE_" + self.name.replace(".", "_").upper()
 
     @property
     def flag(self) -> str:
-        """Flag of the command-line option."""
         named = self.option.flag if self.option else None
         return named or "--" + self.name.replace("_", "-")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,15 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.text import closest_names
-from trysquare.settings.file import ALL_SETTINGS_HINT, ConfigurationFile, file_layer, find_file, read_file, resolved
+from trysquare.settings.file import (
+    ALL_SETTINGS_HINT,
+    ConfigurationFile,
+    expanded,
+    file_layer,
+    find_file,
+    read_file,
+    resolved,
+)
 from trysquare.settings.keys import DEFAULT, Given, Key, Layer, Origin, all_keys, all_sections, configuration_error
 from trysquare.settings.model import Settings
 
@@ -23,7 +32,6 @@ MASK = "********"
 
 
 def environment_layer(environment: Mapping[str, str], folder: Path) -> dict[str, Given]:
-    """Settings of the environment by key."""
     layer = dict(_aliases(environment))
     by_variable = {key.variable: key for key in all_keys().values()}
     for variable, text in environment.items():
@@ -111,7 +119,7 @@ def _file(
 ) -> ConfigurationFile | None:
     named = config or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
     if named is not None:
-        return read_file(cwd / named.expanduser())
+        return read_file(cwd / expanded(str(named)))
     project = options.get("project") or environment.get("project")
     return find_file(project.value if project else cwd)
 
@@ -141,11 +149,7 @@ def _table(nested: dict[str, Any], path: list[str]) -> dict[str, Any]:
 
 
 def value_of(settings: Settings, name: str) -> Any:
-    """The value of a setting by its full name."""
-    inner: Any = settings
-    for part in name.split("."):
-        inner = getattr(inner, part)
-    return inner
+    return attrgetter(name)(settings)
 
 
 def _shown(value: Any) -> Any:

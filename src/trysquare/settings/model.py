@@ -255,8 +255,7 @@ class Settings(Section):
         CliOption(group="listing", metavar="[TOOLSET=]full|levels|gateway|search", help="the tools that are listed"),
     ] = Field(default=(), description="Tools that are listed: [TOOLSET=]full, levels, gateway or search")
     project: Annotated[
-        Path,
-        CliOption(group="configuration", metavar="FOLDER", help="the project (default: the working directory)"),
+        Path, CliOption(group="configuration", metavar="FOLDER", help="the project (default: the working directory)")
     ] = Field(default=Path("."), description="Directory of the project: importable, and home of its state")
     database: SecretStr | None = Field(
         default=None,

@@ -102,7 +102,7 @@ class SweptHandles(StoredHandles):
 
     def __init__(self, database: Transactions, *, limits: KeepLimits | None = None) -> None:
         super().__init__(database, limits=limits)
-        self._timer = SweepTimer(self)
+        self._timer = SweepTimer(self.sweep)
 
     def put(self, value: Any, *, principal: str, ttl: float = 3600.0) -> str:
         handle = super().put(value, principal=principal, ttl=ttl)

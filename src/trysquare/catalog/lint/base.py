@@ -1,11 +1,10 @@
-"""Rules and their decorators, findings, options, and the parts of a schema."""
+"""Rules and their decorator, findings, options, and the parts of a schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from trysquare.catalog.toolset import ProfileChoice
 from trysquare.core.json import JsonObject, as_list, as_object
@@ -49,19 +48,18 @@ class LintOptions:
     confusable: float = 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A finding of a rule, without the rule's name and severity."""
+class Problem(NamedTuple):
+    """What a check yields where the message alone does not say it all: another fix, another place."""
 
     message: str
-    fix: str
+    fix: str = ""
     field: str | None = None
-    tool: str = "*"
-    """The tool that it is about; `*` for all of them."""
+    tool: str | None = None
 
 
-ToolCheck: TypeAlias = Callable[[Tool, LintOptions], Iterator[Problem]]
-ToolsetCheck: TypeAlias = Callable[[Toolset, LintOptions], Iterator[Problem]]
+S = TypeVar("S")
+Subjects: TypeAlias = Callable[[Toolset], Iterable[tuple[str, str | None, S]]]
+"""What a rule looks at, each with its tool (`*` for all of them) and its place there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,27 +68,41 @@ class Rule:
 
     name: str
     severity: Severity
-    check: ToolsetCheck
+    findings: Callable[[Toolset, LintOptions], Iterator[Finding]]
 
 
-def toolset_rule(severity: Severity) -> Callable[[ToolsetCheck], Rule]:
-    """Make the decorated function a rule over the whole toolset. Its name is the function's, with hyphens."""
-    return lambda check: Rule(name=check.__name__.replace("_", "-"), severity=severity, check=check)
+def rule(
+    severity: Severity, subjects: Subjects[S], fix: str = ""
+) -> Callable[[Callable[[S, LintOptions], Iterator[str | Problem]]], Rule]:
+    """Make the decorated function a rule over each of the subjects. Its name is the function's, with hyphens."""
 
+    def register(check: Callable[[S, LintOptions], Iterator[str | Problem]]) -> Rule:
+        name = check.__name__.replace("_", "-")
 
-def tool_rule(severity: Severity) -> Callable[[ToolCheck], Rule]:
-    """Make the decorated function a rule over each tool."""
+        def findings(toolset: Toolset, options: LintOptions) -> Iterator[Finding]:
+            for tool, place, subject in subjects(toolset):
+                for found in check(subject, options):
+                    own = Problem(found) if isinstance(found, str) else found
+                    yield Finding(
+                        rule=name, severity=severity, tool=own.tool or tool, message=own.message, fix=own.fix or fix,
+                        field=own.field or place,
+                    )  # fmt: skip
 
-    def register(check: ToolCheck) -> Rule:
-        @wraps(check)
-        def check_each(toolset: Toolset, options: LintOptions) -> Iterator[Problem]:
-            for tool in toolset.tools():
-                for problem in check(tool, options):
-                    yield replace(problem, tool=tool.name)
-
-        return toolset_rule(severity)(cast(ToolsetCheck, check_each))
+        return Rule(name=name, severity=severity, findings=findings)
 
     return register
+
+
+def whole_toolset(toolset: Toolset) -> Iterator[tuple[str, str | None, Toolset]]:
+    yield "*", None, toolset
+
+
+def each_tool(toolset: Toolset) -> Iterator[tuple[str, str | None, Tool]]:
+    return ((tool.name, None, tool) for tool in toolset.tools())
+
+
+def each_field(toolset: Toolset) -> Iterator[tuple[str, str | None, Node]]:
+    return ((tool.name, node.path, node) for tool in toolset.tools() for node in fields(tool.input_schema))
 
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -121,7 +133,7 @@ class Node:
 
 def nodes(schema: JsonObject) -> Iterator[Node]:
     """The parts of a schema below its top, outermost first."""
-    yield from _below(Node(schema=schema, path="", keyword="", depth=0))
+    return _below(Node(schema=schema, path="", keyword="", depth=0))
 
 
 def fields(schema: JsonObject) -> Iterator[Node]:
@@ -132,24 +144,19 @@ def fields(schema: JsonObject) -> Iterator[Node]:
 def _below(parent: Node) -> Iterator[Node]:
     if parent.depth > _DEEPEST:
         return
-    for child in _children(parent.keywords, parent):
+    for child in _children(parent.keywords, parent.path, parent.depth):
         yield child
         yield from _below(child)
 
 
-def _children(schema: JsonObject, parent: Node) -> Iterator[Node]:
+def _children(schema: JsonObject, path: str, depth: int) -> Iterator[Node]:
     for keyword in _MAPS:
         for name, part in as_object(schema.get(keyword)).items():
-            yield Node(
-                schema=part,
-                path=f"{parent.path}.{name}" if parent.path else name,
-                keyword=keyword,
-                depth=parent.depth + 1,
-            )
+            yield Node(schema=part, path=f"{path}.{name}" if path else name, keyword=keyword, depth=depth + 1)
     for keyword in _LISTS:
         for part in as_list(schema.get(keyword)):
-            yield Node(schema=part, path=parent.path, keyword=keyword, depth=parent.depth)
+            yield Node(schema=part, path=path, keyword=keyword, depth=depth)
     for keyword in _SINGLES:
         if keyword in schema:
-            path = f"{parent.path}[]" if keyword == "items" else parent.path
-            yield Node(schema=schema[keyword], path=path, keyword=keyword, depth=parent.depth)
+            inner = f"{path}[]" if keyword == "items" else path
+            yield Node(schema=schema[keyword], path=inner, keyword=keyword, depth=depth)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from trysquare.catalog.lint import schema_rules, text_rules, tool_rules
 from trysquare.catalog.lint.base import Finding, LintOptions, Rule
 from trysquare.core.errors import ConfigurationError
@@ -28,10 +26,5 @@ def lint(toolset: Toolset, options: LintOptions | None = None) -> list[Finding]:
         meant = "".join(f" Did you mean `{close}`?" for close in closest_names(name, known)[:1])
         hint = "`trysquare check` names the rules."
         raise ConfigurationError(f"Unknown lint rule `{name}`.{meant}", where="lint.ignore", hint=hint)
-    found = [
-        Finding(rule=rule.name, severity=rule.severity, **asdict(problem))
-        for rule in RULES
-        if rule.name not in chosen.ignore
-        for problem in rule.check(toolset, chosen)
-    ]
+    found = [one for rule in RULES if rule.name not in chosen.ignore for one in rule.findings(toolset, chosen)]
     return sorted(found, key=lambda one: (_RANK[one.severity], one.tool, one.rule, one.field or "", one.message))

@@ -135,17 +135,12 @@ def closed_object_schema(
     parts: dict[str, P], schema_of: Callable[[P], JsonObject | None], is_required: Callable[[P], bool]
 ) -> JsonObject | None:
     """The closed object schema of some named parts, or None if one of them has no plain schema."""
-    properties: JsonObject = {}
-    for name, part in parts.items():
-        schema = schema_of(part)
-        if schema is None:
-            return None
-        properties[name] = schema
-    closed: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
+    schemas = {name: schema_of(part) for name, part in parts.items()}
+    if None in schemas.values():
+        return None
+    closed: JsonObject = {"type": "object", "properties": schemas, "additionalProperties": False}
     required = [name for name, part in parts.items() if is_required(part)]
-    if required:
-        closed["required"] = required
-    return closed
+    return {**closed, "required": required} if required else closed
 
 
 _ORDER = ("type", "const", "enum", "description", "properties", "required", "additionalProperties", "items", "anyOf")
@@ -214,16 +209,12 @@ class _Inliner:
         return self.tidy(value) if key in _SCHEMA else value
 
 
-def without_own_words(schema: JsonObject) -> JsonObject:
+def without_own_words(schema: Any) -> Any:
     """The schema without the words that only Trysquare itself reads: clients would pay for them and not know them."""
-    return cast(JsonObject, _without_own_words(schema))
-
-
-def _without_own_words(node: Any) -> Any:
-    if isinstance(node, dict):
-        parts = cast(JsonObject, node).items()
-        return {key: _without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}
-    return [_without_own_words(part) for part in cast(list[Any], node)] if isinstance(node, list) else node
+    if isinstance(schema, dict):
+        parts = cast(JsonObject, schema).items()
+        return {key: without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}
+    return [without_own_words(part) for part in cast(list[Any], schema)] if isinstance(schema, list) else schema
 
 
 def _is_noise(key: str, value: Any) -> bool:

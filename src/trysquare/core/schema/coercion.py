@@ -58,7 +58,6 @@ def conversions(value: Any, schema: JsonObject, whole: JsonObject) -> Iterator[C
 
 
 def guesses(value: Any, schema: JsonObject, whole: JsonObject) -> Iterator[Candidate]:
-    """Values that may have been meant."""
     yield from conversions(value, schema, whole)
     # A constant is not a choice: it may be the consent text that a human has to give.
     texts = {str(choice): choice for choice in as_list(schema.get("enum"))} if "const" not in schema else {}

@@ -127,12 +127,9 @@ def shown_name(name: str) -> str:
 
 def schema_markdown(schema: JsonObject) -> str:
     """A schema's properties as a Markdown list."""
-    properties = cast(dict[str, JsonObject], schema.get("properties", {}))
-    if not properties:
-        return "## Arguments\n\nNone."
-    required = set(cast(list[str], schema.get("required", [])))
-    lines = [_argument_line(name, part, name in required) for name, part in properties.items()]
-    return "## Arguments\n\n" + "\n".join(lines)
+    required = set(required_of(schema))
+    lines = [_argument_line(name, part, name in required) for name, part in properties_of(schema).items()]
+    return "## Arguments\n\n" + ("\n".join(lines) or "None.")
 
 
 def _argument_line(name: str, schema: JsonObject, required: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, holds
@@ -27,7 +26,6 @@ class ArgumentsDraft:
         self._check = check
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the arguments as they are now."""
         return self._check(self.arguments)
 
     def is_open(self, path: JsonPath) -> bool:
@@ -35,7 +33,6 @@ class ArgumentsDraft:
         return any(path[: len(blank)] == blank for blank in self.open_paths)
 
     def value_at(self, path: JsonPath) -> Any:
-        """The value at a path, or None."""
         inside: Any = self.arguments
         for part in path:
             if not holds(inside, part):
@@ -142,24 +139,17 @@ class ArgumentsDraft:
         return inside
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Suggestion:
-    """What `suggest` made of a draft."""
+def suggest(draft: ArgumentsDraft, problems: list[Problem]) -> tuple[bool, dict[JsonPath, JsonPath]]:
+    """Carry a draft on to where it would fit, by guesses and blanks.
 
-    is_complete: bool
-    """Whether the arguments fit outside the open paths."""
-    renamed: dict[JsonPath, JsonPath]
-    """Unknown names and the known ones that were probably meant."""
-
-
-def suggest(draft: ArgumentsDraft, problems: list[Problem]) -> Suggestion:
-    """Carry a draft on to where it would fit, by guesses and blanks."""
+    Returns whether it fits outside the open paths, and for unknown names the known ones that were probably meant.
+    """
     renamed = _rename_closest(draft, problems)
     draft.try_values(draft.problems(), guesses)
     is_complete = _fill(draft)
     if is_complete:
         _conform(draft)
-    return Suggestion(is_complete=is_complete, renamed=renamed)
+    return is_complete, renamed
 
 
 def _fill(draft: ArgumentsDraft) -> bool:

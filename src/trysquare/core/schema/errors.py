@@ -58,7 +58,7 @@ def unwrap_arguments(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObje
 def validate_arguments(check: Check, *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:
     """The validated arguments, or `InvalidArguments` with the corrected call."""
     try:
-        return check(raw, "forbid")
+        return check(raw, extra="forbid")
     except ValidationError:
         from trysquare.core.schema.draft import ArgumentsDraft
         from trysquare.core.schema.pydantic_errors import pydantic_problems
@@ -69,7 +69,7 @@ def validate_arguments(check: Check, *, tool: str, raw: JsonObject, schema: Call
     if problems:
         raise argument_error(draft, problems, lambda arguments: {"tool": tool, "arguments": arguments})
     # Only names that the author of an inner model lets through are left.
-    return check(raw, None)
+    return check(raw, extra=None)
 
 
 def argument_error(draft: ArgumentsDraft, problems: list[Problem], call: Call) -> InvalidArguments:
@@ -85,9 +85,9 @@ def argument_error(draft: ArgumentsDraft, problems: list[Problem], call: Call) -
         texts.append("An argument name contains a lone surrogate.")
     code = ErrorCode.VALIDATION_UNKNOWN_PARAM if unreadable else _code(problems)
     wording = _Wording(draft.arguments, draft.whole)
-    suggestion = suggest(draft, problems)
-    texts += wording.texts(problems, suggestion.renamed)
-    if not suggestion.is_complete:
+    is_complete, renamed = suggest(draft, problems)
+    texts += wording.texts(problems, renamed)
+    if not is_complete:
         return InvalidArguments(" ".join(texts), code=code, instruction="Correct the arguments and call again.")
     elided = _elide(draft)
     return InvalidArguments(

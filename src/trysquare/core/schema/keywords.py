@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, cast
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from trysquare.core.json import JsonObject, as_list
+from trysquare.core.text import is_encodable
 
 _LONGEST_PATTERN, _LONGEST_TEXT, _MOST_REPEATS = 500, 10_000, 1_000
 _REPEATS = re.compile(r"\{(\d+)(?:,(\d*))?\}")
@@ -32,18 +33,14 @@ def text_test(pattern: str) -> Callable[[str], bool] | None:
         validator = SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:
         return None
-    return lambda text: len(text) > _LONGEST_TEXT or validator.isinstance_python(text) or _is_broken(text)
+    # Rust does not accept a lone surrogate.
+    return lambda text: len(text) > _LONGEST_TEXT or validator.isinstance_python(text) or not is_encodable(text)
 
 
 def _repeats(pattern: str) -> int:
     """How much a pattern grows when its counted repeats are written out."""
     counts = (max(int(least[:9]), int((most or "0")[:9])) for least, most in _REPEATS.findall(pattern))
     return math.prod(max(count, 1) for count in counts)
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text has a lone surrogate, which Rust does not accept."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 Test: TypeAlias = Callable[[Any], bool]
@@ -93,11 +90,6 @@ def _enum(given: Any, schema: JsonObject) -> Test | None:
         return lambda value: type(value) is str and value in texts
     keys = {key_of(choice) for choice in choices}
     return lambda value: key_of(value) in keys
-
-
-def _const(given: Any, schema: JsonObject) -> Test:
-    key = key_of(given)
-    return lambda value: key_of(value) == key
 
 
 def _pattern(given: Any, schema: JsonObject) -> Test | None:
@@ -151,7 +143,7 @@ def _is_number(value: Any) -> bool:
 _MAKERS: dict[str, _Maker] = {
     "type": _type,
     "enum": _enum,
-    "const": _const,
+    "const": lambda given, schema: _enum([given], schema),
     "pattern": _pattern,
     "minLength": _compare_size(str, operator.ge),
     "maxLength": _compare_size(str, operator.le),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, holds, resolve_ref
+from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, choices_of, holds, properties_of, resolve_ref
 from trysquare.core.schema.keywords import assertion
 from trysquare.core.schema.validator import Check, Problem
 
@@ -47,7 +47,7 @@ _ALLOWED = "allowed"
 def pydantic_problems(check: Check, arguments: JsonObject, schema: JsonObject) -> list[Problem]:
     """What is wrong with the arguments. Empty if they are valid but for extra names that are allowed."""
     try:
-        check(arguments, "forbid")
+        check(arguments, extra="forbid")
     except ValidationError as error:
         details = error.errors(include_url=False)
     else:
@@ -122,7 +122,7 @@ class _Locator:
         """An error about the value at this path; one about its discriminator is about that field."""
         own = resolve_ref(schema, self._whole)
         name = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
-        choices = [each for option in self._options(own) for each in _choices(option, name)]
+        choices = [each for option in self._options(own) for each in choices_of(properties_of(option).get(name))]
         if detail["type"] in ("union_tag_invalid", "union_tag_not_found") and choices and isinstance(value, dict):
             known: JsonObject = {"enum": choices, "type": "string"}
             if name in value:
@@ -154,7 +154,9 @@ class _Locator:
         for number, (tag, errors) in enumerate(members.items()):
             # All members failed, so their errors come in the order in which the schema lists them.
             in_order = options[number] if len(members) == len(options) else None
-            tagged = (option for option in options if any(tag in _choices(option, name) for name in _names(option)))
+            tagged = (
+                option for option in options if any(tag in choices_of(part) for part in properties_of(option).values())
+            )
             option = in_order or next(tagged, None) or self._knowing(errors, options) or schema
             found.append(self.walk(errors, value, option, path, around))
         close = [problems for problems in found if _is_close(problems, value, path)]
@@ -164,12 +166,8 @@ class _Locator:
         if len(flat) < 2:
             return flat
         expected = " or ".join(dict.fromkeys(_expectation(problem.message) for problem in flat))
-        union = Problem(
-            path=flat[0].path,
-            keyword="",
-            schema=resolve_ref(schema, self._whole),
-            message=f"Input should be {expected}",
-        )
+        own = resolve_ref(schema, self._whole)
+        union = Problem(path=flat[0].path, keyword="", schema=own, message=f"Input should be {expected}")
         return [self._about_value(union, "union_type", value)]
 
     def _knowing(self, errors: list[_Error], options: list[JsonObject]) -> JsonObject | None:
@@ -233,15 +231,6 @@ def _is_close(problems: list[Problem], value: Any, path: JsonPath) -> bool:
         return True
     is_container = isinstance(value, (dict, list))
     return any(problem.path != path or (is_container and problem.keyword != "type") for problem in problems)
-
-
-def _choices(schema: JsonObject, name: str) -> list[Any]:
-    field = as_object(as_object(schema.get("properties")).get(name))
-    return [field["const"]] if "const" in field else as_list(field.get("enum"))
-
-
-def _names(schema: JsonObject) -> list[str]:
-    return list(as_object(schema.get("properties")))
 
 
 def _expectation(message: str) -> str:

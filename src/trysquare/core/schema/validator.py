@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
+from trysquare.core.cache import cached_by_identity
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, properties_of, resolve_pointer, resolve_ref
 from trysquare.core.schema.keywords import assertion, text_test
 
 NAME_KEYWORDS = frozenset({"required", "additionalProperties", "propertyNames"})
 """Keywords whose problems are about a name; their schema is that of the object around it."""
-Check: TypeAlias = Callable[[JsonObject, Literal["forbid"] | None], Any]
-"""Validates arguments, or raises pydantic's `ValidationError`; `forbid` refuses extra names at every depth."""
 Call: TypeAlias = Callable[[JsonObject], JsonObject]
 """Makes the call that a client can send out of corrected arguments."""
+
+
+class Check(Protocol):
+    """Validates arguments, or raises pydantic's `ValidationError`; `forbid` refuses extra names at every depth."""
+
+    def __call__(self, arguments: JsonObject, /, *, extra: Literal["forbid"] | None) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +86,6 @@ class Node:
         self.rules: tuple[Rule, ...] = ()
 
     def fits(self, value: Any, budget: ValidationBudget) -> bool:
-        """Whether every rule is met."""
         for rule in self.rules:  # noqa: SIM110 - a loop takes half the time of all() with a generator
             if not rule.fits(value, budget):
                 return False
@@ -117,7 +121,6 @@ class SchemaValidator:
             return True
 
     def problems(self, value: Any) -> list[Problem]:
-        """Everything that is wrong with a value."""
         try:
             found = list(islice(_problems(self._root, value, (), ValidationBudget()), _MOST_PROBLEMS))
         except (ValidationBudgetExceeded, RecursionError):
@@ -157,7 +160,6 @@ _REFUSED = Rule(keyword="false", fits=lambda value, budget: False)
 
 
 def compile_schema(schema: Any) -> SchemaValidator:
-    """Make a schema into tests."""
     try:
         return SchemaValidator(_Compiler(as_object(schema)).node(schema))
     except (ValidationBudgetExceeded, RecursionError):
@@ -172,7 +174,8 @@ class _Compiler:
         self._referred: dict[str, Node] = {}
         self._count = 0
         # Where something passes unchecked, "not" and "exactly one" would refuse what the server takes.
-        self._is_exact = _is_exact(whole)
+        keywords = ((key, given) for part in _objects_in([whole]) for key, given in part.items())
+        self._is_exact = not any(_passes_unchecked(key, given, whole) for key, given in keywords)
         self._has_inner_ids = any("$id" in part for part in _objects_in(list(whole.values())))
         self._ref_alone = "draft-0" in str(whole.get("$schema", ""))
 
@@ -198,11 +201,9 @@ class _Compiler:
                 yield rule
 
     def nodes(self, schemas: Any) -> tuple[Node, ...]:
-        """A list of schemas as nodes."""
         return tuple(self.node(schema) for schema in as_list(schemas))
 
     def named_nodes(self, schemas: Any) -> dict[str, Node]:
-        """An object of schemas as nodes."""
         return {name: self.node(schema) for name, schema in as_object(schemas).items()}
 
     def properties(self, given: Any, schema: JsonObject) -> Rule:
@@ -431,11 +432,6 @@ def _of_value(test: Callable[[Any], bool]) -> Callable[[Any, ValidationBudget], 
     return lambda value, budget: test(value)
 
 
-def _is_exact(whole: JsonObject) -> bool:
-    """Whether nothing in a schema passes unchecked."""
-    return not any(_passes_unchecked(key, given, whole) for part in _objects_in([whole]) for key, given in part.items())
-
-
 def _objects_in(waiting: list[Any]) -> Iterator[JsonObject]:
     """Every object in some JSON values, however deep."""
     while waiting:
@@ -458,42 +454,25 @@ def _passes_unchecked(key: str, given: Any, whole: JsonObject) -> bool:
     return key in _UNCHECKED or (key == "$id" and given is not whole.get("$id"))
 
 
-_MAX_CACHED = 5_000
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputValidator:
     """The compiled input schema of a tool."""
 
-    schema: JsonObject
+    whole: JsonObject
+    """The schema as an object, whatever the server sent."""
     compiled: SchemaValidator
     names: frozenset[str]
     is_open: bool
     """Whether the schema explicitly allows unknown names."""
 
-    @property
-    def whole(self) -> JsonObject:
-        """The schema as an object, whatever the server sent."""
-        return as_object(self.schema)
 
-
-_VALIDATORS: dict[int, InputValidator] = {}
-
-
+@cached_by_identity
 def input_validator(schema: JsonObject) -> InputValidator:
-    """The validator of an input schema, cached by the identity of the schema, which is never changed in place."""
-    known = _VALIDATORS.get(id(schema))
-    if known is not None and known.schema is schema:
-        return known
     whole = as_object(schema)
     root = resolve_ref(whole, whole)
-    made = InputValidator(
-        schema=schema,
+    return InputValidator(
+        whole=whole,
         compiled=compile_schema(schema),
         names=frozenset(as_object(root.get("properties"))),
         is_open="additionalProperties" in root or "patternProperties" in root or not properties_of(root),
     )
-    while len(_VALIDATORS) >= _MAX_CACHED:
-        _VALIDATORS.pop(next(iter(_VALIDATORS)), None)
-    _VALIDATORS[id(schema)] = made
-    return made

@@ -75,9 +75,9 @@ class ToolHandlers:
         if result.relayed is None:
             return result_to_wire(result)
         meta = {**result.meta, **label} if label else result.meta
-        work = functools.partial(_relayed, result.relayed.body, meta, modern=caller.is_modern)
+        work = functools.partial(_relayed, result.relayed, meta, modern=caller.is_modern)
         # A long one is looked through in a thread, so that the calls of others go on meanwhile.
-        return await run_in_thread(work) if len(result.relayed.body) > _LONG else work()
+        return await run_in_thread(work) if len(result.relayed) > _LONG else work()
 
     def schema_of(self, name: str) -> JsonObject | None:
         """The schema of a tool by its name, for checks that must not list all tools."""
