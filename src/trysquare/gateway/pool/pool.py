@@ -53,6 +53,7 @@ class ServerPool:
         self._suspended = SuspendedCalls(suspend_seconds)
         self._background = BackgroundTasks()
         self._changes: set[tuple[str, str]] = set()
+        self._reporting: asyncio.TimerHandle | None = None
         self._retired: set[ManagedServer] = set()
         self._left_out: dict[tuple[str, str], tuple[str, ...]] = {}
         self._servers = {name: self._create(config) for name, config in servers.items()}
@@ -121,12 +122,14 @@ class ServerPool:
                 self._background.start(self._retire(server))
 
     async def close(self) -> None:
-        """End every server."""
+        """End every server. No change is reported afterwards."""
         self._suspended.clear()
         servers = [*self._servers.values(), *self._retired]
         self._servers = {}
         await asyncio.gather(*(server.close() for server in servers))
         await self._background.wait()
+        if self._reporting is not None:
+            self._reporting.cancel()
 
     def _find(self, server: str) -> ManagedServer:
         managed = self._servers.get(server)
@@ -159,7 +162,7 @@ class ServerPool:
     def _collect_change(self, server: str, kind: str) -> None:
         """Debounce: a server may announce thousands of changes a second."""
         if not self._changes:
-            asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
+            self._reporting = asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
         self._changes.add((server, kind))
 
     def _report_changes(self) -> None:
