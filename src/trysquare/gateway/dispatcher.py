@@ -59,7 +59,7 @@ async def execute(
         server, definition, repaired.arguments, request_key=request_key, context=context, arguments=inputs
     )
 
-    origin = ResultOrigin(server.name, tool, sent.outcome, (*repaired.notes, *sent.answer.notes), sent.replayed)
+    origin = ResultOrigin(server.name, tool, notes=(*repaired.notes, *sent.answer.notes), replayed=sent.replayed)
     limit = _result_limit(server, context.meta) if context.meta else server.result_bytes
     try:
         return await present_result(

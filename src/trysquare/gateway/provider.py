@@ -35,7 +35,7 @@ from trysquare.gateway.models import (
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 from trysquare.gateway.resources import UpstreamOffers
 from trysquare.gateway.results.store import ResultStore
-from trysquare.gateway.sender import CallSender, LedgerWriter
+from trysquare.gateway.sender import CallSender
 from trysquare.gateway.service import GatewayService, Kind
 from trysquare.gateway.tools import colliding_tool, gateway_tool, read_tool, server_tool, unlisted_tool, upstream_tool
 from trysquare.store.call_ledger import CallLedger
@@ -270,11 +270,10 @@ async def open_toolset(
 ) -> AsyncGenerator[GatewayToolset]:
     """The toolset of a pool, reloaded with its configuration if `watch` is set."""
     async with AsyncExitStack() as stack:
-        ledger = LedgerWriter(CallLedger(folder / "ledger.db"))
-        stack.push_async_callback(ledger.close)
+        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"))
+        stack.push_async_callback(sender.close)
         results = ResultStore(folder / "results")
         stack.callback(results.close)
-        sender = CallSender(pool, ledger)
         servers = GatewayService(registry=DefinitionRegistry(state), pool=pool, sender=sender, results=results)
         stack.push_async_callback(servers.close)
         toolset = GatewayToolset(servers)
