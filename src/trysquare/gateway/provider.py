@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -110,10 +110,8 @@ class GatewayToolset(DynamicToolset):
 
     def prepare(self, server: str) -> None:
         """Build the tools of a server; called in a thread, since a long list takes a while."""
-        entry = self.servers.entries.get(server)
-        if isinstance(entry, ServerConfig):
-            for definition in self.servers.known(entry) or ():
-                self._build(entry, definition)
+        if (entry := self.servers.entries.get(server)) is not None:
+            self._upstream_tools(entry)
 
     def prepare_all(self) -> None:
         """Build the tools of every server; called in a thread."""
@@ -157,7 +155,7 @@ class GatewayToolset(DynamicToolset):
 
     async def settled(self) -> None:
         """Wait until every pending refresh has ended."""
-        await self.servers.wait_ready()
+        await self.servers.background.wait()
 
     def find(self, name: str) -> Tool | None:
         """A tool by its name, also of a server that was not contacted yet."""
@@ -182,9 +180,9 @@ class GatewayToolset(DynamicToolset):
         offered: dict[str, list[UpstreamTool]] = {}
         taken = {GATEWAY, READ, *(entry.tool_name for entry in self.servers.entries.values())}
         for name, entry in self.servers.entries.items():
-            definitions = (self.servers.known(entry) or ()) if isinstance(entry, ServerConfig) else ()
-            yield server_tool(self.servers, entry, self._described.get(name, ()), alone=not definitions)
-            for one in self._each(entry, definitions):
+            upstream = self._upstream_tools(entry)
+            yield server_tool(self.servers, entry, self._described.get(name, ()), alone=not upstream)
+            for one in upstream:
                 if one.tool.name not in taken and (self._own is None or self._own.find(one.tool.name) is None):
                     offered.setdefault(one.tool.name, []).append(one)
         self._offered = {name: group[0] for name, group in offered.items() if len(group) == 1}
@@ -193,11 +191,13 @@ class GatewayToolset(DynamicToolset):
         yield gateway_tool(self.servers, self._finder)
         yield read_tool(self.servers)
 
-    def _each(self, entry: ServerEntry, definitions: Iterable[ToolDefinition]) -> Iterator[UpstreamTool]:
+    def _upstream_tools(self, entry: ServerEntry) -> list[UpstreamTool]:
         if not isinstance(entry, ServerConfig):
-            return
-        for definition in definitions:
-            yield UpstreamTool(tool=self._build(entry, definition), server=entry, definition=definition)
+            return []
+        return [
+            UpstreamTool(tool=self._build(entry, definition), server=entry, definition=definition)
+            for definition in self.servers.known(entry) or ()
+        ]
 
     def _build(self, entry: ServerConfig, definition: ToolDefinition) -> Tool:
         known = self._built.get((entry.name, definition.name))
@@ -348,7 +348,7 @@ def _read(read: Callable[..., GatewayConfig], paths: Sequence[Path]) -> GatewayC
 
 
 def _stamps(paths: Sequence[Path]) -> _Stamps:
-    return tuple(_stamp(path) for path in paths)
+    return tuple(map(_stamp, paths))
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

@@ -171,10 +171,6 @@ class Change:
     before: ToolDefinition | None
     after: ToolDefinition | None
 
-    @property
-    def diff(self) -> str:
-        return readable_diff(self.before, self.after)
-
 
 def compare(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[Change]:
     """Every tool that differs between two states of a server, in the order of the new state; removed ones last."""
