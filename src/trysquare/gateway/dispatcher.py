@@ -17,7 +17,7 @@ from trysquare.gateway.arguments import CallBuilder
 from trysquare.gateway.listing import signature
 from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
 from trysquare.gateway.results.present import present_result
-from trysquare.gateway.results.read import holds_reference, resolve_references
+from trysquare.gateway.results.read import resolve_references
 from trysquare.gateway.results.shape import MalformedResult
 from trysquare.gateway.service import GatewayService
 from trysquare.gateway.upstream import errors as failures
@@ -51,7 +51,7 @@ async def execute(
     if definition is None:
         raise unknown_tool(servers, server, tool, inputs, builder)
 
-    resolved = await resolve_references(inputs, servers.results, context) if holds_reference(inputs) else inputs
+    resolved = await resolve_references(inputs, servers.results, context)
     repaired = repaired_inputs(definition, resolved, partial(builder.execute, tool))
 
     # Ledger, connection, timeout and retries.

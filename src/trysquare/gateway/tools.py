@@ -212,7 +212,7 @@ def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:
 async def _read(servers: GatewayService, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
     from trysquare.gateway.results.read import read_result
 
-    return await read_result(servers.results, **call.model_dump(), context=context, read_call=read_call)
+    return await read_result(servers.results, call, context=context, read_call=read_call)
 
 
 def _hint(annotations: JsonObject, name: str) -> bool | None:

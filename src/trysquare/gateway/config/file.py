@@ -64,10 +64,6 @@ class ConfigText:
         """Every server of the file, in order."""
         return [entry for section in self.sections() for entry in self._of_section(section.node)]
 
-    def common_settings(self) -> Node | None:
-        """Our settings for all servers of the file."""
-        return find(self.root, SETTINGS_KEY)
-
     def input_defaults(self) -> Mapping[str, str]:
         inputs = find(self.root, "inputs")
         items: list[Any] = inputs.value if inputs is not None and inputs.items is not None else []
