@@ -7,11 +7,12 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.prompts import Prompt
 from trysquare.core.resources import Resource
@@ -32,7 +33,7 @@ from trysquare.gateway.models import (
     distinct_name,
     space_of,
 )
-from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.resources import UpstreamOffers
 from trysquare.gateway.results.store import ResultStore
 from trysquare.gateway.sender import CallSender
@@ -248,28 +249,14 @@ async def open_gateway(
     registered tools; `watch` reloads changed files.
     """
     config = await run_in_thread(lambda: read_config(*paths))
-    opened: list[GatewayToolset] = []
-
-    def on_change(server: str, change: str) -> None:
-        for toolset in opened:
-            toolset.on_server_event(server, change)
-
-    async with (
-        open_pool(config.usable(), on_change=on_change, admit=LaunchPins(CommandPins(state)).check) as pool,
-        open_toolset(config, pool, state=state, folder=folder, watch=watch) as toolset,
-    ):
-        opened.append(toolset)
-        if discover:
-            toolset.servers.discover()
-        yield toolset
-
-
-@asynccontextmanager
-async def open_toolset(
-    config: GatewayConfig, pool: ServerPool, *, state: Transactions, folder: Path, watch: bool
-) -> AsyncGenerator[GatewayToolset]:
-    """The toolset of a pool, reloaded with its configuration if `watch` is set."""
     async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(
+            open_pool(
+                config.usable(),
+                on_change=lambda server, change: toolset.on_server_event(server, change),
+                admit=LaunchPins(CommandPins(state)).check,
+            )
+        )
         sender = CallSender(pool.call, CallLedger(folder / "ledger.db"))
         stack.push_async_callback(sender.close)
         results = ResultStore(folder / "results")
@@ -281,8 +268,12 @@ async def open_toolset(
         servers.prepare = toolset.prepare
         toolset.configure(config.servers)
         if watch:
-            stack.push_async_callback(_cancel, asyncio.create_task(_follow_config(toolset, config)))
-            stack.push_async_callback(_cancel, asyncio.create_task(_follow_registry(toolset)))
+            watching = BackgroundTasks()
+            stack.push_async_callback(watching.close)
+            watching.start(_follow_config(toolset, config))
+            watching.start(_follow_registry(toolset))
+        if discover:
+            servers.discover()
         yield toolset
 
 
@@ -310,12 +301,6 @@ async def _follow_registry(toolset: GatewayToolset) -> None:
             toolset.rebuild_tools()
 
 
-async def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
 async def config_changes(
     config: GatewayConfig, *, read: Callable[..., GatewayConfig] = read_config, poll_seconds: float = POLL_SECONDS
 ) -> AsyncIterator[GatewayConfig]:
@@ -328,23 +313,19 @@ async def config_changes(
     while True:
         stamps = await asyncio.to_thread(_stamps, config.paths)
         if stamps != seen:
-            found = await asyncio.to_thread(_read, read, config.paths)
-            if isinstance(found, GatewayConfig) and found != config:
+            try:
+                found = await asyncio.to_thread(read, *config.paths)
+            except ConfigurationError as error:
+                found = config
+                # An editor may leave a half-written file for a moment.
+                if _is_settled(stamps) and stamps != logged:
+                    logger.warning("config reload failed; keeping the previous configuration: %s", error)
+                    logged = stamps
+            if found != config:
                 config = found
                 yield config
-            elif isinstance(found, ConfigurationError) and _is_settled(stamps) and stamps != logged:
-                # An editor may leave a half-written file for a moment.
-                logger.warning("config reload failed; keeping the previous configuration: %s", found)
-                logged = stamps
             seen = stamps if _is_settled(stamps) else None
         await asyncio.sleep(poll_seconds)
-
-
-def _read(read: Callable[..., GatewayConfig], paths: Sequence[Path]) -> GatewayConfig | ConfigurationError:
-    try:
-        return read(*paths)
-    except ConfigurationError as error:
-        return error
 
 
 def _stamps(paths: Sequence[Path]) -> _Stamps:

@@ -83,8 +83,6 @@ class ManagedServer:
             under_way=self._under_way,
             version=self.version,
             failures=self._breaker.failures,
-            reason=self._breaker.reason,
-            retry_seconds=rest,
             noise=sum(session.connection.noise for session in usable),
         )
 
