@@ -70,7 +70,6 @@ async def execute(
 
 
 def repaired_inputs(definition: ToolDefinition, inputs: Any, call: Call) -> Repaired:
-    """Validate and repair the inputs of a call against the tool's schema."""
     try:
         return repair_arguments(input_validator(definition.input_schema), inputs, call)
     except InvalidArguments as error:

@@ -34,7 +34,6 @@ class ResultOrigin(NamedTuple):
     replayed: bool = False
 
     def label(self, *, cleaned: int = 0, handle: str | None = None) -> JsonObject:
-        """The label for `_meta`."""
         label = {
             "server": self.server,
             "tool": self.tool,

@@ -115,7 +115,6 @@ class GatewayToolset(DynamicToolset):
             self._upstream_tools(entry)
 
     def prepare_all(self) -> None:
-        """Build the tools of every server; called in a thread."""
         for name in list(self.servers.entries):
             self.prepare(name)
 
@@ -151,7 +150,6 @@ class GatewayToolset(DynamicToolset):
         self._rebuild()
 
     def known(self) -> list[tuple[ToolDefinition, ...] | None]:
-        """The registered tools of every server."""
         return [self.servers.registry.definitions(name) for name in list(self.servers.entries)]
 
     async def settled(self) -> None:

@@ -86,7 +86,6 @@ class Addresses:
         return is_reserved(address) or (self._own is not None and self._own.find_resource(address) is not None)
 
     def claimants(self, address: str) -> list[str]:
-        """The servers that claim an address."""
         return [server for server, claims in self._claims.items() if claims.covers(address)]
 
     def qualified(self, address: str) -> tuple[str, str] | None:
@@ -109,7 +108,6 @@ class Addresses:
 
 
 def messages_of(answer: JsonObject) -> Iterator[PromptMessage]:
-    """The messages in a result of `prompts/get`."""
     for part in map(as_object, as_list(cleaned_value(answer.get("messages")))):
         if (content := _block(as_object(part.get("content")))) is not None:
             yield PromptMessage(content=content, role="assistant" if part.get("role") == "assistant" else "user")
@@ -167,7 +165,6 @@ class UpstreamOffers:
                 yield self._prompt(server, name, entry)
 
     def use_addresses(self, servers: Sequence[ServerConfig], own: Toolset | None) -> None:
-        """Update the claims of every server and the addresses of other providers."""
         claims = {
             server.name: Claims(
                 addresses=frozenset(filter(may_claim, self._entries(server.name, "resources", "uri"))),

@@ -84,7 +84,6 @@ class GatewayService:
         return None if definitions is None else tuple(one for one in definitions if server.offers(one.name))
 
     def names(self, server: ServerConfig) -> list[str] | None:
-        """The names of the registered tools of a server."""
         known = self.known(server)
         return None if known is None else [one.name for one in known]
 
@@ -159,7 +158,6 @@ class GatewayService:
         await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Cancel every refresh."""
         refreshing = list(self._refreshing.values())
         for task in refreshing:
             task.cancel()

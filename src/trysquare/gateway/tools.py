@@ -48,7 +48,6 @@ def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str
 
 
 def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
-    """The one tool over all servers."""
 
     async def run(call: GatewayCall, context: CallContext) -> Result[Any]:
         if call.server is None:

@@ -61,7 +61,6 @@ class ConfigText:
         return ConfigLocation(file=str(self.path), line=self.line(node))
 
     def entries(self) -> list[RawEntry]:
-        """Every server of the file, in order."""
         return [entry for section in self.sections() for entry in self._of_section(section.node)]
 
     def input_defaults(self) -> Mapping[str, str]:

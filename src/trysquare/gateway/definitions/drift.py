@@ -161,8 +161,6 @@ _SPACE = re.compile(f"[{_BLANKS}]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """A changed, new or removed tool."""
-
     tool: str
     """Its name, or the former one if it is gone."""
     grade: Grade
@@ -184,7 +182,6 @@ def compare(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -
 
 
 def suspicions(definition: ToolDefinition) -> tuple[str, ...]:
-    """Problems of a new definition."""
     return (*_hidden(texts_of(definition)), *(f"{reason}." for reason in find_injections(texts_of(definition))))
 
 

@@ -93,13 +93,11 @@ def approved(record: ServerRecord, seen: Sequence[JsonObject]) -> ServerRecord:
 
 
 def is_over(record: ServerRecord, limits: ServerConfig) -> bool:
-    """Whether a record exceeds the limits of its server."""
     lists = (record.tools or (), record.held, *record.offers.values())
     return record.size > 8 * limits.max_catalogue_bytes or any(len(each) > limits.max_tools for each in lists)
 
 
 def trimmed(record: ServerRecord, limits: ServerConfig) -> ServerRecord:
-    """The record with each list cut to the limits of its server."""
 
     def cut(entries: Sequence[JsonObject]) -> list[JsonObject]:
         left, taken = limits.max_catalogue_bytes, list[JsonObject]()
@@ -205,7 +203,6 @@ class DefinitionRegistry:
         self._poll_at = float("-inf")
 
     def configure(self, servers: Mapping[str, ServerEntry]) -> None:
-        """Set the servers of a configuration."""
         files = {name: entry.location.file for name, entry in servers.items()}
         for name in [name for name in self._known if files.get(name) != self._files.get(name)]:
             del self._known[name]
@@ -226,11 +223,9 @@ class DefinitionRegistry:
         return self._record(server).held.get(tool)
 
     def offer(self, server: str, kind: OfferKind) -> Sequence[JsonObject]:
-        """The prompts, resources or templates of a server."""
         return self._record(server).offers.get(kind, ())
 
     def left_out(self, server: str) -> tuple[str, ...]:
-        """What was left out of a server's lists."""
         return tuple(str(note["reason"]) for note in self.offer(server, "left_out"))
 
     def take_left_out(self, server: str, reasons: Sequence[str]) -> None:
@@ -292,7 +287,6 @@ class DefinitionRegistry:
         return tuple(known.held.values())
 
     def forget(self, server: str) -> None:
-        """Remove a server's record."""
         self._stored.forget(self._files.get(server, ""), server)
         self._known.pop(server, None)
 

@@ -54,7 +54,6 @@ class SuspendedCalls:
         return not self._calls
 
     def suspend(self, key: bytes, call: UpstreamCall) -> None:
-        """Store a call until it is resumed or expires."""
         timer = asyncio.get_running_loop().call_later(SUSPEND_SECONDS, self._expire, call)
         self._calls.append(_Suspended(key, call, timer))
 

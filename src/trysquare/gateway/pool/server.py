@@ -73,7 +73,6 @@ class ManagedServer:
         self._closed = asyncio.Event()
 
     def status(self) -> ServerStatus:
-        """The server's state and counters."""
         rest = self._breaker.retry_after(asyncio.get_running_loop().time())
         usable = [session for session in self._sessions.values() if session.is_usable]
         state: ServerState = "running" if usable else "starting" if self._starting else "resting" if rest else "asleep"
@@ -141,7 +140,6 @@ class ManagedServer:
         await self.close()
 
     async def close(self) -> None:
-        """End every session now."""
         self._closed.set()
         starting, self._starting = self._starting, {}
         for task in starting.values():

@@ -22,8 +22,6 @@ AROUND = 150
 
 
 class Refused(Exception):
-    """The job is invalid."""
-
     def __init__(self, message: str, instruction: str | None = None) -> None:
         super().__init__(message)
         self.instruction = instruction

@@ -54,11 +54,9 @@ class RedirectListener:
         """The parameters of the redirect."""
 
     def expect(self, url: str) -> None:
-        """Set the expected state from the authorization URL."""
         self._state = dict(parse_qsl(urlsplit(url).query)).get("state")
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one HTTP request."""
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -138,7 +136,6 @@ def login_name(config: ServerConfig) -> str:
 
 
 def load_login(config: ServerConfig, secrets: Secrets) -> Login | None:
-    """The stored login at a server, or None."""
     text = secrets.read(login_name(config))
     try:
         return None if text is None else msgspec.json.decode(text, type=Login)
@@ -248,7 +245,6 @@ class LoginAuth(httpx2.Auth):
 
 
 def renewed_login(old: Login, answer: dict[str, Any], now: float) -> Login:
-    """A login updated with a token response."""
     seconds = answer.get("expires_in")
     return replace(
         old,
