@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import hear_nothing, words
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.upstream.oauth import login_lock
 
@@ -25,9 +25,7 @@ async def main(url: str, secrets: str, what: str) -> None:
             sys.stdout.write("held\n")
             sys.stdout.flush()
             await asyncio.Event().wait()
-    async with open_pool(
-        {"far": config}, on_change=hear_nothing, transports=channels(FileSecrets(Path(secrets)))
-    ) as pool:
+    async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(Secrets(Path(secrets)))) as pool:
         for number in range(int(what)):
             assert await words(pool, "echo", number, server="far") == str(number)
 

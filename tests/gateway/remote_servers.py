@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.announcing_server import AnnouncingServer
 from trysquare.gateway import ServerConfig
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import ConfigLocation
 from trysquare.gateway.upstream.http import StreamableHttpTransport
 from trysquare.gateway.upstream.sse import SseTransport
@@ -54,7 +54,7 @@ def remote(url: str, transport: str = "http", **fields: Any) -> ServerConfig:
     )
 
 
-def channels(secrets: FileSecrets) -> Callable[[ServerConfig], Channel]:
+def channels(secrets: Secrets) -> Callable[[ServerConfig], Channel]:
     """The channels to remote servers, with secrets of the test's own."""
     return lambda config: (SseTransport if config.transport == "sse" else StreamableHttpTransport)(config, secrets)
 

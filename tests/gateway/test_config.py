@@ -15,7 +15,7 @@ from inline_snapshot import snapshot
 from trysquare import ConfigurationError
 from trysquare.files.edit import read_file
 from trysquare.gateway import GatewayConfig, InvalidServer, ServerConfig, read_config
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
 
 ENV = {"HOME": "/home/me", "TOKEN": "t0ken", "EMPTY": ""}
@@ -29,7 +29,7 @@ def written(folder: Path, text: str | Any, name: str = "mcp.json") -> Path:
 
 
 def read(folder: Path, text: str | Any, *, env: Mapping[str, str] = ENV, name: str = "mcp.json") -> GatewayConfig:
-    return read_config(written(folder, text, name), env=env, secrets=FileSecrets(folder / "secrets.json"))
+    return read_config(written(folder, text, name), env=env, secrets=Secrets(folder / "secrets.json"))
 
 
 def server(folder: Path, entry: Any, *, env: Mapping[str, str] = ENV) -> ServerConfig:
@@ -158,7 +158,7 @@ def test_the_servers_of_an_editors_folder_belong_to_the_project_above_it(tmp_pat
 
 
 def test_a_secret_is_taken_from_where_secrets_are_kept(tmp_path: Path) -> None:
-    FileSecrets(tmp_path / "secrets.json").write("github", "s3cret")
+    Secrets(tmp_path / "secrets.json").write("github", "s3cret")
     found = server(tmp_path, {"url": "https://example.com", "headers": {"X-Key": "${keyring:github}"}})
     assert found.headers == {"X-Key": "s3cret"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +13,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
 from trysquare.core.signature import ModelArguments
-from trysquare.gateway.models import GATEWAY, READ, ServerConfig, space_of, upstream_name
+from trysquare.gateway.models import READ, ServerConfig, space_of, upstream_name
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
 
@@ -116,43 +115,37 @@ class ReadCall(ToolArguments):
 READ_ARGUMENTS = ModelArguments(ReadCall)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CallBuilder:
-    """Builds calls of one server through one of the gateway's tools."""
+    """Builds calls of one server through a tool with actions; `fixed` are arguments of every call."""
 
-    tool: str
-    execute: Callable[[str, JsonObject], JsonObject]
-    """(tool, inputs) -> call of a server's tool."""
-    list: Callable[[], JsonObject]
-    read: Callable[[JsonObject], JsonObject]
+    def __init__(self, tool: str, **fixed: object) -> None:
+        self.tool, self._fixed = tool, fixed
 
+    def execute(self, name: str, inputs: JsonObject) -> JsonObject:
+        return self._call("execute", tool_name=name, tool_inputs=inputs)
 
-def server_call_builder(tool: str, fixed: JsonObject | None = None) -> CallBuilder:
-    """Calls through a tool with actions; `fixed` are arguments of every call."""
-    base = fixed or {}
+    def list(self) -> JsonObject:
+        return self._call("list")
 
-    def call(action: str, **more: object) -> JsonObject:
-        return {"tool": tool, "arguments": {**base, "action": action, **more}}
+    def read(self, reading: JsonObject) -> JsonObject:
+        return self._call("read", tool_inputs=reading)
 
-    return CallBuilder(
-        tool=tool,
-        execute=lambda name, inputs: call("execute", tool_name=name, tool_inputs=inputs),
-        list=lambda: call("list"),
-        read=lambda reading: call("read", tool_inputs=reading),
-    )
+    def _call(self, action: str, **more: object) -> JsonObject:
+        return {"tool": self.tool, "arguments": {**self._fixed, "action": action, **more}}
 
 
-def gateway_call_builder(server: ServerConfig) -> CallBuilder:
-    """Calls through the one tool over all servers."""
-    return server_call_builder(GATEWAY, {"server": server.name})
+class UpstreamCallBuilder(CallBuilder):
+    """Builds calls of a server's tools by their own names."""
 
+    def __init__(self, server: ServerConfig, tool: str) -> None:
+        super().__init__(tool)
+        self._server = server
 
-def upstream_call_builder(server: ServerConfig, tool: str) -> CallBuilder:
-    """Calls through the server's tools by their own names."""
-    space = space_of(server.tool_name)
-    return CallBuilder(
-        tool=tool,
-        execute=lambda name, inputs: {"tool": upstream_name(space, name), "arguments": inputs},
-        list=lambda: {"tool": server.tool_name, "arguments": {"action": "list"}},
-        read=lambda reading: {"tool": READ, "arguments": reading},
-    )
+    def execute(self, name: str, inputs: JsonObject) -> JsonObject:
+        return {"tool": upstream_name(space_of(self._server.tool_name), name), "arguments": inputs}
+
+    def list(self) -> JsonObject:
+        return {"tool": self._server.tool_name, "arguments": {"action": "list"}}
+
+    def read(self, reading: JsonObject) -> JsonObject:
+        return {"tool": READ, "arguments": reading}

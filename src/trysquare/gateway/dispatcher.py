@@ -17,7 +17,7 @@ from trysquare.gateway.arguments import CallBuilder
 from trysquare.gateway.listing import signature
 from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
 from trysquare.gateway.results.present import present_result
-from trysquare.gateway.results.read import holds_reference, resolve_references
+from trysquare.gateway.results.read import resolve_references
 from trysquare.gateway.results.shape import MalformedResult
 from trysquare.gateway.service import GatewayService
 from trysquare.gateway.upstream import errors as failures
@@ -51,7 +51,7 @@ async def execute(
     if definition is None:
         raise unknown_tool(servers, server, tool, inputs, builder)
 
-    resolved = await resolve_references(inputs, servers.results, context) if holds_reference(inputs) else inputs
+    resolved = await resolve_references(inputs, servers.results, context)
     repaired = repaired_inputs(definition, resolved, partial(builder.execute, tool))
 
     # Ledger, connection, timeout and retries.
@@ -59,7 +59,7 @@ async def execute(
         server, definition, repaired.arguments, request_key=request_key, context=context, arguments=inputs
     )
 
-    origin = ResultOrigin(server.name, tool, sent.outcome, (*repaired.notes, *sent.answer.notes), sent.replayed)
+    origin = ResultOrigin(server.name, tool, notes=(*repaired.notes, *sent.answer.notes), replayed=sent.replayed)
     limit = _result_limit(server, context.meta) if context.meta else server.result_bytes
     try:
         return await present_result(
@@ -70,7 +70,6 @@ async def execute(
 
 
 def repaired_inputs(definition: ToolDefinition, inputs: Any, call: Call) -> Repaired:
-    """Validate and repair the inputs of a call against the tool's schema."""
     try:
         return repair_arguments(input_validator(definition.input_schema), inputs, call)
     except InvalidArguments as error:

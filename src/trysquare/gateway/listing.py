@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from pydantic_core import from_json
+
 from trysquare.catalog.descriptions import COMPACT_PURPOSE
 from trysquare.core.json import JsonObject, as_list, as_object, properties_of
 from trysquare.core.result import Result, dump_json
@@ -119,11 +121,7 @@ def brief(definition: ToolDefinition) -> JsonObject:
     return {"name": definition.name, "description": purpose, "inputs": inputs_text(definition.input_schema)}
 
 
-def bare(definition: ToolDefinition) -> str:
-    return definition.name
-
-
-FORMS: dict[Detail, Form] = {"schemas": whole, "signatures": brief, "names": bare}
+FORMS: dict[Detail, Form] = {"schemas": whole, "signatures": brief, "names": lambda definition: definition.name}
 
 
 def _fitting(definitions: Sequence[ToolDefinition], detail: Detail) -> tuple[list[Any], Detail]:
@@ -133,7 +131,7 @@ def _fitting(definitions: Sequence[ToolDefinition], detail: Detail) -> tuple[lis
         shown = [FORMS[form](definition) for definition in definitions]
         if len(dump_json(shown)) <= MAX_CHARACTERS:
             return shown, form
-    return [bare(definition) for definition in definitions], "names"
+    return [definition.name for definition in definitions], "names"
 
 
 def signature(definition: ToolDefinition) -> str:
@@ -148,21 +146,16 @@ def wire_schema(schema: Any) -> JsonObject:
 
     Calls are validated against the server's own schema, so nothing is lost.
     """
-    known = _cleaned(as_object(schema))
+    known = as_object(schema)
+    cleaned, count = cleaned_json(dump_json(known).encode())
+    if count:
+        known = cast(JsonObject, from_json(cleaned))
     properties = dict(properties_of(known))
     for combined in _COMBINED:
         for part in as_list(known.get(combined)):
             properties = {**properties_of(as_object(part)), **properties}
     plain = {key: part for key, part in known.items() if key not in (*_COMBINED, "not", "if", "then", "else")}
     return {**plain, "type": "object", "properties": properties}
-
-
-def _cleaned(schema: JsonObject) -> JsonObject:
-    from pydantic_core import from_json
-
-    text = dump_json(schema).encode()
-    cleaned, count = cleaned_json(text)
-    return cast(JsonObject, from_json(cleaned)) if count else schema
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

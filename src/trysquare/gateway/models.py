@@ -34,19 +34,16 @@ class ResultOrigin(NamedTuple):
     replayed: bool = False
 
     def label(self, *, cleaned: int = 0, handle: str | None = None) -> JsonObject:
-        """The label for `_meta`."""
-        label: JsonObject = {"server": self.server, "tool": self.tool, "outcome": self.outcome}
-        if not self.tool:
-            del label["tool"]
-        if self.notes:
-            label["notes"] = list(self.notes)
-        if self.replayed:
-            label["replayed"] = True
-        if cleaned:
-            label["hidden_characters_removed"] = cleaned
-        if handle is not None:
-            label["handle"] = handle
-        return {ORIGIN: label}
+        label = {
+            "server": self.server,
+            "tool": self.tool,
+            "outcome": self.outcome,
+            "notes": list(self.notes),
+            "replayed": self.replayed,
+            "hidden_characters_removed": cleaned,
+            "handle": handle,
+        }
+        return {ORIGIN: {name: part for name, part in label.items() if part}}
 
 
 PREFIX = "mcp_"
@@ -208,8 +205,5 @@ class ServerStatus:
     version: str | None = None
     """The negotiated protocol version, once it is known."""
     failures: int = 0
-    reason: str = ""
-    """Of the last failure; empty after a successful start."""
-    retry_seconds: float = 0.0
     noise: int = 0
     """Lines received that were not messages."""

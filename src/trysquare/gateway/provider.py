@@ -6,12 +6,13 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.prompts import Prompt
 from trysquare.core.resources import Resource
@@ -32,10 +33,10 @@ from trysquare.gateway.models import (
     distinct_name,
     space_of,
 )
-from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.resources import UpstreamOffers
 from trysquare.gateway.results.store import ResultStore
-from trysquare.gateway.sender import CallSender, LedgerWriter
+from trysquare.gateway.sender import CallSender
 from trysquare.gateway.service import GatewayService, Kind
 from trysquare.gateway.tools import colliding_tool, gateway_tool, read_tool, server_tool, unlisted_tool, upstream_tool
 from trysquare.store.call_ledger import CallLedger
@@ -110,13 +111,10 @@ class GatewayToolset(DynamicToolset):
 
     def prepare(self, server: str) -> None:
         """Build the tools of a server; called in a thread, since a long list takes a while."""
-        entry = self.servers.entries.get(server)
-        if isinstance(entry, ServerConfig):
-            for definition in self.servers.known(entry) or ():
-                self._build(entry, definition)
+        if (entry := self.servers.entries.get(server)) is not None:
+            self._upstream_tools(entry)
 
     def prepare_all(self) -> None:
-        """Build the tools of every server; called in a thread."""
         for name in list(self.servers.entries):
             self.prepare(name)
 
@@ -152,12 +150,11 @@ class GatewayToolset(DynamicToolset):
         self._rebuild()
 
     def known(self) -> list[tuple[ToolDefinition, ...] | None]:
-        """The registered tools of every server."""
         return [self.servers.registry.definitions(name) for name in list(self.servers.entries)]
 
     async def settled(self) -> None:
         """Wait until every pending refresh has ended."""
-        await self.servers.wait_ready()
+        await self.servers.background.wait()
 
     def find(self, name: str) -> Tool | None:
         """A tool by its name, also of a server that was not contacted yet."""
@@ -182,9 +179,9 @@ class GatewayToolset(DynamicToolset):
         offered: dict[str, list[UpstreamTool]] = {}
         taken = {GATEWAY, READ, *(entry.tool_name for entry in self.servers.entries.values())}
         for name, entry in self.servers.entries.items():
-            definitions = (self.servers.known(entry) or ()) if isinstance(entry, ServerConfig) else ()
-            yield server_tool(self.servers, entry, self._described.get(name, ()), alone=not definitions)
-            for one in self._each(entry, definitions):
+            upstream = self._upstream_tools(entry)
+            yield server_tool(self.servers, entry, self._described.get(name, ()), alone=not upstream)
+            for one in upstream:
                 if one.tool.name not in taken and (self._own is None or self._own.find(one.tool.name) is None):
                     offered.setdefault(one.tool.name, []).append(one)
         self._offered = {name: group[0] for name, group in offered.items() if len(group) == 1}
@@ -193,11 +190,13 @@ class GatewayToolset(DynamicToolset):
         yield gateway_tool(self.servers, self._finder)
         yield read_tool(self.servers)
 
-    def _each(self, entry: ServerEntry, definitions: Iterable[ToolDefinition]) -> Iterator[UpstreamTool]:
+    def _upstream_tools(self, entry: ServerEntry) -> list[UpstreamTool]:
         if not isinstance(entry, ServerConfig):
-            return
-        for definition in definitions:
-            yield UpstreamTool(tool=self._build(entry, definition), server=entry, definition=definition)
+            return []
+        return [
+            UpstreamTool(tool=self._build(entry, definition), server=entry, definition=definition)
+            for definition in self.servers.known(entry) or ()
+        ]
 
     def _build(self, entry: ServerConfig, definition: ToolDefinition) -> Tool:
         known = self._built.get((entry.name, definition.name))
@@ -248,33 +247,18 @@ async def open_gateway(
     registered tools; `watch` reloads changed files.
     """
     config = await run_in_thread(lambda: read_config(*paths))
-    opened: list[GatewayToolset] = []
-
-    def on_change(server: str, change: str) -> None:
-        for toolset in opened:
-            toolset.on_server_event(server, change)
-
-    async with (
-        open_pool(config.usable(), on_change=on_change, admit=LaunchPins(CommandPins(state)).check) as pool,
-        open_toolset(config, pool, state=state, folder=folder, watch=watch) as toolset,
-    ):
-        opened.append(toolset)
-        if discover:
-            toolset.servers.discover()
-        yield toolset
-
-
-@asynccontextmanager
-async def open_toolset(
-    config: GatewayConfig, pool: ServerPool, *, state: Transactions, folder: Path, watch: bool
-) -> AsyncGenerator[GatewayToolset]:
-    """The toolset of a pool, reloaded with its configuration if `watch` is set."""
     async with AsyncExitStack() as stack:
-        ledger = LedgerWriter(CallLedger(folder / "ledger.db"))
-        stack.push_async_callback(ledger.close)
+        pool = await stack.enter_async_context(
+            open_pool(
+                config.usable(),
+                on_change=lambda server, change: toolset.on_server_event(server, change),
+                admit=LaunchPins(CommandPins(state)).check,
+            )
+        )
+        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"))
+        stack.push_async_callback(sender.close)
         results = ResultStore(folder / "results")
         stack.callback(results.close)
-        sender = CallSender(pool, ledger)
         servers = GatewayService(registry=DefinitionRegistry(state), pool=pool, sender=sender, results=results)
         stack.push_async_callback(servers.close)
         toolset = GatewayToolset(servers)
@@ -282,8 +266,12 @@ async def open_toolset(
         servers.prepare = toolset.prepare
         toolset.configure(config.servers)
         if watch:
-            stack.push_async_callback(_cancel, asyncio.create_task(_follow_config(toolset, config)))
-            stack.push_async_callback(_cancel, asyncio.create_task(_follow_registry(toolset)))
+            watching = BackgroundTasks()
+            stack.push_async_callback(watching.close)
+            watching.start(_follow_config(toolset, config))
+            watching.start(_follow_registry(toolset))
+        if discover:
+            servers.discover()
         yield toolset
 
 
@@ -311,12 +299,6 @@ async def _follow_registry(toolset: GatewayToolset) -> None:
             toolset.rebuild_tools()
 
 
-async def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
 async def config_changes(
     config: GatewayConfig, *, read: Callable[..., GatewayConfig] = read_config, poll_seconds: float = POLL_SECONDS
 ) -> AsyncIterator[GatewayConfig]:
@@ -329,27 +311,23 @@ async def config_changes(
     while True:
         stamps = await asyncio.to_thread(_stamps, config.paths)
         if stamps != seen:
-            found = await asyncio.to_thread(_read, read, config.paths)
-            if isinstance(found, GatewayConfig) and found != config:
+            try:
+                found = await asyncio.to_thread(read, *config.paths)
+            except ConfigurationError as error:
+                found = config
+                # An editor may leave a half-written file for a moment.
+                if _is_settled(stamps) and stamps != logged:
+                    logger.warning("config reload failed; keeping the previous configuration: %s", error)
+                    logged = stamps
+            if found != config:
                 config = found
                 yield config
-            elif isinstance(found, ConfigurationError) and _is_settled(stamps) and stamps != logged:
-                # An editor may leave a half-written file for a moment.
-                logger.warning("config reload failed; keeping the previous configuration: %s", found)
-                logged = stamps
             seen = stamps if _is_settled(stamps) else None
         await asyncio.sleep(poll_seconds)
 
 
-def _read(read: Callable[..., GatewayConfig], paths: Sequence[Path]) -> GatewayConfig | ConfigurationError:
-    try:
-        return read(*paths)
-    except ConfigurationError as error:
-        return error
-
-
 def _stamps(paths: Sequence[Path]) -> _Stamps:
-    return tuple(_stamp(path) for path in paths)
+    return tuple(map(_stamp, paths))
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
@@ -48,12 +48,6 @@ class Claims:
         return is_template or any(address.startswith(prefix) for address in self.addresses)
 
 
-def claims_of(addresses: Iterable[str], templates: Iterable[str]) -> Claims:
-    return Claims(
-        addresses=frozenset(filter(may_claim, addresses)), prefixes=tuple(filter(may_claim, map(prefix_of, templates)))
-    )
-
-
 def prefix_of(template: str) -> str:
     """The literal prefix of every address of a template."""
     return template.partition("{")[0]
@@ -82,23 +76,16 @@ class Addresses:
     under the names of those servers.
     """
 
-    def __init__(
-        self,
-        claims: Mapping[str, Claims],
-        *,
-        is_own: Callable[[str], bool] = lambda address: False,
-        own_prefixes: Iterable[str] = (),
-    ) -> None:
-        self._claims = dict(claims)
-        self._is_own = is_own
-        self._own = Claims(prefixes=tuple(filter(None, own_prefixes)))
+    def __init__(self, claims: Mapping[str, Claims], own: Toolset | None = None) -> None:
+        self._claims, self._own = claims, own
+        templates = () if own is None else own.templates()
+        self._of_others = Claims(prefixes=tuple(filter(None, (prefix_of(one.uri_template) for one in templates))))
 
     def is_ours(self, address: str) -> bool:
         """Whether an address cannot be a server's."""
-        return is_reserved(address) or self._is_own(address)
+        return is_reserved(address) or (self._own is not None and self._own.find_resource(address) is not None)
 
     def claimants(self, address: str) -> list[str]:
-        """The servers that claim an address."""
         return [server for server, claims in self._claims.items() if claims.covers(address)]
 
     def qualified(self, address: str) -> tuple[str, str] | None:
@@ -116,17 +103,11 @@ class Addresses:
     def served_template(self, server: str, template: str) -> str:
         prefix = prefix_of(template)
         others = [claims for name, claims in self._claims.items() if name != server]
-        is_sole = not any(claims.overlaps(prefix) for claims in (*others, self._own))
+        is_sole = not any(claims.overlaps(prefix) for claims in (*others, self._of_others))
         return template if is_sole else address_at(server, template)
 
 
-def contents_of(answer: JsonObject) -> Sequence[ResourceContents]:
-    """The contents in a result of `resources/read`."""
-    return tuple(_contents(as_object(part)) for part in as_list(cleaned_value(answer.get("contents"))))
-
-
 def messages_of(answer: JsonObject) -> Iterator[PromptMessage]:
-    """The messages in a result of `prompts/get`."""
     for part in map(as_object, as_list(cleaned_value(answer.get("messages")))):
         if (content := _block(as_object(part.get("content")))) is not None:
             yield PromptMessage(content=content, role="assistant" if part.get("role") == "assistant" else "user")
@@ -184,40 +165,28 @@ class UpstreamOffers:
                 yield self._prompt(server, name, entry)
 
     def use_addresses(self, servers: Sequence[ServerConfig], own: Toolset | None) -> None:
-        """Update the claims of every server and the addresses of other providers."""
         claims = {
-            server.name: claims_of(self._texts(server, "resources", "uri"), self._texts(server, "templates", TEMPLATE))
+            server.name: Claims(
+                addresses=frozenset(filter(may_claim, self._entries(server.name, "resources", "uri"))),
+                prefixes=tuple(filter(may_claim, map(prefix_of, self._entries(server.name, "templates", TEMPLATE)))),
+            )
             for server in servers
         }
-        if own is None:
-            self.addresses = Addresses(claims)
-        else:
-            self.addresses = Addresses(
-                claims,
-                is_own=lambda address: own.find_resource(address) is not None,
-                own_prefixes=[prefix_of(one.uri_template) for one in own.templates()],
-            )
+        self.addresses = Addresses(claims, own)
         self._servers_by_name = {server.name: server for server in servers}
 
     def resources(self, server: ServerConfig) -> Iterator[Resource]:
-        listed: set[str] = set()
-        for entry in self._catalogue.offer(server.name, "resources"):
-            uri = get_str(entry, "uri")
-            if may_claim(uri) and uri not in listed:
-                listed.add(uri)
+        for uri, entry in self._entries(server.name, "resources", "uri").items():
+            if may_claim(uri):
                 yield self._resource(server, uri, entry)
 
     def templates(self, server: ServerConfig) -> Iterator[ResourceTemplate]:
-        listed: set[str] = set()
-        for entry in self._catalogue.offer(server.name, "templates"):
-            template = get_str(entry, TEMPLATE)
-            if not may_claim(prefix_of(template)) or template in listed:
-                continue
-            listed.add(template)
-            try:
-                yield self._template(server, template, entry)
-            except DeclarationError as error:
-                logger.warning("template ignored: server=%s: %s", server.name, error)
+        for template, entry in self._entries(server.name, "templates", TEMPLATE).items():
+            if may_claim(prefix_of(template)):
+                try:
+                    yield self._template(server, template, entry)
+                except DeclarationError as error:
+                    logger.warning("template ignored: server=%s: %s", server.name, error)
 
     def find(self, uri: str) -> Resource | None:
         """The resource at an address, read only from the server that claims it."""
@@ -232,16 +201,17 @@ class UpstreamOffers:
 
     def _at(self, server: str, uri: str) -> Resource:
         """A resource of a server by its own address: from the list, else from a template with its prefix."""
-        listed = [one for one in self._catalogue.offer(server, "resources") if one.get("uri") == uri]
-        templates = [
-            one
-            for one in self._catalogue.offer(server, "templates")
-            if uri.startswith(prefix_of(get_str(one, TEMPLATE)))
-        ]
-        return self._resource(self._servers_by_name[server], uri, next(iter((*listed, *templates)), JsonObject()))
+        templates = self._entries(server, "templates", TEMPLATE).items()
+        of_template = (entry for template, entry in templates if uri.startswith(prefix_of(template)))
+        entry = self._entries(server, "resources", "uri").get(uri) or next(of_template, JsonObject())
+        return self._resource(self._servers_by_name[server], uri, entry)
 
-    def _texts(self, server: ServerConfig, kind: OfferKind, name: str) -> list[str]:
-        return [text for entry in self._catalogue.offer(server.name, kind) if (text := get_str_or_none(entry, name))]
+    def _entries(self, server: str, kind: OfferKind, key: str) -> dict[str, JsonObject]:
+        """The entries of a list by their address; of two with the same, the first."""
+        found: dict[str, JsonObject] = {}
+        for entry in self._catalogue.offer(server, kind):
+            found.setdefault(get_str(entry, key), entry)
+        return found
 
     def _resource(self, server: ServerConfig, uri: str, entry: JsonObject) -> Resource:
         size = entry.get("size")
@@ -305,9 +275,8 @@ class UpstreamOffers:
     def _reader(self, server: ServerConfig) -> Read:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
             inner = self._inner(uri)
-            found = contents_of(
-                await self._servers.request(server, "resources/read", {"uri": inner}, context, about=inner)
-            )
+            answer = await self._servers.request(server, "resources/read", {"uri": inner}, context, about=inner)
+            found = [_contents(as_object(part)) for part in as_list(cleaned_value(answer.get("contents")))]
             # Embedded contents must not pass for those of another server either.
             return [replace(one, uri=self.addresses.served(server.name, one.uri)) for one in found]
 

@@ -9,7 +9,8 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -20,7 +21,7 @@ from trysquare.core.redaction import redacted_json
 from trysquare.core.text import encodable, truncate
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ToolDefinition, UpstreamResult
-from trysquare.store.call_ledger import CallEnd, CallLedger, CallRecord, CallState, KeyedCall, NewCall
+from trysquare.store.call_ledger import CallEnd, CallLedger, CallState, KeyedCall, NewCall
 
 THREAD_BYTES = 256 * 1024
 """Size of a result from which its digest is made in a thread."""
@@ -34,32 +35,36 @@ MAX_WAITING = 1024
 """Maximum number of calls that wait for user input; the ledger entries of older ones stay open until shutdown."""
 _NOTE = 300
 
-
-class UpstreamCaller(Protocol):
-    """The part of the pool that sending needs."""
-
-    def call(
-        self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
-    ) -> Awaitable[UpstreamResult]:
-        """Send one call and wait for its result; `on_sent` is called just before the server may see it."""
-        ...
+SendCall: TypeAlias = Callable[..., Awaitable[UpstreamResult]]
+"""`ServerPool.call`: `on_sent` is called just before the server may see the call."""
 
 
 class SendResult(NamedTuple):
     """The result of a call; `replayed` if it is that of an earlier call with the same request key."""
 
     answer: UpstreamResult
-    outcome: str = "done"
     replayed: bool = False
-    tries: int = 1
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class LedgerEntry:
+    """A call in the ledger that has not ended yet."""
+
+    id: str
+    request_key: str | None = None
+    is_sent: bool = False
+
+    def sent(self) -> None:
+        """Record that the server may have seen the call from here on."""
+        self.is_sent = True
 
 
 class CallSender:
     """Sends calls to servers: ledger entry first, one attempt, and a retry only where it does no harm."""
 
-    def __init__(self, calls: UpstreamCaller, ledger: LedgerWriter) -> None:
-        self._calls = calls
-        self._ledger = ledger
+    def __init__(self, call: SendCall, ledger: CallLedger) -> None:
+        self._call, self._ledger = call, ledger
+        self._is_open = False
         self._waiting: dict[bytes, LedgerEntry] = {}
         self._endings: set[asyncio.Future[CallState]] = set()
 
@@ -78,54 +83,107 @@ class CallSender:
         # A resolved reference can be long.
         body = await run_in_thread(lambda: encode_inputs(inputs)) if has_references else encode_inputs(inputs)
         entry = self._waiting.pop(_call_key(server, definition, body, context), None) if self._waiting else None
-        begun = entry or await self._ledger.begin(
-            server,
-            definition,
-            inputs if arguments is None else arguments,
-            principal=context.principal.subject,
-            request_key=request_key,
-            encoded=None if has_references else body,
-        )
-        if isinstance(begun, UpstreamResult):
-            return SendResult(answer=begun, replayed=True)
+        if entry is None:
+            shown, encoded = inputs if arguments is None else arguments, None if has_references else body
+            begun = await self._begin(server, definition, shown, encoded, context.principal.subject, request_key)
+            if isinstance(begun, UpstreamResult):
+                return SendResult(begun, replayed=True)
+            entry = begun
         try:
-            answer, tries = await self._send(server, definition, body, begun, context)
+            answer = await self._send(server, definition, body, entry, context)
         except InputRequired:
             # The call is still pending at the server, and resumes when the client sends it again.
-            self._waiting[_call_key(server, definition, body, context)] = begun
+            self._waiting[_call_key(server, definition, body, context)] = entry
             while len(self._waiting) > MAX_WAITING:
                 del self._waiting[next(iter(self._waiting))]
             raise
         except BaseException as error:
-            await self._record_failure(begun, error)
+            # Shielded: a cancelled call is recorded as well.
+            ending = asyncio.ensure_future(self._record_failure(entry, error))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+            outcome = await asyncio.shield(ending)
+            if isinstance(error, ToolError) and "outcome" not in error.fields:
+                error.fields = {**error.fields, "outcome": outcome}
             raise
-        await self._ledger.done(begun, answer)
-        return SendResult(answer=answer, tries=tries)
+        await self._record_result(entry, answer)
+        return SendResult(answer)
+
+    async def close(self) -> None:
+        await run_in_thread(self._ledger.close)
 
     async def _send(
         self, server: ServerConfig, definition: ToolDefinition, body: bytes, entry: LedgerEntry, context: CallContext
-    ) -> tuple[UpstreamResult, int]:
-        tries = 0
-        while True:
-            tries += 1
+    ) -> UpstreamResult:
+        for tries in count(1):
             try:
-                answer = await self._calls.call(server.name, definition.name, body, context, on_sent=entry.sent)
+                return await self._call(server.name, definition.name, body, context, on_sent=entry.sent)
             except ToolError as error:
                 pause = pause_before_retry(definition, error, tries, context)
                 if pause is None:
                     raise
                 await asyncio.sleep(pause)
-            else:
-                return answer, tries
+        raise AssertionError("the loop returns or raises")
 
-    async def _record_failure(self, entry: LedgerEntry, error: BaseException) -> None:
-        # Shielded: a cancelled call is recorded as well.
-        ending = asyncio.ensure_future(self._ledger.failed(entry, error))
-        self._endings.add(ending)
-        ending.add_done_callback(self._endings.discard)
-        outcome = await asyncio.shield(ending)
-        if isinstance(error, ToolError) and "outcome" not in error.fields:
-            error.fields = {**error.fields, "outcome": outcome}
+    async def _begin(
+        self,
+        server: ServerConfig,
+        definition: ToolDefinition,
+        inputs: JsonObject,
+        encoded: bytes | None,
+        principal: str,
+        request_key: str | None,
+    ) -> LedgerEntry | UpstreamResult:
+        """Record a call before it is sent, or return the stored result of its request key.
+
+        `encoded` is the inputs as JSON, where they are encoded already.
+        """
+        if not self._is_open:
+            await run_in_thread(self._ledger.open)
+            self._is_open = True
+        if request_key is not None or encoded is None:
+            # With sorted keys, so that equal calls have equal digests.
+            encoded = json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()
+        shown = redacted_json(inputs, encoded.decode(), definition.input_schema, server.redact)
+        call = NewCall(principal, server.name, definition.name, shown, _digest(encoded))
+        if request_key is None:
+            return LedgerEntry(id=self._ledger.begin(call))
+        claiming = asyncio.ensure_future(run_in_thread(lambda: self._ledger.claim(call, request_key)))
+        try:
+            found = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # Nothing was sent: the key must not stay claimed by a cancelled call.
+            claiming.add_done_callback(self._release)
+            raise
+        if isinstance(found, str):
+            return LedgerEntry(id=found, request_key=request_key)
+        return _stored_result(found, call, request_key)
+
+    def _release(self, claiming: asyncio.Future[str | KeyedCall]) -> None:
+        if not claiming.cancelled() and claiming.exception() is None and isinstance(id := claiming.result(), str):
+            self._ledger.end_claimed(id, CallEnd(state="not_sent", ended=time.time(), note="cancelled"))
+
+    async def _record_result(self, entry: LedgerEntry, answer: UpstreamResult) -> None:
+        body = answer.body
+        digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
+        end = CallEnd("done", time.time(), answer.is_error, digest, len(body))
+        await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
+
+    async def _record_failure(self, entry: LedgerEntry, error: BaseException) -> CallState:
+        """Record a failure and return its outcome."""
+        named: Any = error.fields.get("outcome") if isinstance(error, ToolError) else None
+        state: CallState = "sent_unknown" if entry.is_sent else "not_sent"
+        if named in ("not_sent", "sent_unknown", "done"):
+            state = named
+        note = encodable((" ".join(str(error).split()) or type(error).__name__)[:_NOTE])
+        await self._end(entry, CallEnd(state=state, ended=time.time(), note=note), None)
+        return state
+
+    async def _end(self, entry: LedgerEntry, end: CallEnd, result: bytes | None) -> None:
+        if entry.request_key is None:
+            self._ledger.end(entry.id, end)
+        else:
+            await run_in_thread(lambda: self._ledger.end_claimed(entry.id, end, result))
 
 
 def _call_key(server: ServerConfig, definition: ToolDefinition, body: bytes, context: CallContext) -> bytes:
@@ -168,7 +226,10 @@ def pause_before_retry(definition: ToolDefinition, error: ToolError, tries: int,
     Only a tool whose server declares it repeatable is retried, and only if the connection was lost during the call:
     never after a rejection, a timeout or a cancellation.
     """
-    if not definition.is_repeatable or tries > len(PAUSES) or not _is_lost(error):
+    is_lost = error.fields.get("outcome") == "sent_unknown" and error.code != ErrorCode.TOOL_TIMEOUT
+    if isinstance(error, (DeadlineExceeded, CallCancelled)) or not (is_lost and definition.is_repeatable):
+        return None
+    if tries > len(PAUSES):
         return None
     asked = _asked_pause(error)
     if asked is not None:
@@ -194,150 +255,27 @@ def _fits(pause: float, context: CallContext) -> bool:
     return pause <= LONGEST_PAUSE and (left is None or pause < left)
 
 
-def _is_lost(error: ToolError) -> bool:
-    """Whether the call was sent and its result lost with the connection."""
-    if isinstance(error, (DeadlineExceeded, CallCancelled)) or error.code == ErrorCode.TOOL_TIMEOUT:
-        return False
-    return error.fields.get("outcome") == "sent_unknown"
-
-
-@dataclass(kw_only=True, slots=True, eq=False)
-class LedgerEntry:
-    """A call in the ledger that has not ended yet."""
-
-    id: str
-    request_key: str | None = None
-    is_sent: bool = False
-
-    def sent(self) -> None:
-        """Record that the server may have seen the call from here on."""
-        self.is_sent = True
-
-
-Begun: TypeAlias = LedgerEntry | UpstreamResult
-"""A call to send, or the stored result of an earlier call with the same key."""
-
-
-class LedgerWriter:
-    """Writes the gateway's calls to the call ledger."""
-
-    def __init__(self, calls: CallLedger, *, clock: Callable[[], float] = time.time) -> None:
-        self._calls = calls
-        self._clock = clock
-        self._is_open = False
-
-    async def begin(
-        self,
-        server: ServerConfig,
-        definition: ToolDefinition,
-        inputs: JsonObject,
-        *,
-        principal: str,
-        request_key: str | None = None,
-        encoded: bytes | None = None,
-    ) -> Begun:
-        """Record a call before it is sent, or return the stored result of its request key.
-
-        `encoded` is the inputs as JSON, where they are encoded already.
-        """
-        if not self._is_open:
-            await run_in_thread(self._calls.open)
-            self._is_open = True
-        if request_key is not None or encoded is None:
-            # With sorted keys, so that equal calls have equal digests.
-            encoded = json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()
-        shown = redacted_json(inputs, encoded.decode(), definition.input_schema, server.redact)
-        call = NewCall(principal, server.name, definition.name, shown, _digest(encoded))
-        if request_key is None:
-            return LedgerEntry(id=self._calls.begin(call))
-        return await self._claim(call, request_key)
-
-    async def done(self, entry: LedgerEntry, answer: UpstreamResult) -> None:
-        """Record a result."""
-        body = answer.body
-        digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
-        end = CallEnd(self._clock(), "done", answer.is_error, digest, len(body))
-        await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
-
-    async def failed(self, entry: LedgerEntry, error: BaseException) -> CallState:
-        """Record a failure and return its outcome."""
-        state = _outcome(entry, error)
-        note = encodable((" ".join(str(error).split()) or type(error).__name__)[:_NOTE])
-        await self._end(entry, CallEnd(state=state, ended=self._clock(), note=note), None)
-        return state
-
-    async def recent(self, *, limit: int = 100, server: str | None = None) -> list[CallRecord]:
-        """The latest calls, latest first."""
-        return await run_in_thread(lambda: self._calls.recent(limit=limit, server=server))
-
-    async def close(self) -> None:
-        await run_in_thread(self._calls.close)
-
-    async def _claim(self, call: NewCall, key: str) -> Begun:
-        claiming = asyncio.ensure_future(run_in_thread(lambda: self._calls.claim(call, key)))
-        try:
-            found = await asyncio.shield(claiming)
-        except asyncio.CancelledError:
-            # Nothing was sent: the key must not stay claimed by a cancelled call.
-            claiming.add_done_callback(self._release)
-            raise
-        if isinstance(found, str):
-            return LedgerEntry(id=found, request_key=key)
-        return _stored_result(found, call, key)
-
-    def _release(self, claiming: asyncio.Future[str | KeyedCall]) -> None:
-        if not claiming.cancelled() and claiming.exception() is None and isinstance(id := claiming.result(), str):
-            self._calls.end_claimed(id, CallEnd(state="not_sent", ended=self._clock(), note="cancelled"))
-
-    async def _end(self, entry: LedgerEntry, end: CallEnd, result: bytes | None) -> None:
-        if entry.request_key is None:
-            self._calls.end(entry.id, end)
-        else:
-            await run_in_thread(lambda: self._calls.end_claimed(entry.id, end, result))
-
-
-def _outcome(entry: LedgerEntry, error: BaseException) -> CallState:
-    outcome: Any = error.fields.get("outcome") if isinstance(error, ToolError) else None
-    if outcome in ("not_sent", "sent_unknown", "done"):
-        return outcome
-    return "sent_unknown" if entry.is_sent else "not_sent"
-
-
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
 def _stored_result(found: KeyedCall, call: NewCall, key: str) -> UpstreamResult:
     """The stored result of a request key, or an error that says why there is none."""
-    shown = truncate(key)
+    the_call = f"The call with request key `{truncate(key)}`"
+    outcome = "not_sent"
     if found.digest != call.digest:
-        raise _conflict(
-            f"Request key `{shown}` was already used for `{call.tool}` with other inputs.",
-            "Use a new request key for a new call, or repeat the first call exactly.",
-            "not_sent",
-        )
-    if found.state == "sending":
-        raise _conflict(
-            f"The call with request key `{shown}` is still running.",
-            "Wait, then send the same call with the same key to get its result.",
-            "not_sent",
-        )
-    if found.state == "sent_unknown":
+        problem = f"Request key `{truncate(key)}` was already used for `{call.tool}` with other inputs."
+        instruction = "Use a new request key for a new call, or repeat the first call exactly."
+    elif found.state == "sending":
+        problem = f"{the_call} is still running."
+        instruction = "Wait, then send the same call with the same key to get its result."
+    elif found.state == "sent_unknown":
         why = f" ({found.note})" if found.note else ""
-        raise _conflict(
-            f"The call with request key `{shown}` was sent, and it is unknown whether it took effect{why}.",
-            "Check the current state first. If the change is missing, send the call with a new key.",
-            "sent_unknown",
-        )
-    if found.result is None:
-        raise _conflict(
-            f"The call with request key `{shown}` is done. Its result of {found.result_bytes} bytes was too large to"
-            " store.",
-            "Do not send it again for its effect; read what you need with another call.",
-            "done",
-        )
-    return UpstreamResult(body=found.result, is_error=found.is_error)
-
-
-def _conflict(message: str, instruction: str, outcome: str) -> ToolError:
-    return ToolError(message, code=ErrorCode.STATE_CONFLICT, instruction=instruction, fields={"outcome": outcome})
+        problem, outcome = f"{the_call} was sent, and it is unknown whether it took effect{why}.", "sent_unknown"
+        instruction = "Check the current state first. If the change is missing, send the call with a new key."
+    elif found.result is None:
+        problem = f"{the_call} is done. Its result of {found.result_bytes} bytes was too large to store."
+        instruction, outcome = "Do not send it again for its effect; read what you need with another call.", "done"
+    else:
+        return UpstreamResult(body=found.result, is_error=found.is_error)
+    raise ToolError(problem, code=ErrorCode.STATE_CONFLICT, instruction=instruction, fields={"outcome": outcome})

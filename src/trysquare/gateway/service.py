@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -17,7 +18,7 @@ from trysquare.core.json import JsonObject, as_object
 from trysquare.core.text import closest_names, truncate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_value
-from trysquare.gateway.definitions.registry import DefinitionRegistry, OfferKind, RegistryUpdate
+from trysquare.gateway.definitions.registry import DefinitionRegistry, OfferKind
 from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry, ToolDefinition
 from trysquare.gateway.pool.pool import ServerPool
 from trysquare.gateway.results.store import ResultStore
@@ -55,7 +56,8 @@ class GatewayService:
         """Builds the tools of a server in a thread, before `on_change`."""
         self._refreshed_at: dict[str, float] = {}
         self._refreshing: dict[str, asyncio.Task[None]] = {}
-        self._background = BackgroundTasks()
+        self.background = BackgroundTasks()
+        """The refreshes."""
 
     def configure(self, entries: Mapping[str, ServerEntry]) -> None:
         """Use these servers. Unchanged ones keep their state."""
@@ -82,7 +84,6 @@ class GatewayService:
         return None if definitions is None else tuple(one for one in definitions if server.offers(one.name))
 
     def names(self, server: ServerConfig) -> list[str] | None:
-        """The names of the registered tools of a server."""
         known = self.known(server)
         return None if known is None else [one.name for one in known]
 
@@ -103,8 +104,9 @@ class GatewayService:
         if not server.offers(tool):
             return None
         found = self.registry.find(server.name, tool)
+        is_due = time.monotonic() - self._refreshed_at.get(server.name, -math.inf) > REFRESH_SECONDS
         # A running refresh may have received the tool already.
-        if found is None and (server.name in self._refreshing or self._may_refresh(server.name)):
+        if found is None and (server.name in self._refreshing or is_due):
             await self.refresh(server)
             found = self.registry.find(server.name, tool)
         return found
@@ -155,16 +157,11 @@ class GatewayService:
             task.add_done_callback(lambda _: self._refreshing.pop(server.name, None))
         await asyncio.shield(task)
 
-    async def wait_ready(self) -> None:
-        """Wait for every background refresh."""
-        await self._background.wait()
-
     async def close(self) -> None:
-        """Cancel every refresh."""
         refreshing = list(self._refreshing.values())
         for task in refreshing:
             task.cancel()
-        await self._background.close()
+        await self.background.close()
         await asyncio.gather(*refreshing, return_exceptions=True)
 
     def instructions(self, server: ServerConfig) -> str:
@@ -172,10 +169,6 @@ class GatewayService:
         if server.first_use == "hold":
             return ""
         return "".join(str(one.get("text", "")) for one in self.registry.offer(server.name, "instructions"))
-
-    def _may_refresh(self, name: str) -> bool:
-        refreshed = self._refreshed_at.get(name)
-        return refreshed is None or time.monotonic() - refreshed > REFRESH_SECONDS
 
     async def _refresh(self, server: ServerConfig) -> None:
         name = server.name
@@ -191,9 +184,9 @@ class GatewayService:
         text = (await self.pool.server_info(name)).instructions.strip()
         instructions: list[JsonObject] = [{"text": truncate(text, MAX_INSTRUCTIONS)}] if text else []
         left_out = self.pool.left_out(name)
-        update = await run_in_thread(lambda: self._register(server, definitions, instructions, left_out))
+        has_changed = await run_in_thread(lambda: self._register(server, definitions, instructions, left_out))
         self._refreshed_at[name] = time.monotonic()
-        if update:
+        if has_changed:
             self.on_change(name, "tools")
         # A caller that waits for the tools need not wait for prompts and resources.
         self._spawn(name, lambda: self._refresh_offers(name))
@@ -204,8 +197,8 @@ class GatewayService:
         definitions: Sequence[ToolDefinition],
         instructions: list[JsonObject],
         left_out: Sequence[str],
-    ) -> RegistryUpdate:
-        update = self.registry.take(server.name, definitions)
+    ) -> bool:
+        has_changed = self.registry.take(server.name, definitions)
         known = self.registry.offer(server.name, "instructions")
         # A model reads the instructions, so those of the first use are pinned.
         if not known or server.changes == "accept":
@@ -213,9 +206,9 @@ class GatewayService:
         elif list(known) != cleaned_value(instructions):
             logger.warning("instructions changed, keeping those of the first use: server=%s", server.name)
         self.registry.take_left_out(server.name, left_out)
-        if update:
+        if has_changed:
             self.prepare(server.name)
-        return update
+        return has_changed
 
     async def _refresh_again(self, server: ServerConfig) -> None:
         """Refresh after the running refresh, whose lists may be from before the change."""
@@ -251,7 +244,7 @@ class GatewayService:
             except ToolError as error:
                 logger.warning("refresh failed: server=%s: %s", name, error)
 
-        self._background.start(run())
+        self.background.start(run())
 
 
 def _lacks_method(error: ToolError) -> bool:

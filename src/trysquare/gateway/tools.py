@@ -19,7 +19,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.untrusted import cleaned_text, folded
 from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
-from trysquare.gateway.arguments import CallBuilder, GatewayCall, ReadCall, ServerCall
+from trysquare.gateway.arguments import CallBuilder, GatewayCall, ReadCall, ServerCall, UpstreamCallBuilder
 from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, space_of, upstream_name
 from trysquare.gateway.results.store import ReadOn
 from trysquare.gateway.service import GatewayService, require_valid
@@ -36,7 +36,7 @@ Run: TypeAlias = Callable[[Any, CallContext], Awaitable[Result[Any]]]
 
 def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str], *, alone: bool) -> Tool:
     """The tool of one server. `alone` lists it in the full profile too, while the server's tools are unknown."""
-    builder = calling.server_call_builder(entry.tool_name)
+    builder = CallBuilder(entry.tool_name)
 
     def run(call: ServerCall, context: CallContext) -> Awaitable[Result[Any]]:
         # By name: a changed configuration must reach a tool that is listed unchanged.
@@ -48,13 +48,12 @@ def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str
 
 
 def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
-    """The one tool over all servers."""
 
     async def run(call: GatewayCall, context: CallContext) -> Result[Any]:
         if call.server is None:
             return await _over_all(servers, finder, call, context)
         server = require_valid(servers.entry(call.server))
-        return await _dispatch(servers, server, call, context, calling.gateway_call_builder(server))
+        return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
 
     return _tool(
         GATEWAY, listing.gateway_description(servers.entries.values()), calling.GATEWAY_ARGUMENTS, run, _GATEWAY
@@ -79,7 +78,7 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
         name,
         cleaned_text(definition.description),
         PassthroughArguments(wire=listing.wire_schema(definition.input_schema)),
-        _executor(servers, server.name, definition.name, calling.upstream_call_builder(server, name)),
+        _executor(servers, server.name, definition.name, UpstreamCallBuilder(server, name)),
         _FULL,
         category=server.name,
         title=None if definition.title is None else folded(definition.title),
@@ -92,13 +91,13 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
 
 def unlisted_tool(servers: GatewayService, server: ServerConfig, name: str, tool: str) -> Tool:
     """A tool of a server that was not contacted yet."""
-    run = _executor(servers, server.name, tool, calling.upstream_call_builder(server, name))
+    run = _executor(servers, server.name, tool, UpstreamCallBuilder(server, name))
     return _tool(name, f"`{tool}` of {server.name}.", PassthroughArguments(wire={"type": "object"}), run, frozenset())
 
 
 def colliding_tool(name: str, owners: Sequence[tuple[ServerConfig, str]]) -> Tool:
     """A name that several upstream tools would share: it runs none of them and returns the calls of each."""
-    calls = [calling.server_call_builder(server.tool_name).execute(tool, {}) for server, tool in owners]
+    calls = [CallBuilder(server.tool_name).execute(tool, {}) for server, tool in owners]
     candidates = " and ".join(f"`{tool}` of `{server.name}`" for server, tool in owners)
 
     async def run(inputs: JsonObject, context: CallContext) -> Result[Any]:
@@ -157,7 +156,7 @@ async def _over_all(
     servers: GatewayService, finder: listing.ToolFinder, call: GatewayCall, context: CallContext
 ) -> Result[Any]:
     if call.action == "read":
-        builder = calling.server_call_builder(GATEWAY)
+        builder = CallBuilder(GATEWAY)
         return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.action == "execute":
         return await _by_tool_alone(servers, call, context)
@@ -171,7 +170,7 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
     unknown = [name for name in servers.entries if servers.registry.definitions(name) is None]
     if len(owners) == 1 and not unknown:
         server = require_valid(servers.entry(owners[0]))
-        return await _dispatch(servers, server, call, context, calling.gateway_call_builder(server))
+        return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
     listing_call: JsonObject = {"tool": GATEWAY, "arguments": {"action": "list"}}
     if not owners:
         raise NotFound(
@@ -183,7 +182,7 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
     problem = f"`{tool[:80]}` is a tool of {_quoted(owners)}"
     if unknown:
         problem += f"; {_quoted(unknown)} was not contacted yet and may have it too"
-    calls = [calling.server_call_builder(GATEWAY, {"server": one}).execute(tool, call.tool_inputs) for one in owners]
+    calls = [CallBuilder(GATEWAY, server=one).execute(tool, call.tool_inputs) for one in owners]
     raise InvalidArguments(
         f"`server` is missing: {problem}. Nothing was sent.",
         code=ErrorCode.VALIDATION_MISSING_PARAM,
@@ -212,7 +211,7 @@ def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:
 async def _read(servers: GatewayService, call: ReadCall, context: CallContext, read_call: ReadOn) -> Result[Any]:
     from trysquare.gateway.results.read import read_result
 
-    return await read_result(servers.results, **call.model_dump(), context=context, read_call=read_call)
+    return await read_result(servers.results, call, context=context, read_call=read_call)
 
 
 def _hint(annotations: JsonObject, name: str) -> bool | None:

@@ -17,7 +17,7 @@ from keyring.errors import KeyringLocked
 
 from trysquare import ConfigurationError
 from trysquare.gateway import SystemSecrets
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.store import user_state
 
 
@@ -98,8 +98,8 @@ def test_a_locked_keyring_is_an_error_that_says_so() -> None:
 def test_writers_at_the_same_time_do_not_undo_one_another(tmp_path: Path) -> None:
     path = tmp_path / "secrets.json"
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: FileSecrets(path).write(f"name {number}", str(number)), range(24)))
-    assert [FileSecrets(path).read(f"name {number}") for number in range(24)] == [str(number) for number in range(24)]
+        list(pool.map(lambda number: Secrets(path).write(f"name {number}", str(number)), range(24)))
+    assert [Secrets(path).read(f"name {number}") for number in range(24)] == [str(number) for number in range(24)]
     assert sorted(os.listdir(tmp_path)) == [".gitignore", "secrets.json", "secrets.lock"]
 
 
@@ -107,7 +107,7 @@ def test_a_spoilt_file_is_an_error_and_is_left_alone(tmp_path: Path, caplog: pyt
     caplog.set_level(logging.DEBUG)
     path = tmp_path / "secrets.json"
     path.write_text('{"a": "s3cret', encoding="utf-8")
-    for act in (lambda: FileSecrets(path).read("a"), lambda: FileSecrets(path).write("b", "x")):
+    for act in (lambda: Secrets(path).read("a"), lambda: Secrets(path).write("b", "x")):
         with pytest.raises(ConfigurationError, match="cannot be read") as caught:
             act()
         assert "s3cret" not in str(caught.value)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from trysquare.core.json import JsonObject
-from trysquare.gateway.definitions.drift import compare, structure_of, suspicions
+from trysquare.gateway.definitions.drift import compare, readable_diff, structure_of, suspicions
 from trysquare.gateway.models import ToolDefinition
 
 _SCHEMA: JsonObject = {
@@ -114,7 +114,7 @@ _TRIVIAL: dict[str, ToolDefinition] = {
 def test_any_change_of_what_a_model_reads_waits_for_a_human(name: str) -> None:
     [change] = compare([_SEND], [_CHANGED[name]])
     assert (change.grade, change.tool) == ("changed", "send_message")
-    assert change.diff
+    assert readable_diff(change.before, change.after)
 
 
 @pytest.mark.parametrize("name", _TRIVIAL)
@@ -128,7 +128,7 @@ def test_a_dangerous_change_waits_with_its_reason(name: str) -> None:
     [change] = compare([_SEND], [_DANGEROUS[name]])
     assert change.grade == "dangerous"
     assert all(reason.endswith(".") for reason in change.reasons)
-    assert change.diff
+    assert readable_diff(change.before, change.after)
 
 
 def test_what_did_not_change_is_no_change() -> None:
@@ -170,7 +170,7 @@ def test_the_diff_shows_what_changed_and_what_was_hidden() -> None:
     assert "bidirectional" in hidden
     assert "ignore instructions" in ordered
     assert "`bcc`" in added
-    assert change.diff == snapshot("""\
+    assert readable_diff(change.before, change.after) == snapshot("""\
 @@ -2,3 +2,4 @@
  description: Send a message.
 -description: It goes out at once.
@@ -182,8 +182,8 @@ def test_the_diff_shows_what_changed_and_what_was_hidden() -> None:
 
 def test_the_diff_is_bounded_and_a_name_cannot_forge_its_lines() -> None:
     [change] = compare([], [ToolDefinition(name="x\n+description: harmless", description="word. " * 50_000)])
-    assert len(change.diff) < 40_000
-    assert change.diff.splitlines()[1] == "+name: x +description: harmless"
+    assert len(readable_diff(change.before, change.after)) < 40_000
+    assert readable_diff(change.before, change.after).splitlines()[1] == "+name: x +description: harmless"
 
 
 def test_a_schema_without_a_bottom_is_held_and_not_looked_through() -> None:

@@ -332,6 +332,25 @@ async def test_a_changed_list_is_announced(era: str) -> None:
     assert changes == [("toy", "connected"), ("toy", "tools")]
 
 
+async def test_a_change_is_not_reported_after_the_pool_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Longer than the pool takes to close, so that its timer would be due afterwards.
+    monkeypatch.setattr("trysquare.gateway.pool.pool._CHANGE_SECONDS", 0.5)
+    late: list[str] = []
+    is_closed = asyncio.Event()
+
+    def hear(server: str, kind: str) -> None:
+        if is_closed.is_set():
+            late.append(kind)
+
+    async with open_pool({"toy": toy()}, on_change=hear) as pool:
+        await pool.server_info("toy")
+    is_closed.set()
+    is_due = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.5, is_due.set)
+    await is_due.wait()
+    assert late == []
+
+
 async def test_a_server_that_is_not_admitted_is_not_started(tmp_path: Path) -> None:
     def refuse(config: ServerConfig) -> None:
         raise ToolError(f"{config.name} is held", code=ErrorCode.CONSENT_REQUIRED)

@@ -73,9 +73,9 @@ async def test_a_call_that_waits_for_the_user_belongs_to_its_caller() -> None:
         assert '"Ada"' in await words(pool, "ask", context=called_by(ada, "ada"))
 
 
-async def test_a_call_that_waits_too_long_is_cancelled() -> None:
-    entry = {"toy": toy()}
-    async with open_pool(entry, on_change=hear_nothing, suspend_seconds=0.05) as pool:
+async def test_a_call_that_waits_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trysquare.gateway.pool.limits.SUSPEND_SECONDS", 0.05)
+    async with open_pool({"toy": toy()}, on_change=hear_nothing) as pool:
         with pytest.raises(InputRequired):
             await say(pool, "ask", context=called_by(AskedLater()))
         with anyio.fail_after(20):

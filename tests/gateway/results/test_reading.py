@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from trysquare import CallContext, ErrorCode, Principal, ToolError
 from trysquare.core.errors import InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
+from trysquare.gateway.arguments import ReadCall
 from trysquare.gateway.results import query as isolated
 from trysquare.gateway.results.read import MAX_CHARACTERS, read_result, resolve_references
 from trysquare.gateway.results.store import ResultStore, StoredText
@@ -37,7 +38,7 @@ def keep(results: ResultStore, *texts: str, **more: Any) -> str:
 
 
 async def read(results: ResultStore, handle: str, **wanted: Any) -> JsonObject:
-    result = await read_result(results, handle, context=ME, read_call=lambda more: more, **wanted)
+    result = await read_result(results, ReadCall(handle=handle, **wanted), context=ME, read_call=lambda more: more)
     value: JsonObject = result.value or {}
     return {**value, **({"next": result.next} if result.next else {})}
 
@@ -65,7 +66,7 @@ async def test_a_length_is_kept_within_bounds(results: ResultStore) -> None:
 async def test_lines_can_be_counted_instead(results: ResultStore) -> None:
     handle = keep(results, "a\nb\nc\nd")
     assert await read(results, handle, unit="lines", offset=1, length=2) == {
-        "text": "b\nc", "more_from": 3, "next": {"handle": handle, "offset": 3, "length": 2}
+        "text": "b\nc", "more_from": 3, "next": {"handle": handle, "unit": "lines", "offset": 3, "length": 2}
     }  # fmt: skip
 
 
@@ -172,7 +173,7 @@ async def test_nobody_reads_the_result_of_another(results: ResultStore) -> None:
     handle = keep(results, "mine")
     you = CallContext(principal=Principal(subject="you"))
     with pytest.raises(NotFound):
-        await read_result(results, handle, context=you)
+        await read_result(results, ReadCall.model_validate({"handle": handle}), context=you)
     with pytest.raises(NotFound):
         await resolve_references({"text": {"$from": handle}}, results, you)
 

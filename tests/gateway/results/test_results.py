@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 from trysquare import CallContext, Image, Principal, ResourceLink, Result
 from trysquare.core.errors import NotFound
 from trysquare.core.json import JsonObject
+from trysquare.gateway.arguments import ReadCall
 from trysquare.gateway.models import ORIGIN, ResultOrigin, UpstreamResult
 from trysquare.gateway.results import present as setting_aside
 from trysquare.gateway.results.present import RESOURCE, present_result, relay, resource_contents
@@ -127,7 +128,7 @@ async def test_all_of_a_large_result_can_be_read(results: ResultStore) -> None:
     result = await shown(answer(text(said)), results)
     found, wanted = str(value_of(result)["head"]), result.next
     while wanted:
-        part = await read_result(results, context=ME, read_call=lambda reading: reading, **wanted)
+        part = await read_result(results, ReadCall(**wanted), context=ME, read_call=lambda reading: reading)
         found, wanted = found + value_of(part)["text"], part.next
     assert found == said
 
@@ -180,7 +181,8 @@ async def test_an_answer_that_is_no_result_at_all_is_kept_and_read_as_it_is(resu
     body = json.dumps({"content": 1, "other": "x" * 5000}).encode()
     result = await shown(UpstreamResult(body=body), results)
     assert value_of(result)["head"] == body.decode()[:2000]
-    assert value_of(await read_result(results, value_of(result)["handle"], context=ME, length=20)) == {
+    wanted = ReadCall.model_validate({"handle": value_of(result)["handle"], "length": 20})
+    assert value_of(await read_result(results, wanted, context=ME)) == {
         "text": body.decode()[:20], "more_from": 20
     }  # fmt: skip
 

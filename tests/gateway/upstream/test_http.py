@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from tests.gateway.remote_servers import channels, listening, of_the_earlier_era, remote, sdk_server
 from tests.gateway.toys import Person, called_by, hear_nothing, words
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 
 WAYS = ["modern", "legacy", "legacy json", "legacy without sessions", "sse", "sse of today", "sse found out"]
@@ -40,12 +40,12 @@ def app_of(way: str) -> tuple[ASGIApp, str, str]:
 
 
 @pytest.fixture
-def secrets(tmp_path: Path) -> FileSecrets:
-    return FileSecrets(tmp_path / "secrets.json")
+def secrets(tmp_path: Path) -> Secrets:
+    return Secrets(tmp_path / "secrets.json")
 
 
 @asynccontextmanager
-async def reached(way: str, secrets: FileSecrets, on_change: Any = hear_nothing) -> AsyncGenerator[ServerPool]:
+async def reached(way: str, secrets: Secrets, on_change: Any = hear_nothing) -> AsyncGenerator[ServerPool]:
     """A pool with one remote server."""
     app, path, transport = app_of(way)
     async with listening(app) as place:
@@ -55,7 +55,7 @@ async def reached(way: str, secrets: FileSecrets, on_change: Any = hear_nothing)
 
 
 @pytest.fixture(params=WAYS)
-async def far(request: pytest.FixtureRequest, secrets: FileSecrets) -> AsyncGenerator[ServerPool]:
+async def far(request: pytest.FixtureRequest, secrets: Secrets) -> AsyncGenerator[ServerPool]:
     async with reached(request.param, secrets) as pool:
         yield pool
 
@@ -72,7 +72,7 @@ async def test_many_calls_at_once_each_get_their_own_answer(far: ServerPool) -> 
 
 
 @pytest.mark.parametrize("way", ["modern", "legacy", "sse"])
-async def test_progress_reaches_the_caller(way: str, secrets: FileSecrets) -> None:
+async def test_progress_reaches_the_caller(way: str, secrets: Secrets) -> None:
     person = Person()
     async with reached(way, secrets) as pool:
         assert (
@@ -82,14 +82,14 @@ async def test_progress_reaches_the_caller(way: str, secrets: FileSecrets) -> No
 
 
 @pytest.mark.parametrize("way", ["legacy", "sse"])
-async def test_a_question_of_an_earlier_revision_reaches_the_user_in_the_call(way: str, secrets: FileSecrets) -> None:
+async def test_a_question_of_an_earlier_revision_reaches_the_user_in_the_call(way: str, secrets: Secrets) -> None:
     async with reached(way, secrets) as pool:
         found = await words(pool, "greet", "Who?", server="far", context=called_by(Person("Ada")))
     assert found == "hello Ada"
 
 
 @pytest.mark.parametrize("way", ["legacy", "sse", "modern"])
-async def test_a_changed_list_is_announced(way: str, secrets: FileSecrets) -> None:
+async def test_a_changed_list_is_announced(way: str, secrets: Secrets) -> None:
     told = asyncio.Queue[tuple[str, str]]()
     async with reached(way, secrets, lambda server, kind: told.put_nowait((server, kind))) as pool:
         await pool.definitions("far")

@@ -19,7 +19,7 @@ from tests.gateway.remote_servers import Handler, Scripted, answer, channels, li
 from tests.gateway.toys import hear_nothing, say, words
 from tests.support import size
 from trysquare import ErrorCode, ToolError
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 from trysquare.gateway.upstream.http_client import OriginClient
 
@@ -33,7 +33,7 @@ async def reached(
     """A pool whose one server is scripted."""
     async with listening(server.app) as place:
         config = remote(f"{place}/mcp", **fields)
-        secrets = FileSecrets(folder / "secrets.json")
+        secrets = Secrets(folder / "secrets.json")
         async with open_pool({"far": config}, on_change=on_change, transports=channels(secrets)) as pool:
             yield pool
 
@@ -262,7 +262,7 @@ async def test_a_server_that_cannot_be_reached_has_been_sent_nothing(tmp_path: P
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     config = remote(f"http://127.0.0.1:{port}/mcp?key=s3cret", headers={"X-Key": "s3cret"})
-    secrets = FileSecrets(tmp_path / "secrets.json")
+    secrets = Secrets(tmp_path / "secrets.json")
     async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
         error = await failed(pool)
     assert (error.code, error.fields["outcome"]) == (ErrorCode.UPSTREAM_UNAVAILABLE, "not_sent")

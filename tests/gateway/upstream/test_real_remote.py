@@ -17,7 +17,7 @@ from tests.gateway.real_servers import SERVERS, node
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import Person, called_by, hear_nothing
 from trysquare import CallContext, ToolError
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 
 WAYS: dict[str, tuple[str, str]] = {"streamableHttp": ("/mcp", "http"), "sse": ("/sse", "sse")}
@@ -56,7 +56,7 @@ async def test_a_real_server_is_called_and_found_again_after_it_was_killed(way: 
         port = listener.getsockname()[1]
     path, transport = WAYS[way]
     config = remote(f"http://127.0.0.1:{port}{path}", transport)
-    secrets = FileSecrets(tmp_path / "secrets.json")
+    secrets = Secrets(tmp_path / "secrets.json")
     async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
         async with everything(way, port):
             assert "echo" in [definition.name for definition in await pool.definitions("far")]

@@ -22,15 +22,15 @@ from tests.gateway.remote_servers import Scripted, channels, listening, remote
 from tests.gateway.toys import hear_nothing, say, words
 from trysquare import ConfigurationError, ToolError
 from trysquare.gateway import ServerConfig, login_name, sign_in
-from trysquare.gateway.config.secrets import FileSecrets
+from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 from trysquare.gateway.upstream.oauth import Login, LoginExpired, load_login, login_lock, save_login
 
 
 @pytest.fixture
-def secrets(tmp_path: Path) -> FileSecrets:
-    return FileSecrets(tmp_path / "secrets.json")
+def secrets(tmp_path: Path) -> Secrets:
+    return Secrets(tmp_path / "secrets.json")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ class Browser:
         return list(await asyncio.gather(*self._visits))
 
 
-async def signed_in(config: ServerConfig, secrets: FileSecrets) -> Browser:
+async def signed_in(config: ServerConfig, secrets: Secrets) -> Browser:
     browser = Browser()
     with anyio.fail_after(30):
         assert await sign_in(config, secrets, show=browser.show)
@@ -66,13 +66,13 @@ async def signed_in(config: ServerConfig, secrets: FileSecrets) -> Browser:
 
 
 @asynccontextmanager
-async def fleet_of(config: ServerConfig, secrets: FileSecrets) -> AsyncGenerator[ServerPool]:
+async def fleet_of(config: ServerConfig, secrets: Secrets) -> AsyncGenerator[ServerPool]:
     async with open_pool({"far": config}, on_change=hear_nothing, transports=channels(secrets)) as pool:
         yield pool
 
 
 @pytest.mark.parametrize("modern", [True, False])
-async def test_after_a_login_the_tools_answer(modern: bool, secrets: FileSecrets) -> None:
+async def test_after_a_login_the_tools_answer(modern: bool, secrets: Secrets) -> None:
     accounts = Accounts()
     async with guarded(accounts, modern=modern) as place:
         config = remote(f"{place}/mcp")
@@ -92,7 +92,7 @@ async def test_after_a_login_the_tools_answer(modern: bool, secrets: FileSecrets
     assert "return to the terminal" in page.text
 
 
-async def test_a_login_works_over_the_older_transport_too(secrets: FileSecrets) -> None:
+async def test_a_login_works_over_the_older_transport_too(secrets: Secrets) -> None:
     async with guarded(Accounts(), modern=False, path="/sse") as place:
         config = remote(f"{place}/sse", "sse")
         async with fleet_of(config, secrets) as pool:
@@ -104,7 +104,7 @@ async def test_a_login_works_over_the_older_transport_too(secrets: FileSecrets) 
             assert await words(pool, "echo", "hi", server="far") == "hi"
 
 
-async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: FileSecrets, free_port: int) -> None:
+async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: Secrets, free_port: int) -> None:
     accounts = Accounts()
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp", oauth=OAuthClient(scopes=("read", "write"), callback_port=free_port))
@@ -116,7 +116,7 @@ async def test_the_scopes_and_the_port_of_the_entry_are_used(secrets: FileSecret
     assert access.scopes == ["read", "write"]
 
 
-async def test_a_token_that_is_about_to_end_is_renewed_once_for_all_callers(secrets: FileSecrets) -> None:
+async def test_a_token_that_is_about_to_end_is_renewed_once_for_all_callers(secrets: Secrets) -> None:
     accounts = Accounts(lifetime=1)
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
@@ -129,7 +129,7 @@ async def test_a_token_that_is_about_to_end_is_renewed_once_for_all_callers(secr
     assert accounts.renewals == 1
 
 
-async def test_a_token_that_the_server_no_longer_takes_is_renewed(secrets: FileSecrets) -> None:
+async def test_a_token_that_the_server_no_longer_takes_is_renewed(secrets: Secrets) -> None:
     accounts = Accounts()
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
@@ -141,7 +141,7 @@ async def test_a_token_that_the_server_no_longer_takes_is_renewed(secrets: FileS
     assert accounts.renewals == 1
 
 
-async def test_a_login_that_cannot_be_renewed_asks_for_another(secrets: FileSecrets) -> None:
+async def test_a_login_that_cannot_be_renewed_asks_for_another(secrets: Secrets) -> None:
     accounts = Accounts()
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
@@ -155,7 +155,7 @@ async def test_a_login_that_cannot_be_renewed_asks_for_another(secrets: FileSecr
     assert caught.value.fields["outcome"] == "not_sent"
 
 
-async def test_a_login_that_another_process_renewed_is_taken_over(secrets: FileSecrets) -> None:
+async def test_a_login_that_another_process_renewed_is_taken_over(secrets: Secrets) -> None:
     accounts = Accounts()
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
@@ -170,7 +170,7 @@ async def test_a_login_that_another_process_renewed_is_taken_over(secrets: FileS
     assert accounts.renewals == 0
 
 
-async def test_a_token_is_not_sent_to_another_address_of_the_same_name(secrets: FileSecrets) -> None:
+async def test_a_token_is_not_sent_to_another_address_of_the_same_name(secrets: Secrets) -> None:
     accounts, other = Accounts(), Scripted()
     async with guarded(accounts) as place, listening(other.app) as elsewhere:
         await signed_in(remote(f"{place}/mcp"), secrets)
@@ -179,13 +179,13 @@ async def test_a_token_is_not_sent_to_another_address_of_the_same_name(secrets: 
     assert "authorization" not in {name for _, headers, _ in other.seen for name in headers}
 
 
-async def test_a_server_that_asks_nobody_says_so(secrets: FileSecrets) -> None:
+async def test_a_server_that_asks_nobody_says_so(secrets: Secrets) -> None:
     async with listening(Scripted().app) as place:
         assert not await sign_in(remote(f"{place}/mcp"), secrets, show=lambda address: None)
     assert load_login(remote(f"{place}/mcp"), secrets) is None
 
 
-async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: FileSecrets) -> None:
+async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: Secrets) -> None:
     accounts = Accounts()
 
     async def forge(address: str) -> None:
@@ -202,7 +202,7 @@ async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: FileSecrets
                 assert await sign_in(config, secrets, show=lambda address: group.create_task(forge(address)) and None)
 
 
-async def test_a_declined_consent_ends_the_login(secrets: FileSecrets) -> None:
+async def test_a_declined_consent_ends_the_login(secrets: Secrets) -> None:
     async def refuse(address: str) -> None:
         query = parse_qs(urlsplit(address).query)
         async with httpx2.AsyncClient() as client:
@@ -216,7 +216,7 @@ async def test_a_declined_consent_ends_the_login(secrets: FileSecrets) -> None:
     assert load_login(config, secrets) is None
 
 
-async def test_no_token_is_in_what_is_logged_or_shown(secrets: FileSecrets, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_token_is_in_what_is_logged_or_shown(secrets: Secrets, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "trysquare")
     async with guarded(Accounts(lifetime=1)) as place:
         config = remote(f"{place}/mcp")
@@ -227,7 +227,7 @@ async def test_no_token_is_in_what_is_logged_or_shown(secrets: FileSecrets, capl
     assert "s3cret" not in caplog.text + repr(login)
 
 
-def test_a_login_that_is_spoilt_counts_as_none(secrets: FileSecrets) -> None:
+def test_a_login_that_is_spoilt_counts_as_none(secrets: Secrets) -> None:
     config = remote("https://example.com/mcp")
     for text in ("", "[]", "{}", '{"access_token": 3}'):
         secrets.write(f"login:far:{config.url}", text)
@@ -245,7 +245,7 @@ async def _process(url: str, folder: Path, what: str) -> asyncio.subprocess.Proc
     return await asyncio.create_subprocess_exec(sys.executable, *program, stdout=asyncio.subprocess.PIPE)
 
 
-async def test_two_processes_never_renew_with_the_same_token(secrets: FileSecrets, tmp_path: Path) -> None:
+async def test_two_processes_never_renew_with_the_same_token(secrets: Secrets, tmp_path: Path) -> None:
     accounts = Accounts(lifetime=1)
     async with guarded(accounts) as place:
         # Tokens end as soon as they are given out, so that each call of each process renews one.
@@ -258,7 +258,7 @@ async def test_two_processes_never_renew_with_the_same_token(secrets: FileSecret
     assert accounts.reused == 0
 
 
-async def test_a_killed_process_keeps_nobody_from_renewing(secrets: FileSecrets, tmp_path: Path) -> None:
+async def test_a_killed_process_keeps_nobody_from_renewing(secrets: Secrets, tmp_path: Path) -> None:
     accounts = Accounts(lifetime=1)
     async with guarded(accounts) as place:
         config = remote(f"{place}/mcp")
@@ -276,7 +276,7 @@ async def test_a_killed_process_keeps_nobody_from_renewing(secrets: FileSecrets,
                 assert await words(pool, "echo", "hi", server="far") == "hi"
 
 
-async def test_a_login_that_was_removed_does_not_come_back_by_a_renewal(secrets: FileSecrets) -> None:
+async def test_a_login_that_was_removed_does_not_come_back_by_a_renewal(secrets: Secrets) -> None:
     async with guarded(Accounts(lifetime=1)) as place:
         config = remote(f"{place}/mcp")
         await signed_in(config, secrets)

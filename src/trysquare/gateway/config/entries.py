@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from trysquare.core.text import closest_names
 from trysquare.core.untrusted import hidden_kinds, one_line
+from trysquare.files.jsonc import find
 from trysquare.gateway.config.fields import Fields, InvalidEntry
 from trysquare.gateway.config.file import SETTINGS_KEY, RawEntry
 from trysquare.gateway.config.launch import display_command, display_url, launch_digest
 from trysquare.gateway.config.variables import UnusableFile, Variables, read_environment
-from trysquare.gateway.models import ConfigLocation, InvalidServer, OAuthClient, ServerConfig, ServerEntry
+from trysquare.gateway.models import InvalidServer, OAuthClient, ServerConfig, ServerEntry
 
 _SECONDS = ("timeout", "start_timeout", "idle")
 _COUNTS = ("concurrency", "result_bytes", "max_line", "max_tools", "max_catalogue_bytes", "max_definition_bytes")
@@ -41,21 +41,13 @@ def read_settings(fields: Fields, common: Fields | None) -> dict[str, Any]:
 
 def _client_settings(fields: Fields) -> dict[str, Any]:
     excluded = (name for key in _EXCLUDE_KEYS for name in fields.texts(key) or ())
-    found: dict[str, Any] = {"exclude_tools": frozenset(excluded)}
-    timeout, description = fields.number("timeout"), fields.text("description")
-    if timeout:
-        found["timeout"] = in_seconds(timeout)
-    if description is not None:
+    found: dict[str, Any] = {"exclude_tools": frozenset(excluded), "include_tools": _included(fields)}
+    if timeout := fields.number("timeout"):
+        # Clients differ in the unit.
+        found["timeout"] = timeout / 1000 if timeout >= _MILLISECONDS_FROM else timeout
+    if (description := fields.text("description")) is not None:
         found["description"] = description
-    included = _included(fields)
-    if included is not None:
-        found["include_tools"] = included
     return found
-
-
-def in_seconds(timeout: float) -> float:
-    """A timeout in seconds. Clients differ in the unit: values from 1000 are milliseconds."""
-    return timeout / 1000 if timeout >= _MILLISECONDS_FROM else timeout
 
 
 def _included(fields: Fields) -> frozenset[str] | None:
@@ -107,25 +99,15 @@ _INVALID_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 _CommandLine: TypeAlias = tuple[str, tuple[str, ...]]
 
 
-def read_process(name: str, tool_name: str, fields: Fields, base: Path) -> ServerConfig:
+def read_process(fields: Fields, base: Path) -> dict[str, Any]:
     """A server that is started as a process; paths are relative to `base`."""
     command, args = _command_line(fields, base)
     env = {**_file_environment(fields, base), **_environment(fields)}
     _check(fields, command, args, env)
     cwd = fields.text(*_FOLDER_KEYS)
     shown, digest = _launch(fields.as_written(), base)
-    return ServerConfig(
-        name=name,
-        tool_name=tool_name,
-        transport="stdio",
-        location=ConfigLocation(file=str(fields.file.path), line=fields.file.line(fields.node)),
-        shown=shown,
-        launch_digest=digest,
-        command=command,
-        args=args,
-        env=env,
-        cwd=None if cwd is None else str(base / Path(cwd).expanduser()),
-    )
+    folder = None if cwd is None else str(base / Path(cwd).expanduser())
+    return {"shown": shown, "launch_digest": digest, "command": command, "args": args, "env": env, "cwd": folder}
 
 
 def _command_line(fields: Fields, base: Path) -> _CommandLine:
@@ -185,20 +167,12 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
-def read_remote(transport: str, name: str, tool_name: str, fields: Fields, base: Path) -> ServerConfig:
+def read_remote(fields: Fields, base: Path) -> dict[str, Any]:
     """A server that is reached by URL."""
     written = fields.as_written().text(*URL_KEYS) or ""
-    return ServerConfig(
-        name=name,
-        tool_name=tool_name,
-        transport=transport,
-        location=ConfigLocation(file=str(fields.file.path), line=fields.file.line(fields.node)),
-        shown=display_url(written),
-        launch_digest=launch_digest("remote", written),
-        url=_url(fields),
-        headers=_headers(fields),
-        oauth=_oauth(fields),
-    )
+    shown, digest = display_url(written), launch_digest("remote", written)
+    reached = {"url": _url(fields), "headers": _headers(fields), "oauth": _oauth(fields)}
+    return {"shown": shown, "launch_digest": digest, **reached}
 
 
 def looks_like_sse(fields: Fields) -> bool:
@@ -277,8 +251,8 @@ class TransportType:
     """Values of `type` in an entry, in lower case and without `-`, `_` and blanks."""
     matches: Callable[[Fields], bool]
     """Whether an entry without a `type` is of this transport."""
-    read_entry: Callable[[str, str, Fields, Path], ServerConfig]
-    """(name, tool name, fields, workspace) -> the server, without its settings."""
+    read_entry: Callable[[Fields, Path], dict[str, Any]]
+    """(fields, workspace) -> how the server is started or reached, as fields of `ServerConfig`."""
     owns_process: bool = False
     """Whether the server is a child process, which inherits environment variables."""
     login_method: str | None = None
@@ -299,14 +273,14 @@ TRANSPORTS: Mapping[str, TransportType] = {
             name="sse",
             aliases=frozenset({"sse"}),
             matches=looks_like_sse,
-            read_entry=partial(read_remote, "sse"),
+            read_entry=read_remote,
             login_method="GET",
         ),
         TransportType(
             name="http",
             aliases=frozenset({"http", "remote", "streamable", "streamablehttp"}),
             matches=lambda fields: fields.member(*URL_KEYS) is not None,
-            read_entry=partial(read_remote, "http"),
+            read_entry=read_remote,
             login_method="POST",
         ),
     )
@@ -351,10 +325,19 @@ def _server(raw: RawEntry, fields: Fields, variables: Variables) -> ServerConfig
     for key, problem in _UNSUPPORTED.items():
         if (member := fields.member(key)) is not None:
             raise fields.wrong(member, problem)
-    server = _transport(fields).read_entry(raw.label, tool_name(raw.label), fields, variables.workspace)
-    node = raw.file.common_settings()
+    transport = _transport(fields)
+    launch = transport.read_entry(fields, variables.workspace)
+    node = find(raw.file.root, SETTINGS_KEY)
     common = None if node is None else replace(fields, node=node, within=f"{SETTINGS_KEY}.")
-    return _with_wider_settings(replace(server, **read_settings(fields, common)))
+    server = ServerConfig(
+        name=raw.label,
+        tool_name=tool_name(raw.label),
+        transport=transport.name,
+        location=raw.file.location(fields.node),
+        **launch,
+        **read_settings(fields, common),
+    )
+    return _with_wider_settings(server)
 
 
 def _with_wider_settings(server: ServerConfig) -> ServerConfig:

@@ -19,8 +19,6 @@ Fill = Callable[[str], str]
 
 
 class InvalidEntry(TrysquareError):
-    """An entry cannot be used."""
-
     def __init__(self, reason: str, location: ConfigLocation) -> None:
         super().__init__(reason)
         self.reason, self.location = reason, location
@@ -47,7 +45,6 @@ class Fields:
         return next((member for member in found if member.node.value is not None), None)
 
     def wrong(self, member: Member | None, problem: str) -> InvalidEntry:
-        """The error for one member, or for the object."""
         location = self.file.location(self.node if member is None else member)
         return InvalidEntry(problem if member is None else f"`{self.within}{member.name}` {problem}", location)
 

@@ -61,12 +61,7 @@ class ConfigText:
         return ConfigLocation(file=str(self.path), line=self.line(node))
 
     def entries(self) -> list[RawEntry]:
-        """Every server of the file, in order."""
         return [entry for section in self.sections() for entry in self._of_section(section.node)]
-
-    def common_settings(self) -> Node | None:
-        """Our settings for all servers of the file."""
-        return find(self.root, SETTINGS_KEY)
 
     def input_defaults(self) -> Mapping[str, str]:
         inputs = find(self.root, "inputs")

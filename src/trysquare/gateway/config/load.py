@@ -51,12 +51,10 @@ class GatewayConfig:
         raise ConfigurationError(f"Unknown server `{name}`.", where=where, hint=hint)
 
     def usable(self) -> dict[str, ServerConfig]:
-        """The servers that can be started or reached."""
         return {name: entry for name, entry in self.servers.items() if isinstance(entry, ServerConfig)}
 
     @property
     def digest(self) -> str:
-        """Digest of every server's configuration."""
         servers = [asdict(replace(entry, location=_NOWHERE)) for entry in self.servers.values()]
         return hashlib.sha256(json.dumps(servers, sort_keys=True, default=sorted).encode()).hexdigest()
 

@@ -9,8 +9,9 @@ import os
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.store import user_state
@@ -22,70 +23,8 @@ SERVICE = "trysquare"
 FILE = "secrets.json"
 
 
-class Secrets(Protocol):
-    """Named secrets. Methods may block, so they belong in a thread."""
-
-    def read(self, name: str) -> str | None:
-        """The secret of a name, or None."""
-
-    def write(self, name: str, value: str) -> None:
-        """Store or replace a secret."""
-
-    def remove(self, name: str) -> bool:
-        """Delete a secret; False if there was none."""
-        ...
-
-
-class SystemSecrets:
-    """The user's secrets; the backend is chosen by the first use."""
-
-    def __init__(self, env: Mapping[str, str] = os.environ) -> None:
-        self._path = user_state(env).with_name(FILE)
-        self._chosen: Secrets | None = None
-
-    def read(self, name: str) -> str | None:
-        return self._backend().read(name)
-
-    def write(self, name: str, value: str) -> None:
-        backend = self._backend()
-        if isinstance(backend, FileSecrets):
-            logger.warning("no keyring available, storing secrets with mode 0600: file=%s", self._path)
-        backend.write(name, value)
-
-    def remove(self, name: str) -> bool:
-        return self._backend().remove(name)
-
-    def _backend(self) -> Secrets:
-        if self._chosen is None:
-            keyring = _working_keyring()
-            self._chosen = FileSecrets(self._path) if keyring is None else KeyringSecrets(keyring)
-        return self._chosen
-
-
-class KeyringSecrets:
-    """Secrets in a keyring of the `keyring` package."""
-
-    def __init__(self, keyring: Any) -> None:
-        self._keyring = keyring
-
-    def read(self, name: str) -> str | None:
-        with _keyring_errors():
-            return self._keyring.get_password(SERVICE, name)
-
-    def write(self, name: str, value: str) -> None:
-        with _keyring_errors():
-            self._keyring.set_password(SERVICE, name, value)
-
-    def remove(self, name: str) -> bool:
-        with _keyring_errors():
-            if self._keyring.get_password(SERVICE, name) is None:
-                return False
-            self._keyring.delete_password(SERVICE, name)
-        return True
-
-
-class FileSecrets:
-    """Secrets in a file of mode 0600, for systems without a keyring."""
+class Secrets:
+    """Named secrets in a file of mode 0600. Methods may block, so they belong in a thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -98,6 +37,7 @@ class FileSecrets:
             self._replace({**self._all(), name: value})
 
     def remove(self, name: str) -> bool:
+        """Delete a secret; False if there was none."""
         with self._locked():
             known = self._all()
             if name not in known:
@@ -143,17 +83,47 @@ class FileSecrets:
             raise
 
 
-def _working_keyring() -> Any:
-    """The system keyring, or None if no backend can store anything."""
-    try:
-        import keyring
-        import keyring.backends.fail
-        import keyring.backends.null
-    except ImportError:
-        return None
-    found: Any = keyring.get_keyring()
-    useless = (keyring.backends.fail.Keyring, keyring.backends.null.Keyring)
-    return None if isinstance(found, useless) else found
+class SystemSecrets(Secrets):
+    """The user's secrets: in the system keyring, or in a file where no keyring can store anything."""
+
+    def __init__(self, env: Mapping[str, str] = os.environ) -> None:
+        super().__init__(user_state(env).with_name(FILE))
+
+    def read(self, name: str) -> str | None:
+        if self._keyring is None:
+            return super().read(name)
+        with _keyring_errors():
+            return self._keyring.get_password(SERVICE, name)
+
+    def write(self, name: str, value: str) -> None:
+        if self._keyring is None:
+            logger.warning("no keyring available, storing secrets with mode 0600: file=%s", self._path)
+            super().write(name, value)
+            return
+        with _keyring_errors():
+            self._keyring.set_password(SERVICE, name, value)
+
+    def remove(self, name: str) -> bool:
+        if self._keyring is None:
+            return super().remove(name)
+        if self.read(name) is None:
+            return False
+        with _keyring_errors():
+            self._keyring.delete_password(SERVICE, name)
+        return True
+
+    @cached_property
+    def _keyring(self) -> Any:
+        """Imported by the first use; None if no backend works."""
+        try:
+            import keyring
+            import keyring.backends.fail
+            import keyring.backends.null
+        except ImportError:
+            return None
+        found: Any = keyring.get_keyring()
+        useless = (keyring.backends.fail.Keyring, keyring.backends.null.Keyring)
+        return None if isinstance(found, useless) else found
 
 
 @contextmanager

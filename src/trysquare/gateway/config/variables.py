@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,16 +65,6 @@ class UnsetVariable(TrysquareError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reference:
-    """One `${…}`: `kind` is `env`, `input`, `keyring`, or a location such as `userHome`."""
-
-    written: str
-    kind: str
-    name: str
-    default: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Variables:
     """Values of the variables of one configuration file."""
 
@@ -84,28 +74,39 @@ class Variables:
     input_defaults: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def fill(self, text: str) -> str:
-        """The string with every variable replaced, once."""
-        return "".join(part if isinstance(part, str) else self.value(part) for part in parts(text))
+        """The string with every variable replaced, once. `$${` is a literal `${`."""
+        if nested := _NESTED.search(text):
+            outer = nested.group().partition(":-")[0]
+            raise UnsetVariable(f"`{outer}…` has a nested variable, which is not supported. Write one after the other.")
+        return _REFERENCE.sub(lambda found: found[1] or self._value(found[0], found[2]), text)
 
-    def value(self, reference: Reference) -> str:
+    def _value(self, written: str, inner: str) -> str:
         """The value of a variable; its default if it is unset or empty."""
-        found = self._found(reference)
-        if not found and reference.default is not None:
-            return reference.default
+        name, mark, default = inner.partition(":-")
+        kind, colon, rest = name.partition(":")
+        if not colon:
+            kind, rest = (name, "") if name in _LOCATIONS else ("env", name)
+        if kind in _LOCATIONS:
+            found, hint = _LOCATIONS[kind](self), ""
+        elif kind == "env" and _NAME.fullmatch(rest):
+            found = self.env.get(rest)
+            hint = f"Set {rest} in the environment, or give a default: `${{{rest}:-…}}`."
+        elif kind == "input" and rest:
+            found = self._input(rest)
+            hint = f"Set {input_variable(rest)} in the environment, or run `trysquare gateway secret input:{rest}`."
+        elif kind == "keyring" and rest:
+            found, hint = self.secrets(rest), f"Run `trysquare gateway secret {rest}`."
+        else:
+            raise UnsetVariable(
+                f"Unknown variable `${{{name}}}`."
+                " Supported: ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${keyring:NAME}, ${userHome} and"
+                " ${workspaceFolder}; `$${` is a literal `${`."
+            )
+        if not found and mark:
+            return default
         if found is None:
-            raise UnsetVariable(f"Variable `{reference.written}` is not set. {_how_to_set(reference)}")
+            raise UnsetVariable(f"Variable `{written}` is not set. {hint}")
         return found
-
-    def _found(self, reference: Reference) -> str | None:
-        match reference.kind:
-            case "env":
-                return self.env.get(reference.name)
-            case "input":
-                return self._input(reference.name)
-            case "keyring":
-                return self.secrets(reference.name)
-            case location:
-                return _LOCATIONS[location](self)
 
     def _input(self, name: str) -> str | None:
         """An input is never prompted for: it is set, stored as a secret, or has a default."""
@@ -127,42 +128,3 @@ _LOCATIONS: Mapping[str, Callable[[Variables], str]] = {
 def input_variable(name: str) -> str:
     """The environment variable of an input: `INPUT_API_KEY` for `api-key`."""
     return "INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
-
-
-def parts(text: str) -> Iterator[str | Reference]:
-    """The literal parts and variables of a string. `$${` is a literal `${`."""
-    if nested := _NESTED.search(text):
-        outer = nested.group().partition(":-")[0]
-        raise UnsetVariable(f"`{outer}…` has a nested variable, which is not supported. Write one after the other.")
-    position = 0
-    for found in _REFERENCE.finditer(text):
-        yield text[position : found.start()]
-        yield found.group(1) or _reference(found.group(), found.group(2))
-        position = found.end()
-    yield text[position:]
-
-
-def _reference(written: str, inner: str) -> Reference:
-    name, mark, default = inner.partition(":-")
-    kind, colon, rest = name.partition(":")
-    if not colon:
-        kind, rest = (name, "") if name in _LOCATIONS else ("env", name)
-    known = kind in _LOCATIONS or (kind in ("input", "keyring") and rest) or (kind == "env" and _NAME.fullmatch(rest))
-    if not known:
-        raise UnsetVariable(
-            f"Unknown variable `${{{name}}}`."
-            " Supported: ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${keyring:NAME}, ${userHome} and"
-            " ${workspaceFolder}; `$${` is a literal `${`."
-        )
-    return Reference(written=written, kind=kind, name=rest, default=default if mark else None)
-
-
-def _how_to_set(reference: Reference) -> str:
-    match reference.kind:
-        case "input":
-            variable = input_variable(reference.name)
-            return f"Set {variable} in the environment, or run `trysquare gateway secret input:{reference.name}`."
-        case "keyring":
-            return f"Run `trysquare gateway secret {reference.name}`."
-        case _:
-            return f"Set {reference.name} in the environment, or give a default: `${{{reference.name}:-…}}`."

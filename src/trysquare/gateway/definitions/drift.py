@@ -157,23 +157,16 @@ _PROMISES = (
 """Promises in annotations. A dropped promise is broken, whether denied or omitted."""
 _BLANKS = " \t\r\n"
 _SPACE = re.compile(f"[{_BLANKS}]+")
-_TOO_DEEP = "It is nested too deep to compare."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """A changed, new or removed tool."""
-
     tool: str
     """Its name, or the former one if it is gone."""
     grade: Grade
     reasons: tuple[str, ...]
     before: ToolDefinition | None
     after: ToolDefinition | None
-
-    @property
-    def diff(self) -> str:
-        return readable_diff(self.before, self.after)
 
 
 def compare(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[Change]:
@@ -182,11 +175,13 @@ def compare(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -
     new = {definition.name: definition for definition in after}
     gone = {name: definition for name, definition in old.items() if name not in new}
     changes = [change for name, one in new.items() if (change := _change(old.get(name), one, gone)) is not None]
-    return changes + [_gone(definition) for definition in gone.values()]
+    return changes + [
+        Change(tool=name, grade="gone", reasons=("The tool is gone.",), before=definition, after=None)
+        for name, definition in gone.items()
+    ]
 
 
 def suspicions(definition: ToolDefinition) -> tuple[str, ...]:
-    """Problems of a new definition."""
     return (*_hidden(texts_of(definition)), *(f"{reason}." for reason in find_injections(texts_of(definition))))
 
 
@@ -217,21 +212,33 @@ def readable_diff(before: ToolDefinition | None, after: ToolDefinition | None) -
 
 def _change(old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]) -> Change | None:
     try:
-        return None if old == new else _changed(old, new, gone)
+        if old == new:
+            return None
+        before, dangers, otherwise, grade = _graded(old, new, gone)
     except RecursionError:
-        return Change(tool=new.name, grade="dangerous", reasons=(_TOO_DEEP,), before=old, after=new)
+        before, dangers, otherwise, grade = old, ["It is nested too deep to compare."], "", "dangerous"
+    return Change(
+        tool=new.name,
+        grade="dangerous" if dangers else grade,
+        reasons=tuple(dangers[:_MAX_REASONS]) or (otherwise,),
+        before=before,
+        after=new,
+    )
 
 
-def _changed(old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]) -> Change:
+def _graded(
+    old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]
+) -> tuple[ToolDefinition | None, list[str], str, Grade]:
+    """The former definition, why the change is dangerous, and the reason and grade of one that is not."""
     if old is not None:
         if _folded(asdict(old)) == _folded(asdict(new)):
-            return _graded(old, new, [], "Only white space changed.", otherwise_graded="trivial")
-        return _graded(old, new, list(_reasons(old, new)), "Its text for the model changed.")
+            return old, [], "Only white space changed.", "trivial"
+        return old, list(_reasons(old, new)), "Its text for the model changed.", "changed"
     renamed = next((one for one in gone.values() if _is_clone(one, new)), None)
     if renamed is not None:
         reason = f"It is the tool `{truncate(renamed.name)}` under a new name."
-        return _graded(renamed, new, [reason, *_reasons(renamed, new)], "")
-    return _graded(None, new, list(suspicions(new)), "The tool is new.", otherwise_graded="new")
+        return renamed, [reason, *_reasons(renamed, new)], "", "changed"
+    return None, list(suspicions(new)), "The tool is new.", "new"
 
 
 def _folded(value: Any) -> Any:
@@ -241,27 +248,6 @@ def _folded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _folded(part) for key, part in cast(JsonObject, value).items()}
     return [_folded(part) for part in cast(list[Any], value)] if isinstance(value, list) else value
-
-
-def _graded(
-    old: ToolDefinition | None,
-    new: ToolDefinition,
-    reasons: list[str],
-    otherwise: str,
-    *,
-    otherwise_graded: Grade = "changed",
-) -> Change:
-    return Change(
-        tool=new.name,
-        grade="dangerous" if reasons else otherwise_graded,
-        reasons=tuple(reasons[:_MAX_REASONS]) or (otherwise,),
-        before=old,
-        after=new,
-    )
-
-
-def _gone(definition: ToolDefinition) -> Change:
-    return Change(tool=definition.name, grade="gone", reasons=("The tool is gone.",), before=definition, after=None)
 
 
 def _is_clone(one: ToolDefinition, other: ToolDefinition) -> bool:

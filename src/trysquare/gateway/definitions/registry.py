@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trysquare.gateway")
 
-OfferKind: TypeAlias = Literal["prompts", "resources", "templates", "instructions"]
-_LEFT_OUT = "left_out"
-"""Offer under which a record stores what was left out of a server's lists."""
+OfferKind: TypeAlias = Literal["prompts", "resources", "templates", "instructions", "left_out"]
+"""`left_out` is what was left out of the other lists."""
 _MAX_AUDITED, _MAX_LOGGED = 50, 20
 MAX_GONE = 200
 LOOK_SECONDS = 1.0
@@ -94,13 +93,11 @@ def approved(record: ServerRecord, seen: Sequence[JsonObject]) -> ServerRecord:
 
 
 def is_over(record: ServerRecord, limits: ServerConfig) -> bool:
-    """Whether a record exceeds the limits of its server."""
     lists = (record.tools or (), record.held, *record.offers.values())
     return record.size > 8 * limits.max_catalogue_bytes or any(len(each) > limits.max_tools for each in lists)
 
 
 def trimmed(record: ServerRecord, limits: ServerConfig) -> ServerRecord:
-    """The record with each list cut to the limits of its server."""
 
     def cut(entries: Sequence[JsonObject]) -> list[JsonObject]:
         left, taken = limits.max_catalogue_bytes, list[JsonObject]()
@@ -182,24 +179,6 @@ class PendingChange:
             fields={"outcome": "not_sent"},
         )
 
-    def plain(self) -> JsonObject:
-        """The change as it is stored."""
-        stored = asdict(self)
-        del stored["server"]
-        return {**stored, "reasons": list(self.reasons)}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RegistryUpdate:
-    """The outcome of `take`; true if the listed definitions changed."""
-
-    changed: bool
-    notes: tuple[str, ...] = ()
-    held: tuple[PendingChange, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.changed
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Known:
@@ -224,7 +203,6 @@ class DefinitionRegistry:
         self._poll_at = float("-inf")
 
     def configure(self, servers: Mapping[str, ServerEntry]) -> None:
-        """Set the servers of a configuration."""
         files = {name: entry.location.file for name, entry in servers.items()}
         for name in [name for name in self._known if files.get(name) != self._files.get(name)]:
             del self._known[name]
@@ -245,24 +223,22 @@ class DefinitionRegistry:
         return self._record(server).held.get(tool)
 
     def offer(self, server: str, kind: OfferKind) -> Sequence[JsonObject]:
-        """The prompts, resources or templates of a server."""
         return self._record(server).offers.get(kind, ())
 
     def left_out(self, server: str) -> tuple[str, ...]:
-        """What was left out of a server's lists."""
-        return tuple(str(note["reason"]) for note in self._record(server).offers.get(_LEFT_OUT, ()))
+        return tuple(str(note["reason"]) for note in self.offer(server, "left_out"))
 
     def take_left_out(self, server: str, reasons: Sequence[str]) -> None:
         """Store what was left out of a server's lists, and log it if it is new."""
-        if tuple(reasons) == self.left_out(server):
-            return
-        for reason in reasons:
-            logger.warning("left out of a list: server=%s: %s", server, reason)
-        notes: list[JsonObject] = [{"reason": reason} for reason in reasons]
-        self._change(server, lambda record: replace(record, offers={**record.offers, _LEFT_OUT: notes}))
+        if self.take_offer(server, "left_out", [{"reason": reason} for reason in reasons]):
+            for reason in reasons:
+                logger.warning("left out of a list: server=%s: %s", server, reason)
 
-    def take(self, server: str, definitions: Sequence[ToolDefinition]) -> RegistryUpdate:
-        """Register a server's definitions: pin new ones, accept harmless changes, mark the others as pending."""
+    def take(self, server: str, definitions: Sequence[ToolDefinition]) -> bool:
+        """Register a server's definitions: pin new ones, accept harmless changes, mark the others as pending.
+
+        True if the listed definitions changed.
+        """
         notes: tuple[str, ...] = ()
 
         def change(record: ServerRecord) -> ServerRecord:
@@ -275,15 +251,16 @@ class DefinitionRegistry:
             return after
 
         before = self._record(server)
-        known = self._change(server, change, audit=_newly_held)
+        known = self._change(
+            server, change, audit=lambda old, new: _event("definition.held", _without(new.held, old.held))
+        )
         _log(server, notes, is_new=before.definitions is None)
         for held in itertools.islice(known.held.values(), _MAX_LOGGED):
             if held != before.held.get(held.tool):
                 use = "refused" if held.refuses else "approved definition in use"
                 message = "change pending approval, %s: server=%s tool=%s: %s Run `trysquare gateway diff %s`."
                 logger.warning(message, use, server, held.tool, " ".join(held.reasons), server)
-        changed = known.definitions != before.definitions
-        return RegistryUpdate(changed=changed, notes=notes, held=tuple(known.held.values()))
+        return known.definitions != before.definitions
 
     def take_offer(self, server: str, kind: OfferKind, entries: Sequence[JsonObject]) -> bool:
         """Register a server's prompts, resources, templates or instructions; whether they changed."""
@@ -301,12 +278,15 @@ class DefinitionRegistry:
         if not seen:
             return ()
         server = seen[0].server
-        agreed = [one.plain() for one in seen]
-        known = self._change(server, lambda record: approved(record, agreed), audit=_approved)
+        agreed: list[JsonObject] = [{"tool": one.tool, "after": asdict(one.after)} for one in seen]
+        known = self._change(
+            server,
+            lambda record: approved(record, agreed),
+            audit=lambda old, new: _event("definition.approved", _without(old.held, new.held)),
+        )
         return tuple(known.held.values())
 
     def forget(self, server: str) -> None:
-        """Remove a server's record."""
         self._stored.forget(self._files.get(server, ""), server)
         self._known.pop(server, None)
 
@@ -318,8 +298,12 @@ class DefinitionRegistry:
         return known
 
     def _record(self, server: str) -> _Known:
-        if self._clock() >= self._poll_at:
-            self._poll()
+        if (now := self._clock()) >= self._poll_at:
+            self._poll_at, before = now + LOOK_SECONDS, self._changes
+            self._changes = self._stored.changes()
+            if self._changes != before:
+                # Another process has changed the store.
+                self._known.clear()
         known = self._known.get(server)
         if known is None:
             record = self._stored.find(self._files.get(server, ""), server)
@@ -327,25 +311,8 @@ class DefinitionRegistry:
             if limits is not None and is_over(record, limits):
                 # Stored under other limits: cut once, so that later starts need not read all of it.
                 return self._change(server, lambda record: trimmed(record, limits))
-            known = _known(server, record)
-            self._known[server] = known
+            known = self._known[server] = _known(server, record)
         return known
-
-    def _poll(self) -> None:
-        """Discard the decoded records if another process has changed the store."""
-        self._poll_at = self._clock() + LOOK_SECONDS
-        changes = self._stored.changes()
-        if changes != self._changes:
-            self._changes = changes
-            self._known.clear()
-
-
-def _newly_held(before: ServerRecord, after: ServerRecord) -> AuditEvent | None:
-    return _event("definition.held", _without(after.held, before.held))
-
-
-def _approved(before: ServerRecord, after: ServerRecord) -> AuditEvent | None:
-    return _event("definition.approved", _without(before.held, after.held))
 
 
 def _event(kind: str, held: Sequence[JsonObject]) -> AuditEvent | None:
@@ -353,14 +320,14 @@ def _event(kind: str, held: Sequence[JsonObject]) -> AuditEvent | None:
     if not held:
         return None
     tools = [
-        {"tool": one_line(str(one["tool"])), "digest": _digest(one["after"]), "reasons": one["reasons"]}
+        {
+            "tool": one_line(str(one["tool"])),
+            "digest": hashlib.sha256(json.dumps(one["after"], sort_keys=True).encode()).hexdigest(),
+            "reasons": one["reasons"],
+        }
         for one in held[:_MAX_AUDITED]
     ]
     return AuditEvent(kind=kind, principal=local_principal().subject, body={"count": len(held), "tools": tools})
-
-
-def _digest(definition: JsonObject) -> str:
-    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
 
 
 def _log(server: str, notes: Sequence[str], *, is_new: bool) -> None:

@@ -1,11 +1,11 @@
-"""Circuit breaker, concurrency limiter and suspended calls of a server."""
+"""Circuit breaker and suspended calls of a server."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
 
@@ -37,50 +37,8 @@ class CircuitBreaker:
         return max(0.0, self.until - now)
 
 
-class ConcurrencyLimiter:
-    """A number of slots. Acquiring a free one never suspends, which is the case for nearly every call."""
-
-    __slots__ = ("_free", "_waiting")
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def try_acquire(self) -> bool:
-        """Acquire a slot if one is free."""
-        if not self._free:
-            return False
-        self._free -= 1
-        return True
-
-    async def acquire(self) -> None:
-        """Acquire a slot as soon as one is free."""
-        if self.try_acquire():
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        try:
-            await waiter
-        except BaseException:
-            if waiter.cancelled():
-                self._waiting.remove(waiter)
-            else:
-                # It got the slot at the moment it was cancelled.
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Pass a slot to the longest waiter, or free it."""
-        for waiter in self._waiting:
-            if not waiter.done():
-                self._waiting.remove(waiter)
-                waiter.set_result(None)
-                return
-        self._free += 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Suspended:
+class _Suspended(NamedTuple):
+    key: bytes
     call: UpstreamCall
     timer: asyncio.TimerHandle
 
@@ -88,40 +46,33 @@ class _Suspended:
 class SuspendedCalls:
     """Calls that wait for user input, by `call_key`. A call is resumed when the client sends it again."""
 
-    def __init__(self, seconds: float = SUSPEND_SECONDS) -> None:
-        self._seconds = seconds
-        self._calls: defaultdict[bytes, deque[_Suspended]] = defaultdict(deque)
+    def __init__(self) -> None:
+        self._calls: list[_Suspended] = []
 
     @property
     def is_empty(self) -> bool:
         return not self._calls
 
     def suspend(self, key: bytes, call: UpstreamCall) -> None:
-        """Store a call until it is resumed or expires."""
-        timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, key, call)
-        self._calls[key].append(_Suspended(call, timer))
+        timer = asyncio.get_running_loop().call_later(SUSPEND_SECONDS, self._expire, call)
+        self._calls.append(_Suspended(key, call, timer))
 
     def resume(self, key: bytes) -> UpstreamCall | None:
         """Remove and return the oldest call of this key, if there is one."""
-        if key not in self._calls:
+        found = next((one for one in self._calls if one.key == key), None)
+        if found is None:
             return None
-        suspended = self._calls[key].popleft()
-        suspended.timer.cancel()
-        if not self._calls[key]:
-            del self._calls[key]
-        return suspended.call
+        self._calls.remove(found)
+        found.timer.cancel()
+        return found.call
 
     def clear(self) -> None:
-        for calls in self._calls.values():
-            for suspended in calls:
-                suspended.timer.cancel()
+        for one in self._calls:
+            one.timer.cancel()
         self._calls.clear()
 
-    def _expire(self, key: bytes, call: UpstreamCall) -> None:
-        remaining = deque(suspended for suspended in self._calls[key] if suspended.call is not call)
-        self._calls[key] = remaining
-        if not remaining:
-            del self._calls[key]
+    def _expire(self, call: UpstreamCall) -> None:
+        self._calls = [one for one in self._calls if one.call is not call]
         call.cancel()
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any, cast
+from typing import cast
 
 import anyio
 
@@ -15,7 +15,7 @@ from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
-from trysquare.gateway.pool.limits import SUSPEND_SECONDS, SuspendedCalls
+from trysquare.gateway.pool.limits import SuspendedCalls
 from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport
 from trysquare.gateway.upstream import codec as frames
 from trysquare.gateway.upstream import errors as failures
@@ -43,16 +43,16 @@ class ServerPool:
         supervisor: ProcessSupervisor,
         *,
         on_change: Callable[[str, str], None],
-        admit: Admit | None = None,
-        transports: OpenTransport | None = None,
-        suspend_seconds: float = SUSPEND_SECONDS,
+        admit: Admit | None,
+        transports: OpenTransport | None,
     ) -> None:
         self._on_change = on_change
         self._admit: Admit = admit or (lambda config: None)
         self._open_transport: OpenTransport = transports or functools.partial(open_transport, supervisor=supervisor)
-        self._suspended = SuspendedCalls(suspend_seconds)
+        self._suspended = SuspendedCalls()
         self._background = BackgroundTasks()
         self._changes: set[tuple[str, str]] = set()
+        self._reporting: asyncio.TimerHandle | None = None
         self._retired: set[ManagedServer] = set()
         self._left_out: dict[tuple[str, str], tuple[str, ...]] = {}
         self._servers = {name: self._create(config) for name, config in servers.items()}
@@ -74,19 +74,15 @@ class ServerPool:
         request = UpstreamRequest(method, about, frames.encode(params)[1:-1])
         return (await self._find(server).call(request, context or CallContext(), lambda: None)).body
 
-    async def definitions(self, server: str, context: CallContext | None = None) -> list[ToolDefinition]:
+    async def definitions(self, server: str) -> list[ToolDefinition]:
         """The definitions of the server's tools that its entry includes."""
         config = self._find(server).config
-        entries = await self.listed(server, "tools", context)
-        found = [definition for entry in entries if (definition := _definition(entry)) is not None]
-        return [definition for definition in found if config.offers(definition.name)]
+        found = [_definition(entry) for entry in await self.listed(server, "tools")]
+        return [definition for definition in found if definition is not None and config.offers(definition.name)]
 
-    async def listed(self, server: str, kind: str, context: CallContext | None = None) -> list[JsonObject]:
+    async def listed(self, server: str, kind: str) -> list[JsonObject]:
         """All pages of a list within its limits: `tools`, `prompts`, `resources` or `resources/templates`."""
-
-        def ask(params: JsonObject) -> Coroutine[Any, Any, bytes]:
-            return self.request(server, f"{kind}/list", params, context)
-
+        ask = functools.partial(self.request, server, f"{kind}/list")
         found = await read_list(kind, self._find(server).config, ask)
         self._left_out[server, kind] = found.left_out()
         return found.entries
@@ -95,18 +91,14 @@ class ServerPool:
         """Entries of the server's lists that were over a limit or unreadable when they were last read."""
         return tuple(note for (name, _), notes in self._left_out.items() if name == server for note in notes)
 
-    async def server_info(self, server: str, context: CallContext | None = None) -> ServerInfo:
+    async def server_info(self, server: str) -> ServerInfo:
         """The server's name, version and capabilities; starts it if it never was."""
         managed = self._find(server)
-        return managed.server_info or (await managed.session(context or CallContext())).server_info
+        return managed.server_info or (await managed.session(CallContext())).server_info
 
-    async def subscribe(self, server: str, uri: str, context: CallContext | None = None) -> None:
+    async def subscribe(self, server: str, uri: str) -> None:
         """Report changes of a resource to `on_change`, across restarts; the server is not shut down when idle."""
-        await self._find(server).subscribe(uri, context or CallContext())
-
-    async def unsubscribe(self, server: str, uri: str) -> None:
-        """End a subscription."""
-        await self._find(server).unsubscribe(uri)
+        await self._find(server).subscribe(uri)
 
     def status(self) -> Mapping[str, ServerStatus]:
         return {name: server.status() for name, server in self._servers.items()}
@@ -121,12 +113,14 @@ class ServerPool:
                 self._background.start(self._retire(server))
 
     async def close(self) -> None:
-        """End every server."""
+        """End every server. No change is reported afterwards."""
         self._suspended.clear()
         servers = [*self._servers.values(), *self._retired]
         self._servers = {}
         await asyncio.gather(*(server.close() for server in servers))
         await self._background.wait()
+        if self._reporting is not None:
+            self._reporting.cancel()
 
     def _find(self, server: str) -> ManagedServer:
         managed = self._servers.get(server)
@@ -159,7 +153,7 @@ class ServerPool:
     def _collect_change(self, server: str, kind: str) -> None:
         """Debounce: a server may announce thousands of changes a second."""
         if not self._changes:
-            asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
+            self._reporting = asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
         self._changes.add((server, kind))
 
     def _report_changes(self) -> None:
@@ -175,7 +169,6 @@ async def open_pool(
     on_change: Callable[[str, str], None],
     admit: Admit | None = None,
     transports: OpenTransport | None = None,
-    suspend_seconds: float = SUSPEND_SECONDS,
 ) -> AsyncGenerator[ServerPool]:
     """Lifespan of a pool; no process of its servers outlives it.
 
@@ -183,14 +176,7 @@ async def open_pool(
     every start. `admit` is called in a thread before a server is started or reached.
     """
     async with supervise() as supervisor:
-        pool = ServerPool(
-            servers,
-            supervisor,
-            on_change=on_change,
-            admit=admit,
-            transports=transports,
-            suspend_seconds=suspend_seconds,
-        )
+        pool = ServerPool(servers, supervisor, on_change=on_change, admit=admit, transports=transports)
         try:
             yield pool
         finally:

@@ -13,7 +13,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ServerState, ServerStatus, UpstreamResult
-from trysquare.gateway.pool.limits import CircuitBreaker, ConcurrencyLimiter, SuspendedCalls, call_key
+from trysquare.gateway.pool.limits import CircuitBreaker, SuspendedCalls, call_key
 from trysquare.gateway.sender import pause_of_unsent
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.connection import Disconnected, ErrorResponse
@@ -52,10 +52,9 @@ class ManagedServer:
         suspended: SuspendedCalls,
         on_change: Callable[[str, str], None],
         background: BackgroundTasks,
-        version: str | None = None,
     ) -> None:
         self.config = config
-        self.version = version
+        self.version: str | None = None
         """The last negotiated version, so that the next start needs no probe."""
         self.server_info: ServerInfo | None = None
         """From the last start."""
@@ -67,14 +66,13 @@ class ManagedServer:
         self._sessions: dict[str, UpstreamSession] = {}
         self._starting: dict[str, asyncio.Task[UpstreamSession]] = {}
         self._breaker = CircuitBreaker()
-        self._limiter = ConcurrencyLimiter(config.concurrency)
+        self._slots = asyncio.Semaphore(config.concurrency)
         self._under_way = 0
         self._subscribed: set[str] = set()
         self._call_ended = asyncio.Event()
         self._closed = asyncio.Event()
 
     def status(self) -> ServerStatus:
-        """The server's state and counters."""
         rest = self._breaker.retry_after(asyncio.get_running_loop().time())
         usable = [session for session in self._sessions.values() if session.is_usable]
         state: ServerState = "running" if usable else "starting" if self._starting else "resting" if rest else "asleep"
@@ -84,8 +82,6 @@ class ManagedServer:
             under_way=self._under_way,
             version=self.version,
             failures=self._breaker.failures,
-            reason=self._breaker.reason,
-            retry_seconds=rest,
             noise=sum(session.connection.noise for session in usable),
         )
 
@@ -97,12 +93,11 @@ class ManagedServer:
         for tries in count(1):
             self._under_way += 1
             try:
-                if not self._limiter.try_acquire():
-                    await self._wait_for_slot(context)
+                await (self._wait_for_slot(context) if self._slots.locked() else self._slots.acquire())
                 try:
                     return await self._send(request, context, on_sent)
                 finally:
-                    self._limiter.release()
+                    self._slots.release()
             except ToolError as error:
                 pause = pause_of_unsent(error, tries, context)
                 if pause is None or pause >= self.config.timeout:
@@ -117,24 +112,15 @@ class ManagedServer:
         """The session of this caller, started if necessary. Raises a `ToolError` if it cannot be started."""
         return self._usable(context) or await self._started(self._session_key(context), context)
 
-    async def subscribe(self, uri: str, context: CallContext) -> None:
+    async def subscribe(self, uri: str) -> None:
         """Subscribe to a resource, also after every restart."""
-        session = await self.session(context)
+        session = await self.session(CallContext())
         try:
             await session.subscribe(uri)
         except _NO_RESPONSE as error:
             reason = DisconnectReason(reason=str(error) or "The server did not respond.")
             raise failures.not_sent(self.config.name, reason) from None
         self._subscribed.add(uri)
-
-    async def unsubscribe(self, uri: str) -> None:
-        """Unsubscribe from a resource."""
-        self._subscribed.discard(uri)
-        for session in list(self._sessions.values()):
-            if session.is_usable:
-                # A server that does not respond has ended or has no such subscription.
-                with suppress(*_NO_RESPONSE):
-                    await session.unsubscribe(uri)
 
     def take_over_from(self, other: ManagedServer) -> None:
         """Continue the subscriptions of a server whose entry has changed."""
@@ -154,7 +140,6 @@ class ManagedServer:
         await self.close()
 
     async def close(self) -> None:
-        """End every session now."""
         self._closed.set()
         starting, self._starting = self._starting, {}
         for task in starting.values():
@@ -210,7 +195,7 @@ class ManagedServer:
         rest = context.remaining()
         try:
             async with asyncio.timeout(self.config.timeout if rest is None else min(rest, self.config.timeout)):
-                await self._limiter.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             raise failures.too_many_calls(self.config.name, self.config.concurrency) from None
 

@@ -80,7 +80,6 @@ def split(body: bytes) -> Parts:
 
 
 def with_content(body: bytes, content: Sequence[bytes | memoryview]) -> bytes:
-    """The same result with other content blocks."""
     fields = _FIELDS.decode(body)
     fields["content"] = msgspec.Raw(b"[" + b",".join(content) + b"]")
     return msgspec.json.encode(fields)

@@ -22,8 +22,6 @@ AROUND = 150
 
 
 class Refused(Exception):
-    """The job is invalid."""
-
     def __init__(self, message: str, instruction: str | None = None) -> None:
         super().__init__(message)
         self.instruction = instruction
@@ -69,13 +67,9 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[dict[str, Any]]:
 
 
 def query(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """The values at a path, from number `offset` on."""
-    path, document = _compiled(job["path"]), document_of(data)
-    return page((match.obj for match in path.finditer(document)), job)
-
-
-def page(values: Iterator[Any], job: dict[str, Any]) -> dict[str, Any]:
-    """The values from number `offset` on: at most `length` of them, and not many more characters than `budget`."""
+    """The values at a path from number `offset` on: at most `length`, and not many more characters than `budget`."""
+    path, document = _compiled(job["path"]), _document(data)
+    values: Iterator[Any] = (match.obj for match in path.finditer(document))
     shown: list[Any] = []
     budget = int(job["budget"])
     for value in islice(values, job["offset"], None):
@@ -102,15 +96,10 @@ def _large(value: Any) -> dict[str, Any]:
 
 
 def value(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """The value at a path."""
-    path, document = _compiled(job["path"]), document_of(data)
-    is_singular = getattr(path, "singular_query", lambda: False)()
-    return one_or_all([match.obj for match in path.finditer(document)], job, is_singular=is_singular)
-
-
-def one_or_all(found: list[Any], job: dict[str, Any], *, is_singular: bool) -> dict[str, Any]:
     """The value of a singular path, else the list of all."""
-    if not is_singular:
+    path, document = _compiled(job["path"]), _document(data)
+    found = [match.obj for match in path.finditer(document)]
+    if not getattr(path, "singular_query", lambda: False)():
         return {"value": found}
     if not found:
         raise Refused(f"No value at path `{job['path']}`.", "Read the result with the path first.")
@@ -127,7 +116,7 @@ def _compiled(path: str) -> Any:
         raise Refused(f"`path` is not a valid JSONPath: {problem}.", "Send a path such as $.rows[*].id.") from None
 
 
-def document_of(data: bytes) -> Any:
+def _document(data: bytes) -> Any:
     import msgspec
 
     try:
@@ -139,6 +128,16 @@ def document_of(data: bytes) -> Any:
 _JOBS: dict[str, Callable[[dict[str, Any], bytes], dict[str, Any]]] = {"grep": grep, "query": query, "value": value}
 
 
+def run_job(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """The result of a job, or its error."""
+    try:
+        return _JOBS[job["kind"]](job, data)
+    except Refused as refused:
+        return {"error": str(refused), "instruction": refused.instruction}
+    except RecursionError:
+        return {"error": "The result is nested too deeply for this path.", "instruction": "Use `grep`."}
+
+
 def main() -> None:
     """Run the job on stdin within its limits."""
     # The process ends soon, and collecting garbage would take most of its time.
@@ -148,11 +147,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        answer = _JOBS[job["kind"]](job, _read(job["descriptor"], job["size"]))
-    except Refused as refused:
-        answer = {"error": str(refused), "instruction": refused.instruction}
-    except RecursionError:
-        answer = {"error": "The result is nested too deeply for this path.", "instruction": "Use `grep`."}
+        answer = run_job(job, _read(job["descriptor"], job["size"]))
     except MemoryError:
         return
     sys.stdout.buffer.write(json.dumps(answer).encode())

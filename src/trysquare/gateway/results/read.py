@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
@@ -10,94 +10,60 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_text, cleaned_value
+from trysquare.gateway.arguments import ReadCall
 from trysquare.gateway.models import ResultOrigin
 from trysquare.gateway.results.query import run_query
-from trysquare.gateway.results.store import ReadOn, ResultStore, StoredResult
+from trysquare.gateway.results.store import ReadOn, ResultStore, Views
 
 CHARACTERS = 8_000
 MAX_CHARACTERS = 32_000
 MATCHES = 50
 MAX_MATCHES = 1_000
 
-Unit = Literal["characters", "lines"]
-
 
 async def read_result(
-    results: ResultStore,
-    handle: str,
-    *,
-    context: CallContext,
-    path: str | None = None,
-    grep: str | None = None,
-    offset: int = 0,
-    length: int | None = None,
-    unit: Unit = "characters",
-    read_call: ReadOn | None = None,
+    results: ResultStore, call: ReadCall, *, context: CallContext, read_call: ReadOn | None = None
 ) -> Result[Any]:
     """Part of a large result. `offset` and `length` count characters or lines, or matches of `grep` or `path`."""
-    if path is not None and grep is not None:
+    if call.path is not None and call.grep is not None:
         raise InvalidArguments(
             "`path` and `grep` exclude each other.",
             code=ErrorCode.VALIDATION_INVALID_PARAM,
             instruction="Send one of the two.",
         )
-    stored = results.find(handle, principal=context.principal.subject)
-    query: JsonObject = {"handle": handle}
-    if grep is not None:
-        query["grep"] = grep
-        value, following = await _grep(stored, results, grep, offset, _bounded(length, MATCHES, MAX_MATCHES))
-    elif path is not None:
-        query["path"] = path
-        value, following = await _query(stored, results, path, offset, _bounded(length, MATCHES, MAX_MATCHES))
-    else:
-        value, following = await _slice(stored, results, offset, length, unit)
+    stored = results.find(call.handle, principal=context.principal.subject)
+    views = await run_in_thread(lambda: results.views_of(stored))
+    is_text = call.path is None and call.grep is None
+    value, following = await (_slice(views, call) if is_text else _search(views, call))
     on: JsonObject | None = None
     if following is not None:
         value["more_from"] = following
-        on = {**query, "offset": following, **({} if length is None else {"length": length})}
+        on = {**call.model_dump(exclude_defaults=True, exclude={"offset", "length"}), "offset": following}
+        on |= {} if call.length is None else {"length": call.length}
     meta = ResultOrigin(server=stored.server, tool=stored.tool).label(handle=stored.handle)
     return Result(success=True, value=value, next=read_call(on) if on and read_call else None, meta=meta)
 
 
-def _bounded(length: int | None, usual: int, most: int) -> int:
-    return min(length or usual, most)
-
-
-async def _slice(
-    stored: StoredResult, results: ResultStore, offset: int, length: int | None, unit: Unit
-) -> tuple[JsonObject, int | None]:
-    def read() -> tuple[str, bool]:
-        views = results.views_of(stored)
-        if unit == "lines":
-            return views.text.lines(offset, _bounded(length, MATCHES, MAX_MATCHES))
-        return views.text.slice(offset, _bounded(length, CHARACTERS, MAX_CHARACTERS))
-
-    text, has_more = await run_in_thread(read)
-    read_on = offset + (text.count("\n") + 1 if unit == "lines" else len(text))
+async def _slice(views: Views, call: ReadCall) -> tuple[JsonObject, int | None]:
+    if call.unit == "lines":
+        read, length = views.text.lines, min(call.length or MATCHES, MAX_MATCHES)
+    else:
+        read, length = views.text.slice, min(call.length or CHARACTERS, MAX_CHARACTERS)
+    text, has_more = await run_in_thread(lambda: read(call.offset, length))
+    read_on = call.offset + (text.count("\n") + 1 if call.unit == "lines" else len(text))
     return {"text": cleaned_text(text)}, read_on if has_more else None
 
 
-async def _grep(
-    stored: StoredResult, results: ResultStore, pattern: str, offset: int, length: int
-) -> tuple[JsonObject, int | None]:
-    views = await run_in_thread(lambda: results.views_of(stored))
-    job = {"kind": "grep", "pattern": pattern, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
-    found = await run_query(job, views.text.data)
-    matches = [{**match, "text": cleaned_text(match["text"])} for match in found["matches"]]
-    return {"matches": matches}, offset + len(matches) if found["more"] else None
-
-
-async def _query(
-    stored: StoredResult, results: ResultStore, path: str, offset: int, length: int
-) -> tuple[JsonObject, int | None]:
-    views = await run_in_thread(lambda: results.views_of(stored))
-    job = {"kind": "query", "path": path, "offset": offset, "length": length, "budget": MAX_CHARACTERS}
-    found = await run_query(job, views.json)
-    value: JsonObject = {"values": cleaned_value(found["values"])}
-    if "large" in found:
-        value["large"] = cleaned_value(found["large"])
-    shown = len(found["values"]) or 1
-    return value, offset + shown if found["more"] else None
+async def _search(views: Views, call: ReadCall) -> tuple[JsonObject, int | None]:
+    is_grep = call.grep is not None
+    wanted = {"kind": "grep", "pattern": call.grep} if is_grep else {"kind": "query", "path": call.path}
+    length = min(call.length or MATCHES, MAX_MATCHES)
+    job = {**wanted, "offset": call.offset, "length": length, "budget": MAX_CHARACTERS}
+    found = await run_query(job, views.text.data if is_grep else views.json)
+    # A value that is too large to return counts as one.
+    shown = len(found["matches" if is_grep else "values"]) or 1
+    value = {name: cleaned_value(part) for name, part in found.items() if name != "more"}
+    return value, call.offset + shown if found["more"] else None
 
 
 FROM = "$from"
@@ -115,15 +81,15 @@ async def resolve_references(inputs: JsonObject, results: ResultStore, context: 
     return cast(JsonObject, await _resolved(inputs, results, context.principal.subject))
 
 
-def is_reference(value: Any) -> bool:
-    """Whether a value is an object of `$from` and optionally `path`."""
-    return isinstance(value, dict) and FROM in value and _NAMES.issuperset(cast(JsonObject, value))
+def _is_reference(value: JsonObject) -> bool:
+    """Whether an object has `$from`, optionally `path`, and nothing else."""
+    return FROM in value and _NAMES.issuperset(value)
 
 
 def holds_reference(value: Any, depth: int = 0) -> bool:
     """Whether there is a reference anywhere in a value."""
     if isinstance(value, dict):
-        if FROM in value and is_reference(value):
+        if _is_reference(cast(JsonObject, value)):
             return True
         parts = cast(JsonObject, value).values()
     elif isinstance(value, list):
@@ -141,7 +107,7 @@ async def _resolved(value: Any, results: ResultStore, principal: str, depth: int
         return value
     if isinstance(value, dict):
         parts = cast(JsonObject, value)
-        if is_reference(parts):
+        if _is_reference(parts):
             return await _value_of(parts, results, principal)
         return {name: await _resolved(part, results, principal, depth + 1) for name, part in parts.items()}
     if isinstance(value, list):

@@ -59,8 +59,6 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class StoredResult:
-    """A stored result, or binary data of one."""
-
     handle: str
     principal: str
     server: str
@@ -74,7 +72,6 @@ class StoredResult:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
         return self.body.size + (0 if self.views is None else self.views.size)
 
 
@@ -102,7 +99,6 @@ class ResultStore:
     def put(
         self, data: bytes | memoryview, *, principal: str, server: str, tool: str, mime_type: str | None = None
     ) -> StoredResult:
-        """Store bytes under a new handle."""
         stored = StoredResult(
             handle="".join(secrets.choice(_ALPHABET) for _ in range(10)),
             principal=principal,
@@ -227,7 +223,6 @@ class Views:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
         return self.text.data.size + (self.json.size if self.json is not self.text.data else 0)
 
 

@@ -63,7 +63,6 @@ class OriginClient:
             return None
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._client is not None:
             await self._client.aclose()
 
@@ -98,7 +97,6 @@ class OriginClient:
         )
 
     def failure(self, error: Exception) -> DisconnectReason:
-        """The reason for a failed request."""
         if isinstance(error, LoginExpired):
             return DisconnectReason(reason=str(error), was_sent=False, status=401, instruction=self._login_command())
         sent = was_sent(error)
@@ -154,7 +152,6 @@ _PLAIN_VALUE = re.compile(r"(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e]
 
 
 def stateless_headers(method: str, name: str | None) -> dict[str, str]:
-    """The headers of a request to a stateless server."""
     headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
     if name is not None and method in _NAMED:
         headers["mcp-name"] = _header_value(name)

@@ -95,7 +95,6 @@ class BoundedList:
             self.entries.append(entry)
 
     def left_out(self) -> tuple[str, ...]:
-        """What was left out of the list, for the log."""
         limits, word = self.limits, self.kind.rpartition("/")[2]
         notes = [f"{one} of its {word}" for one in self.unreadable[:_MAX_REPORTED]] + self.notes
         if len(self.unreadable) > _MAX_REPORTED:
@@ -112,7 +111,6 @@ class BoundedList:
 
 
 async def read_list(kind: str, limits: ServerConfig, ask: AskPage) -> BoundedList:
-    """All pages of a list, within its limits."""
     found = BoundedList(kind=kind, limits=limits)
     cursors: set[str] = set()
     params: JsonObject = {}

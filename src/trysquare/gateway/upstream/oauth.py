@@ -14,11 +14,12 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 from urllib.parse import parse_qsl, quote, urljoin, urlsplit
 
 import httpx2
+import msgspec
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, ValidationError
@@ -49,18 +50,13 @@ class RedirectListener:
     def __init__(self) -> None:
         self.address = ""
         self._state: str | None = None
-        self._answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+        """The parameters of the redirect."""
 
     def expect(self, url: str) -> None:
-        """Set the expected state from the authorization URL."""
         self._state = dict(parse_qsl(urlsplit(url).query)).get("state")
 
-    async def answer(self) -> Mapping[str, str]:
-        """Wait for the parameters of the redirect."""
-        return await self._answer
-
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one HTTP request."""
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -75,16 +71,14 @@ class RedirectListener:
         method, _, rest = head.partition(b" ")
         parts = urlsplit(rest.partition(b" ")[0].decode("ascii", "replace"))
         found = dict(parse_qsl(parts.query))
-        if method != b"GET" or parts.path != _PATH or not self._is_expected(found.get("state", "")):
+        is_expected = hmac.compare_digest(found.get("state", "").encode(), (self._state or "").encode())
+        if method != b"GET" or parts.path != _PATH or self._state is None or not is_expected:
             return _PAGE % (b"404 Not Found", b"Not found.")
-        if not self._answer.done():
-            self._answer.set_result(found)
+        if not self.answer.done():
+            self.answer.set_result(found)
         if "code" in found:
             return _PAGE % (b"200 OK", b"Authorization received. You can close this page and return to the terminal.")
         return _PAGE % (b"200 OK", b"The login was refused. See the terminal for details.")
-
-    def _is_expected(self, state: str) -> bool:
-        return self._state is not None and hmac.compare_digest(state.encode(), self._state.encode())
 
 
 @asynccontextmanager
@@ -142,21 +136,14 @@ def login_name(config: ServerConfig) -> str:
 
 
 def load_login(config: ServerConfig, secrets: Secrets) -> Login | None:
-    """The stored login at a server, or None."""
     text = secrets.read(login_name(config))
     try:
-        found: Any = None if text is None else json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        return None if text is None else msgspec.json.decode(text, type=Login)
+    except (msgspec.DecodeError, UnicodeError):
         return None
-    known = {each.name for each in fields(Login)}
-    given = {str(name): value for name, value in cast(dict[Any, Any], found).items() if name in known}
-    return Login(**given) if isinstance(given.get("access_token"), str) else None
 
 
 def save_login(config: ServerConfig, secrets: Secrets, login: Login) -> None:
-    """Store a login."""
     secrets.write(login_name(config), json.dumps(asdict(login)))
 
 
@@ -258,7 +245,6 @@ class LoginAuth(httpx2.Auth):
 
 
 def renewed_login(old: Login, answer: dict[str, Any], now: float) -> Login:
-    """A login updated with a token response."""
     seconds = answer.get("expires_in")
     return replace(
         old,
@@ -330,7 +316,7 @@ def _provider(
         show(url)
 
     async def on_callback() -> AuthorizationCodeResult:
-        found = await loopback.answer()
+        found = await loopback.answer
         if "code" not in found:
             raise OAuthFlowError(f"it was refused ({found.get('error', 'no reason was given')[:100]})")
         return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
