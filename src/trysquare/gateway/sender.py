@@ -166,7 +166,7 @@ class CallSender:
     async def _record_result(self, entry: LedgerEntry, answer: UpstreamResult) -> None:
         body = answer.body
         digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
-        end = CallEnd("done", time.time(), answer.is_error, digest, len(body))
+        end = CallEnd(time.time(), "done", answer.is_error, digest, len(body))
         await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
 
     async def _record_failure(self, entry: LedgerEntry, error: BaseException) -> CallState:
