@@ -58,13 +58,12 @@ def compile_glob(
     `crossing`: `*` and `?` match `/` as well. `extended`: `[a-z]` and `{a,b}` are special. `anywhere`: the pattern may
     also match what follows any `/`.
     """
-    translate = _translate_name if crossing else _translate_path
-    forms = [translate(form, extended) for form in (_alternatives(pattern) if extended else [pattern])]
+    written = _alternatives(pattern) if extended else [pattern]
+    if crossing:
+        forms = [_translate_stars(re.sub(r"\*+", "*", form), ".", extended) for form in written]
+    else:
+        forms = [_translate_path(form, extended) for form in written]
     return re.compile(f"{'(?:.*/)?' if anywhere else ''}(?:{'|'.join(forms)})", re.DOTALL)
-
-
-def _translate_name(pattern: str, extended: bool) -> str:
-    return _translate_stars(re.sub(r"\*+", "*", pattern), ".", extended)
 
 
 def _translate_path(pattern: str, extended: bool) -> str:
