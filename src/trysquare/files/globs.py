@@ -17,7 +17,8 @@ from trysquare.core.errors import InvalidArguments
 _MAX_ALTERNATIVES = 64
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _CLASS = re.compile(r"(\[!?+\]?+[^\]]*+\])")
-_TRAILING = re.compile(r"/\*{2,}\Z")
+# Matched against the reversed pattern: a search for its end would take quadratic time.
+_TRAILING = re.compile(r"(?:\*{2,}/)*")
 _CROSSING = re.compile(r"((?<![^/])\*{2,}/|\*{2,})")
 
 
@@ -70,7 +71,8 @@ def _translate_path(pattern: str, extended: bool) -> str:
     """Translate block by block. A block between two `**` is atomic: the first place that matches is as good as any."""
     if re.fullmatch(r"\*{2,}", pattern):
         return ".*"
-    body = _TRAILING.sub("", pattern)
+    trailing = _TRAILING.match(pattern[::-1])
+    body = pattern[: len(pattern) - trailing.end()] if trailing else pattern
     first, *rest = _CROSSING.split(body)
     written = _translate_block(first, extended)
     for at in range(0, len(rest), 2):
