@@ -96,7 +96,7 @@ def test_in_a_policy_brackets_and_braces_are_literal() -> None:
     assert is_under("App/[ID]/secret.txt", ["app/[id]/"])
 
 
-@pytest.mark.parametrize("pattern", ["docs/**", "./docs/", "Docs", "**/docs"])
+@pytest.mark.parametrize("pattern", ["docs/**", "docs/**/**", "./docs/", "Docs", "**/docs"])
 def test_a_denied_directory_is_denied_with_all_below_it(pattern: str) -> None:
     assert is_under("docs", [pattern])
     assert is_under("docs/a/b.md", [pattern])

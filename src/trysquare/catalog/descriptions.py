@@ -57,11 +57,9 @@ def usage_line(name: str, schema: JsonObject) -> str:
 
 
 def _parameter(name: str, schema: JsonObject, required: bool) -> str:
-    if required:
-        return f"{name}: {type_text(schema)}"
-    if "default" in schema:
+    if not required and "default" in schema:
         return f"{name}: {type_text(schema)} = {one_line_json(schema['default'])}"
-    return f"{name}?: {type_text(schema)}"
+    return f"{name}{'' if required else '?'}: {type_text(schema)}"
 
 
 def example_arguments(schema: JsonObject) -> JsonObject | None:
@@ -70,13 +68,8 @@ def example_arguments(schema: JsonObject) -> JsonObject | None:
     None if a required argument has no such value: an example with a placeholder teaches nothing.
     """
     properties = properties_of(schema)
-    made: JsonObject = {}
-    for name in required_of(schema):
-        known, value = _concrete(properties.get(name, {}))
-        if not known:
-            return None
-        made[name] = value
-    return made
+    found = {name: _concrete(properties.get(name, {})) for name in required_of(schema)}
+    return {name: value for name, (_, value) in found.items()} if all(known for known, _ in found.values()) else None
 
 
 def _concrete(schema: JsonObject) -> tuple[bool, Any]:

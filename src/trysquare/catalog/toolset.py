@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from trysquare.catalog.descriptions import compact_description, full_description, purpose_lines
+from trysquare.catalog.descriptions import definition, full_description, purpose_lines
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.call import call_tool, get_tool
 from trysquare.core.context import CallContext
@@ -42,7 +42,6 @@ class ProfileChoice:
     toolsets: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def of_toolset(self, toolset: str) -> str:
-        """The profile that a toolset is listed in."""
         if toolset == CATALOG_TOOLSET and "search" in self.toolsets.values():
             return "search"
         return self.toolsets.get(toolset) or self.default or TOOLSET_DEFAULTS.get(toolset, "full")
@@ -238,7 +237,7 @@ def _as_json(found: Tool, detail: str) -> JsonObject:
         return {"name": found.name, "description": " ".join(purpose_lines(found))}
     if detail == "full":
         return {"name": found.name, "description": full_description(found)}
-    return {"name": found.name, "description": compact_description(found), "input_schema": found.input_schema}
+    return definition(found)
 
 
 def _next_through_call(result: Result[Any]) -> Result[Any]:

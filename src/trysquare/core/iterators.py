@@ -48,7 +48,6 @@ async def gathered(value: Any, context: CallContext) -> Any:
 
 
 async def gathered_async(value: Any, context: CallContext) -> Any:
-    """The value with asynchronous iterators read."""
     found = _AsyncWalk()
     found.read(value)
     return _AsyncWalk({id(each): await _read_async(each, context) for each in found.pending}).read(value)

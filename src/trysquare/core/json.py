@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
@@ -32,6 +32,18 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {map_strings(key, change): map_strings(part, change) for key, part in cast(JsonObject, value).items()}
     return [map_strings(item, change) for item in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def objects_in(waiting: list[Any]) -> Iterator[JsonObject]:
+    """Every object in some JSON values, however deep."""
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            inner = cast(JsonObject, part)
+            yield inner
+            waiting.extend(inner.values())
+        elif isinstance(part, list):
+            waiting.extend(cast(list[Any], part))
 
 
 def properties_of(schema: Any) -> dict[str, JsonObject]:

@@ -37,7 +37,8 @@ _HEAD = 12
 
 def redact(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """The arguments with secret values replaced, at every depth."""
-    return _Reader(schema).masked(arguments)
+    reader = _Reader(schema)
+    return reader.masked(arguments, reader.forms(schema))
 
 
 def secret_places(arguments: JsonObject, schema: JsonObject) -> list[JsonPath]:
@@ -89,12 +90,9 @@ class _Reader:
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
 
-    def masked(self, arguments: JsonObject) -> JsonObject:
-        return self._masked(arguments, self._forms(self._schema))
-
     def secrets(self, arguments: JsonObject) -> Iterator[tuple[JsonPath, Any]]:
         # A stack of its own: arguments may be nested deeper than functions can call one another.
-        waiting: list[tuple[JsonPath, Any, list[JsonObject]]] = [((), arguments, self._forms(self._schema))]
+        waiting: list[tuple[JsonPath, Any, list[JsonObject]]] = [((), arguments, self.forms(self._schema))]
         while waiting:
             path, value, forms = waiting.pop()
             if isinstance(value, dict):
@@ -112,7 +110,7 @@ class _Reader:
                     elif isinstance(item, (dict, list)):
                         waiting.append(((*path, index), cast(Any, item), inner))
 
-    def _masked(self, value: Any, forms: list[JsonObject], depth: int = 0) -> Any:
+    def masked(self, value: Any, forms: list[JsonObject], depth: int = 0) -> Any:
         if depth > _MAX_DEPTH and isinstance(value, (dict, list)):
             return MASK
         if isinstance(value, dict):
@@ -120,11 +118,11 @@ class _Reader:
             for name, part in cast(JsonObject, value).items():
                 inner = self._property(name, forms)
                 is_secret = self._is_secret(name, part, inner)
-                shown[name] = MASK if is_secret else self._masked(part, inner, depth + 1)
+                shown[name] = MASK if is_secret else self.masked(part, inner, depth + 1)
             return shown
         if isinstance(value, list):
             items = enumerate(cast(list[Any], value))
-            return [self._masked(item, self._item(index, forms), depth + 1) for index, item in items]
+            return [self.masked(item, self._item(index, forms), depth + 1) for index, item in items]
         return MASK if self._is_marked(value, forms) else value
 
     def _is_secret(self, name: str, value: Any, forms: list[JsonObject]) -> bool:
@@ -140,9 +138,9 @@ class _Reader:
         for form in forms:
             parts += [form.get("items"), form.get("additionalProperties")]
             parts += [*as_object(form.get("properties")).values(), *as_list(form.get("prefixItems"))]
-        return any(self._is_marked(value, self._forms(part), depth + 1) for part in parts)
+        return any(self._is_marked(value, self.forms(part), depth + 1) for part in parts)
 
-    def _forms(self, schema: Any, seen: frozenset[str] = frozenset()) -> list[JsonObject]:
+    def forms(self, schema: Any, seen: frozenset[str] = frozenset()) -> list[JsonObject]:
         """The schema itself and those that it refers to or chooses among, also where they refer in a circle."""
         own = as_object(schema)
         if not own:
@@ -151,17 +149,17 @@ class _Reader:
         others: list[Any] = [] if reference in seen else [resolve_pointer(reference, self._schema)]
         for keyword in ("anyOf", "oneOf", "allOf"):
             others.extend(as_list(own.get(keyword)))
-        return [own, *(form for other in others for form in self._forms(other, seen | {reference}))]
+        return [own, *(form for other in others for form in self.forms(other, seen | {reference}))]
 
     def _property(self, name: str, forms: list[JsonObject]) -> list[JsonObject]:
         found = [as_object(form.get("properties")).get(name, form.get("additionalProperties")) for form in forms]
-        return [inner for part in found for inner in self._forms(part)]
+        return [inner for part in found for inner in self.forms(part)]
 
     def _item(self, index: int, forms: list[JsonObject]) -> list[JsonObject]:
         found: list[JsonObject] = []
         for form in forms:
             fixed = as_list(form.get("prefixItems"))
-            found.extend(self._forms(fixed[index] if index < len(fixed) else form.get("items")))
+            found.extend(self.forms(fixed[index] if index < len(fixed) else form.get("items")))
         return found
 
 

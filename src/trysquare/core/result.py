@@ -235,7 +235,7 @@ def _envelope(result: Result[Any]) -> JsonObject:
     if result.value is not None:
         envelope["value"] = jsonable(result.value)
     elif result.raw is not None:
-        envelope["value"] = parsed_json(result.raw)
+        envelope["value"] = read_json(result.raw)
     if result.error is not None:
         envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": encodable(result.error)}
         envelope["error_type"] = encodable(result.error_type or ErrorCode.TOOL_FAILED.lower())
@@ -332,7 +332,7 @@ def cleaned(value: Any) -> Any:
     return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_BITS else value
 
 
-def parsed_json(raw: bytes) -> Any:
+def read_json(raw: bytes) -> Any:
     """The value of JSON bytes; the text of what is not JSON."""
     try:
         return from_json(raw, allow_inf_nan=False)

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -122,11 +123,9 @@ def _perform(work: _Work) -> None:
         result = work.context.run(work.run)
     except BaseException as raised:  # noqa: BLE001 - carried to the awaiting side, which decides
         error = raised
-    try:
+    # A closed loop: the server ended while the tool still ran.
+    with suppress(RuntimeError):
         work.loop.call_soon_threadsafe(_settle, work.future, result, error)
-    except RuntimeError:
-        # The loop has closed: the server ended while the tool still ran.
-        return
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

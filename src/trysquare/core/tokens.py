@@ -127,22 +127,19 @@ SHORT_DIGEST = 12
 
 
 class BudgetItem(Protocol):
-    """Something that is sent whole or not at all."""
+    """Something that is sent whole or not at all.
+
+    `digest` changes when its text does, `tokens` is what it costs the reader, and more `priority` is kept first.
+    """
 
     @property
-    def digest(self) -> str:
-        """What changes when its text does."""
-        ...
+    def digest(self) -> str: ...
 
     @property
-    def tokens(self) -> int:
-        """What it costs the reader."""
-        ...
+    def tokens(self) -> int: ...
 
     @property
-    def priority(self) -> int:
-        """How much it matters: more is kept first when the budget is short."""
-        ...
+    def priority(self) -> int: ...
 
 
 Item = TypeVar("Item", bound=BudgetItem)

@@ -41,20 +41,16 @@ class Toolset(Protocol):
 
 @runtime_checkable
 class DiscoveringToolset(Protocol):
-    """A toolset that discovers its tools in the background."""
+    """A toolset that discovers its tools in the background; `settled` waits until that has ended."""
 
-    async def settled(self) -> None:
-        """Wait until the discovery has ended."""
-        ...
+    async def settled(self) -> None: ...
 
 
 @runtime_checkable
 class YieldingToolset(Protocol):
-    """A toolset with third-party names. It uses no name and no address that another toolset has."""
+    """A toolset with third-party names. It uses no name and no address of `own`, the toolsets that come first."""
 
-    def stand_behind(self, own: Toolset) -> None:
-        """Set the toolsets that come first."""
-        ...
+    def stand_behind(self, own: Toolset) -> None: ...
 
 
 class StaticToolset:

@@ -17,7 +17,8 @@ from trysquare.core.errors import InvalidArguments
 _MAX_ALTERNATIVES = 64
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _CLASS = re.compile(r"(\[!?+\]?+[^\]]*+\])")
-_TRAILING = re.compile(r"/\*{2,}\Z")
+# Matched against the reversed pattern: a search for its end would take quadratic time.
+_TRAILING = re.compile(r"(?:\*{2,}/)*")
 _CROSSING = re.compile(r"((?<![^/])\*{2,}/|\*{2,})")
 
 
@@ -58,20 +59,20 @@ def compile_glob(
     `crossing`: `*` and `?` match `/` as well. `extended`: `[a-z]` and `{a,b}` are special. `anywhere`: the pattern may
     also match what follows any `/`.
     """
-    translate = _translate_name if crossing else _translate_path
-    forms = [translate(form, extended) for form in (_alternatives(pattern) if extended else [pattern])]
+    written = _alternatives(pattern) if extended else [pattern]
+    if crossing:
+        forms = [_translate_stars(re.sub(r"\*+", "*", form), ".", extended) for form in written]
+    else:
+        forms = [_translate_path(form, extended) for form in written]
     return re.compile(f"{'(?:.*/)?' if anywhere else ''}(?:{'|'.join(forms)})", re.DOTALL)
-
-
-def _translate_name(pattern: str, extended: bool) -> str:
-    return _translate_stars(re.sub(r"\*+", "*", pattern), ".", extended)
 
 
 def _translate_path(pattern: str, extended: bool) -> str:
     """Translate block by block. A block between two `**` is atomic: the first place that matches is as good as any."""
     if re.fullmatch(r"\*{2,}", pattern):
         return ".*"
-    body = _TRAILING.sub("", pattern)
+    trailing = _TRAILING.match(pattern[::-1])
+    body = pattern[: len(pattern) - trailing.end()] if trailing else pattern
     first, *rest = _CROSSING.split(body)
     written = _translate_block(first, extended)
     for at in range(0, len(rest), 2):

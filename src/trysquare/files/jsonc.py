@@ -169,11 +169,14 @@ class _Reader:
 
 
 def read_entry(text: str, path: Sequence[str]) -> Any | None:
-    """Value at a path of names, or None."""
-    node = read_tree(text)
+    node = _node_at(read_tree(text), path)
+    return None if node is None else node.value
+
+
+def _node_at(node: Node | None, path: Sequence[str]) -> Node | None:
     for name in path:
         node = None if node is None else find(node, name)
-    return None if node is None else node.value
+    return node
 
 
 def put_entry(text: str, path: Sequence[str], value: JsonObject) -> str:
@@ -197,9 +200,7 @@ def put_entry(text: str, path: Sequence[str], value: JsonObject) -> str:
 def remove_entry(text: str, path: Sequence[str]) -> str:
     """Remove the value at a path, if there is one."""
     while True:
-        node = read_tree(text)
-        for name in path[:-1]:
-            node = None if node is None else find(node, name)
+        node = _node_at(read_tree(text), path[:-1])
         members = () if node is None or node.members is None else node.members
         positions = [position for position, member in enumerate(members) if member.name == path[-1]]
         if not positions:
@@ -224,9 +225,8 @@ def remove_item(text: str, path: Sequence[str], position: int) -> str:
 
 
 def _array_at(text: str, path: Sequence[str]) -> tuple[Node, Node]:
-    root = node = read_tree(text)
-    for name in path:
-        node = None if node is None else find(node, name)
+    root = read_tree(text)
+    node = _node_at(root, path)
     if root is None or node is None or node.items is None:
         raise TextError(text, 0 if node is None else node.start, "expected an array")
     return root, node
@@ -321,7 +321,6 @@ def _render(value: Any, text: str, unit: str, base: str, one_line: bool) -> str:
 
 
 def _unit(text: str, root: Node) -> str:
-    """Indentation unit of the file."""
     return (_own_line_indent(text, root.members[0]) if root.members else None) or "  "
 
 

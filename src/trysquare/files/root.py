@@ -14,7 +14,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -196,11 +196,9 @@ class DirectoryRoot:
         with self._opened(below, _FOLDER) as descriptor, os.scandir(descriptor) as scan:
             return sorted(each.name for each in scan if is_listed(each.name) and each.is_dir(follow_symlinks=False))
 
-    @contextmanager
-    def open_folder(self, path: str = ".") -> Generator[int]:
+    def open_folder(self, path: str = ".") -> AbstractContextManager[int]:
         """Open a directory inside; the descriptor is valid for the block."""
-        with self._opened(path, _FOLDER) as descriptor:
-            yield descriptor
+        return self._opened(path, _FOLDER)
 
     def write_bytes(
         self, path: str, data: bytes | Pieces, *, mode: int = 0o644, modified_ns: int | None = None

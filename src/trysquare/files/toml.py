@@ -53,7 +53,6 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def read_entry(text: str, path: Sequence[str]) -> Any | None:
-    """Value at a path of keys, or None."""
     value: Any = _parsed(text)
     for name in path:
         value = cast(JsonObject, value).get(name) if isinstance(value, dict) else None

@@ -8,6 +8,7 @@ import os
 import stat
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -62,9 +63,9 @@ def entries_below(folder: int, path: str, *, max_depth: int, visited: FolderStat
     for each in found:
         below = f"{path}/{each.name}" if path else each.name
         if each.is_file(follow_symlinks=False):
-            about = _attributes(folder, each.name)
-            if about is not None:
-                yield entry_of(below, about)
+            # It may have been removed since the listing.
+            with suppress(FileNotFoundError):
+                yield entry_of(below, os.stat(each.name, dir_fd=folder, follow_symlinks=False))
         elif max_depth > 1 and each.is_dir(follow_symlinks=False):
             yield from _entries_in(folder, each.name, below, max_depth=max_depth - 1, visited=visited)
 
@@ -78,13 +79,6 @@ def _entries_in(folder: int, name: str, path: str, *, max_depth: int, visited: F
         yield from entries_below(descriptor, path, max_depth=max_depth, visited=visited)
     finally:
         os.close(descriptor)
-
-
-def _attributes(folder: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None  # removed between the listing and now
 
 
 logger = logging.getLogger("trysquare.watch")

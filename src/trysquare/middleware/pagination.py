@@ -15,16 +15,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import redact
 from trysquare.core.resources import ResourceTemplate
-from trysquare.core.result import (
-    Content,
-    ResourceContents,
-    ResourceLink,
-    Result,
-    Text,
-    dump_json,
-    jsonable,
-    parsed_json,
-)
+from trysquare.core.result import Content, ResourceContents, ResourceLink, Result, Text, dump_json, jsonable, read_json
 from trysquare.core.schema.errors import unwrap_arguments
 from trysquare.core.signature import Arguments
 from trysquare.core.threads import run_in_thread
@@ -104,8 +95,12 @@ def paged(result: Result[Any], limit: int, tool: str) -> tuple[StoredPages, Resu
     # The head is short, since a model seldom needs the rest; a page leaves space for the envelope around it.
     pages = paginate(document, head=max(1, limit // 8), page=max(1, limit * 3 // 4))
     main = _longest(document)
-    total, texts_of = _counts(_at(document, main)), _addresses(result)
-    stored = StoredPages(tool=tool, pages=pages, main=main, total=total, texts=texts_of)
+    texts_of: dict[str, JsonObject | None] = {
+        str(index): {"uri": piece.uri, "mime_type": piece.mime_type}
+        for index, piece in enumerate(result.content)
+        if isinstance(piece, ResourceContents) and piece.text is not None
+    }
+    stored = StoredPages(tool=tool, pages=pages, main=main, total=_counts(_at(document, main)), texts=texts_of)
     texts = stored.result(1)
     other = tuple(piece for piece in result.content if _text_in(piece) is None)
     first = replace(
@@ -192,19 +187,11 @@ class StoredPages:
 
 def _document(result: Result[Any]) -> JsonObject:
     """The parts of a result that can be cut, under fixed names."""
-    value = result.value if result.raw is None or result.value is not None else parsed_json(result.raw)
+    value = result.value if result.raw is None or result.value is not None else read_json(result.raw)
     texts = {str(index): text for index, piece in enumerate(result.content) if (text := _text_in(piece)) is not None}
     document: JsonObject = {"message": result.message, "error": result.error, "value": value}
     document |= {"fields": dict(result.fields) or None, "content": texts or None}
     return {name: jsonable(part) for name, part in document.items() if part is not None}
-
-
-def _addresses(result: Result[Any]) -> dict[str, JsonObject | None]:
-    return {
-        str(index): {"uri": piece.uri, "mime_type": piece.mime_type}
-        for index, piece in enumerate(result.content)
-        if isinstance(piece, ResourceContents) and piece.text is not None
-    }
 
 
 def _text_in(piece: Content) -> str | None:
@@ -327,29 +314,23 @@ def _only_page(first: Result[Any], pages: StoredPages, error: TooLargeToKeep) ->
     """The first page of a result whose other pages are too large to be stored."""
     warning = f"Only page 1 of {len(pages.pages)} is available. {error.message}"
     instruction = "Ask for less in one call: the other pages cannot be fetched."
-    return replace(
-        first,
-        warnings=(*first.warnings, warning),
-        fields={**first.fields, "page": pages.describe(1)},
-        instruction=" ".join(filter(None, [first.instruction, instruction])),
-    )
+    return replace(_described(first, pages.describe(1), instruction), warnings=(*first.warnings, warning))
 
 
 def _with_next(result: Result[Any], pages: StoredPages, number: int, handle: str, repeated: _Repeated) -> Result[Any]:
     """The page with its description and the call for the next one."""
     page = pages.describe(number)
     if number == len(pages.pages):
-        return replace(result, fields={**result.fields, "page": page})
+        return _described(result, page)
     cursor = f"{handle}.{number + 1}"
-    instruction = (
-        f"This is page {number} of {len(pages.pages)}; if you need more, call again with the cursor in `page`."
-    )
-    return replace(
-        result,
-        fields={**result.fields, "page": {**page, "cursor": cursor}},
-        next=result.next or repeated.next_call(cursor),
-        instruction=" ".join(filter(None, [result.instruction, instruction])),
-    )
+    text = f"This is page {number} of {len(pages.pages)}; if you need more, call again with the cursor in `page`."
+    following = result.next or repeated.next_call(cursor)
+    return replace(_described(result, {**page, "cursor": cursor}, text), next=following)
+
+
+def _described(result: Result[Any], page: JsonObject, instruction: str | None = None) -> Result[Any]:
+    joined = " ".join(filter(None, [result.instruction, instruction])) or None
+    return replace(result, fields={**result.fields, "page": page}, instruction=joined)
 
 
 async def _stored_page(cursor: Any, context: CallContext, tool: str | None = None) -> tuple[StoredPages, int]:

@@ -109,7 +109,9 @@ def _configured_api() -> ModuleType | None:
 def _span_for(tool: Tool, context: CallContext, api: ModuleType) -> Generator[Span]:
     current: Span = api.get_current_span()
     # The open span of a client in this process is not the request's.
-    opened: Mapping[str, Any] = {} if getattr(current, "kind", None) is api.SpanKind.CLIENT else _attributes(current)
+    is_client = getattr(current, "kind", None) is api.SpanKind.CLIENT
+    # Only the spans of an SDK, which record, have attributes.
+    opened: Mapping[str, Any] = {} if is_client else getattr(current, "attributes", None) or {}
     method = opened.get("mcp.method.name")
     if method == "tools/call" and opened.get("gen_ai.tool.name") == tool.name and not _inside.get():
         current.set_attributes(_own_attributes(tool))
@@ -139,11 +141,6 @@ def _new_span(
         record_exception=False,
         set_status_on_exception=False,
     )
-
-
-def _attributes(span: Span) -> Mapping[str, Any]:
-    # Only the spans of an SDK, which record, have attributes.
-    return getattr(span, "attributes", None) or {}
 
 
 def _request_attributes(context: CallContext) -> dict[str, str]:

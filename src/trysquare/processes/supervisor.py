@@ -225,12 +225,10 @@ def _start(command: Command, token: str) -> ChildProcess:
 
 def _widen(descriptor: int) -> None:
     """Enlarge a pipe where the system can, so that a large answer takes fewer reads."""
-    try:
+    with suppress(ImportError, OSError):
         from fcntl import F_SETPIPE_SZ, fcntl
 
         fcntl(descriptor, F_SETPIPE_SZ, _PIPE_BYTES)
-    except (ImportError, OSError):
-        return
 
 
 def _start_reaper(token: str) -> subprocess.Popen[bytes]:

@@ -36,7 +36,6 @@ class FullTextIndex:
         return len(self._rows)
 
     def put(self, id: str, fields: Iterable[tuple[str, float]]) -> None:
-        """Add a row, or replace it."""
         self.remove(id)
         weights: dict[str, float] = {}
         for text, weight in fields:

@@ -139,17 +139,13 @@ def _unknown(file: ConfigurationFile, path: KeyPath) -> ConfigurationError:
     return ConfigurationError(f"Unknown setting `{name}`.", where=file.location(path), hint=hint)
 
 
-def expanded(path: str) -> str:
-    """The path with `~` and `~user` replaced; of a user that does not exist it stays as it was written."""
-    return path if "\0" in path else os.path.expanduser(path)
-
-
 def resolved(key: Key, value: Any, base: Path) -> Any:
     """The value with relative paths resolved from where they were written."""
     if not key.is_path:
         return value
     if isinstance(value, str):
-        return base / expanded(value)
+        # os.path, not Path: an unknown `~user` stays as it was written, and does not raise.
+        return base / (value if "\0" in value else os.path.expanduser(value))
     if isinstance(value, (list, tuple)):
         return [resolved(key, part, base) for part in cast(list[Any], value)]
     return value

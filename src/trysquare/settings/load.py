@@ -13,15 +13,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.text import closest_names
-from trysquare.settings.file import (
-    ALL_SETTINGS_HINT,
-    ConfigurationFile,
-    expanded,
-    file_layer,
-    find_file,
-    read_file,
-    resolved,
-)
+from trysquare.settings.file import ALL_SETTINGS_HINT, ConfigurationFile, file_layer, find_file, read_file, resolved
 from trysquare.settings.keys import DEFAULT, Given, Key, Layer, Origin, all_keys, all_sections, configuration_error
 from trysquare.settings.model import Settings
 
@@ -119,7 +111,7 @@ def _file(
 ) -> ConfigurationFile | None:
     named = config or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
     if named is not None:
-        return read_file(cwd / expanded(str(named)))
+        return read_file(cwd / os.path.expanduser(named))
     project = options.get("project") or environment.get("project")
     return find_file(project.value if project else cwd)
 

@@ -17,7 +17,7 @@ import annotated_types
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, objects_in
 
 P = TypeVar("P")
 
@@ -250,10 +250,4 @@ def _reachable(start: str, uses: dict[str, set[str]]) -> set[str]:
 
 
 def _references(node: Any) -> set[str]:
-    if isinstance(node, dict):
-        own = cast(JsonObject, node)
-        found = {str(own["$ref"]).removeprefix("#/$defs/")} if "$ref" in own else set[str]()
-        return found.union(*(_references(part) for part in own.values()))
-    if isinstance(node, list):
-        return set[str]().union(*(_references(part) for part in cast(list[Any], node)))
-    return set()
+    return {str(each["$ref"]).removeprefix("#/$defs/") for each in objects_in([node]) if "$ref" in each}

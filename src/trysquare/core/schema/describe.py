@@ -126,7 +126,6 @@ def shown_name(name: str) -> str:
 
 
 def schema_markdown(schema: JsonObject) -> str:
-    """A schema's properties as a Markdown list."""
     required = set(required_of(schema))
     lines = [_argument_line(name, part, name in required) for name, part in properties_of(schema).items()]
     return "## Arguments\n\n" + ("\n".join(lines) or "None.")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from trysquare.core.cache import cached_by_identity
-from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, properties_of, resolve_pointer, resolve_ref
+from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, objects_in, resolve_pointer, resolve_ref
 from trysquare.core.schema.keywords import assertion, text_test
 
 NAME_KEYWORDS = frozenset({"required", "additionalProperties", "propertyNames"})
@@ -174,9 +174,9 @@ class _Compiler:
         self._referred: dict[str, Node] = {}
         self._count = 0
         # Where something passes unchecked, "not" and "exactly one" would refuse what the server takes.
-        keywords = ((key, given) for part in _objects_in([whole]) for key, given in part.items())
+        keywords = ((key, given) for part in objects_in([whole]) for key, given in part.items())
         self._is_exact = not any(_passes_unchecked(key, given, whole) for key, given in keywords)
-        self._has_inner_ids = any("$id" in part for part in _objects_in(list(whole.values())))
+        self._has_inner_ids = any("$id" in part for part in objects_in(list(whole.values())))
         self._ref_alone = "draft-0" in str(whole.get("$schema", ""))
 
     def node(self, schema: Any) -> Node:
@@ -432,18 +432,6 @@ def _of_value(test: Callable[[Any], bool]) -> Callable[[Any, ValidationBudget], 
     return lambda value, budget: test(value)
 
 
-def _objects_in(waiting: list[Any]) -> Iterator[JsonObject]:
-    """Every object in some JSON values, however deep."""
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            inner = cast(JsonObject, part)
-            yield inner
-            waiting.extend(inner.values())
-        elif isinstance(part, list):
-            waiting.extend(cast(list[Any], part))
-
-
 def _passes_unchecked(key: str, given: Any, whole: JsonObject) -> bool:
     if key == "$ref":
         return isinstance(given, str) and resolve_pointer(given, whole) is None
@@ -470,9 +458,6 @@ class InputValidator:
 def input_validator(schema: JsonObject) -> InputValidator:
     whole = as_object(schema)
     root = resolve_ref(whole, whole)
-    return InputValidator(
-        whole=whole,
-        compiled=compile_schema(schema),
-        names=frozenset(as_object(root.get("properties"))),
-        is_open="additionalProperties" in root or "patternProperties" in root or not properties_of(root),
-    )
+    names = frozenset(as_object(root.get("properties")))
+    is_open = "additionalProperties" in root or "patternProperties" in root or not names
+    return InputValidator(whole=whole, compiled=compile_schema(schema), names=names, is_open=is_open)
