@@ -203,9 +203,11 @@ class ToolCallRunner:
         try:
             result = await within(self.time.left(), call_tool(alone, planned.tool.name, arguments, context))
         except Late:
-            message = f"Timeout: the time of this run was up before `{planned.tool.name}` returned."
-            late = f"{message} It was cancelled and may have had effects."
-            result = Result[Any].failure(late, code=ErrorCode.TOOL_TIMEOUT)
+            result = Result[Any].failure(
+                f"Timeout: the time of this run was up before `{planned.tool.name}` returned. It was cancelled and may "
+                "have had effects.",
+                code=ErrorCode.TOOL_TIMEOUT,
+            )
         return {**outcome_json(result, limit=self.result_characters), "seconds": time.monotonic() - began}
 
     async def _consent(self, planned: PlannedCall, decision: Decision) -> JsonObject:

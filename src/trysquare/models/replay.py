@@ -134,13 +134,17 @@ class ReplayModel:
 
     def _mismatch(self, asked: JsonObject, waiting: list[int]) -> ToolError:
         if not waiting:
-            message = f"All {len(self._exchanges)} responses of {self._path} were used."
-            instruction = "Record the conversation again, to its end."
-        else:
-            difference = _difference(self._exchanges[waiting[0]][0], asked)
-            message = f"The request differs from request {waiting[0] + 1} of {self._path}:\n{difference}"
-            instruction = "Record the conversation again if the difference is intended."
-        return ToolError(message, code=ErrorCode.MODEL_REFUSED, instruction=instruction)
+            return ToolError(
+                f"All {len(self._exchanges)} responses of {self._path} were used.",
+                code=ErrorCode.MODEL_REFUSED,
+                instruction="Record the conversation again, to its end.",
+            )
+        difference = _difference(self._exchanges[waiting[0]][0], asked)
+        return ToolError(
+            f"The request differs from request {waiting[0] + 1} of {self._path}:\n{difference}",
+            code=ErrorCode.MODEL_REFUSED,
+            instruction="Record the conversation again if the difference is intended.",
+        )
 
 
 def _difference(recorded: JsonObject, asked: JsonObject) -> str:
@@ -169,8 +173,9 @@ def _read(path: Path) -> tuple[JsonObject, list[_Exchange]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        message = f"Cannot read the recording {path}: {error.strerror}."
-        raise ToolError(message, code=ErrorCode.MODEL_NOT_INSTALLED) from error
+        raise ToolError(
+            f"Cannot read the recording {path}: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
+        ) from error
     head = _object(path, lines[0] if lines else "", 1)
     if head.get("dialogue") != 1:
         raise _not_a_recording(path, 1)
