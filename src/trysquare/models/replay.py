@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -176,36 +176,23 @@ def _read(path: Path) -> tuple[JsonObject, list[_Exchange]]:
         raise ToolError(
             f"Cannot read the recording {path}: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
         ) from error
-    head = _object(path, lines[0] if lines else "", 1)
-    if head.get("dialogue") != 1:
-        raise _not_a_recording(path, 1)
-    return head, list(_exchanges(path, lines[1:]))
-
-
-def _exchanges(path: Path, lines: list[str]) -> Iterator[_Exchange]:
-    last = _EMPTY
-    for number, line in enumerate(lines, start=2):
-        found = _object(path, line, number)
-        try:
-            last = _lengthen(found["request"], last)
-            yield last, read_answer_json(found["answer"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise _not_a_recording(path, number) from error
-
-
-def _object(path: Path, line: str, number: int) -> JsonObject:
+    number, last, exchanges = 1, _EMPTY, list[_Exchange]()
     try:
-        return {**json.loads(line)}
-    except (TypeError, ValueError) as error:
-        raise _not_a_recording(path, number) from error
-
-
-def _not_a_recording(path: Path, line: int) -> ToolError:
-    return ToolError(
-        f"{path}:{line} is not part of a recorded conversation.",
-        code=ErrorCode.MODEL_NOT_INSTALLED,
-        instruction="Record it again.",
-    )
+        head: JsonObject = {**json.loads(lines[0] if lines else "")}
+        if head.get("dialogue") != 1:
+            raise ValueError
+        for line in lines[1:]:
+            number += 1
+            found: JsonObject = {**json.loads(line)}
+            last = _lengthen(found["request"], last)
+            exchanges.append((last, read_answer_json(found["answer"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ToolError(
+            f"{path}:{number} is not part of a recorded conversation.",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="Record it again.",
+        ) from error
+    return head, exchanges
 
 
 @asynccontextmanager

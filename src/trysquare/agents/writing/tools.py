@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 from pydantic import Field
 
-from trysquare.agents.tool_calls import usage_meta
+from trysquare.agents.tool_calls import USAGE
 from trysquare.agents.writing import draft as drafts
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
@@ -240,7 +240,7 @@ def section_tool(session: WritingSession) -> Tool:
         answer = await _expanded(session, outline, planned, words=args.words)
         warnings = ("The text was truncated: read its end.",) if answer.stop == "length" else ()
         saved = await run_in_thread(lambda: _save_section(session, args.section, answer.text, warnings))
-        return replace(saved, meta=usage_meta(answer.usage))
+        return replace(saved, meta={USAGE: asdict(answer.usage)})
 
     return _writing_tool(
         section,
