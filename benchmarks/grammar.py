@@ -80,7 +80,6 @@ def _milliseconds(work: Callable[[], Any]) -> tuple[Any, float]:
 def _measure_ours(results: GrammarResults, tokenizer: LLTokenizer, tools: Sequence[BenchTool]) -> None:
     from trysquare.grammar import CallMatcher
     from trysquare.grammar.calls.call_set import BEFORE_NAME, CallSet
-    from trysquare.grammar.calls.matcher import take_all
     from trysquare.grammar.engine import llguidance_engine
     from trysquare.grammar.filters import full_mask
 
@@ -96,7 +95,8 @@ def _measure_ours(results: GrammarResults, tokenizer: LLTokenizer, tools: Sequen
     chosen = tools[len(tools) // 2]
 
     def choose() -> None:
-        take_all(matcher, tokenizer.tokenize_str(BEFORE_NAME + chosen.name + '"'))
+        for token in tokenizer.tokenize_str(BEFORE_NAME + chosen.name + '"'):
+            matcher.take(token)
         matcher.fill(mask)
 
     _, arguments = _milliseconds(choose)

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare import ConfigurationError, Tool, tool
+from trysquare.agents import AgentRequest
 from trysquare.agents.budget import Budget, Spent, exhausted
 from trysquare.agents.capabilities import BUNDLES, Bundle, bundle, local_probes, match_bundle, probe_all
 from trysquare.agents.completion import Evidence, StuckDetector
 from trysquare.agents.conversation import Notes
 from trysquare.agents.jobs import InProcessJobs
-from trysquare.agents.journal import Journal
-from trysquare.agents.run import AgentOutcome, AgentRequest
+from trysquare.agents.run import AgentOutcome, WorkspaceNarrowing, workspace_facts
 from trysquare.agents.runner import working_copy
 from trysquare.agents.tool_calls import CallRecord, bounded
-from trysquare.agents.toolbox import WorkspaceNarrowing, offer_of, workspace_facts
+from trysquare.agents.toolbox import offer_of
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.models import CallRequest, Usage
@@ -211,7 +211,7 @@ def test_a_marked_argument_is_narrowed_to_files_that_exist_until_the_workspace_c
 
 
 async def test_a_run_that_is_cancelled_before_its_first_step_is_cancelled() -> None:
-    async def start(request: AgentRequest, journal: Journal) -> AgentOutcome:
+    async def start(request: AgentRequest, journal: object) -> AgentOutcome:
         raise AssertionError("it must not start")
 
     jobs = InProcessJobs(start)

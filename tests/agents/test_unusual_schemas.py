@@ -15,7 +15,7 @@ from tests.models.stand_in import Kind, serving
 from tests.models.tiny_gguf import write_tiny_gguf
 from trysquare import Tool, tool
 from trysquare.agents.budget import Budget
-from trysquare.agents.toolbox import call_constraint
+from trysquare.agents.run import call_constraint
 from trysquare.models import ModelOptions, ToolSpec, open_model
 
 THREE_STEPS = definition(budget=Budget(steps=3))

@@ -13,9 +13,8 @@ from tests.grammar.engines_at_hand import byte_engine
 from tests.grammar.generated import as_json, cases
 from tests.support import size
 from trysquare import ErrorCode, ToolError
-from trysquare.grammar import Unsupported, bounded, gbnf_text, grammar_of, read_gbnf, read_schema
+from trysquare.grammar import Unsupported, bounded, gbnf_text, grammar_of, read_gbnf, read_schema, shape_rules
 from trysquare.grammar.certify import RandomModel, TextMatcher, first_error, validator_of
-from trysquare.grammar.dialects.lark import shape_rules
 
 FREE = {"type": "object", "properties": {"path": {"type": "string"}, "text": {"type": "string"}}, "required": ["text"],
         "additionalProperties": False}  # fmt: skip

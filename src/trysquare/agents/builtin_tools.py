@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from trysquare.agents.conversation import MAX_NOTE, Notes
-from trysquare.agents.toolbox import Toolbox
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
@@ -60,8 +59,8 @@ class CloseTaskArguments(ToolArguments):
     number: Annotated[int, Field(description="Number of the task", ge=1, le=10_000)]
 
 
-def all_tools(notes: Notes, toolbox: Toolbox, *, can_ask: bool) -> list[Tool]:
-    own = [finish_tool(), give_up_tool(), note_tool(notes), find_tools_tool(toolbox)]
+def all_tools(notes: Notes, search: Callable[[str], list[Tool]], *, can_ask: bool) -> list[Tool]:
+    own = [finish_tool(), give_up_tool(), note_tool(notes), find_tools_tool(search)]
     return [*own, ask_person_tool()] if can_ask else own
 
 
@@ -106,10 +105,10 @@ def note_tool(notes: Notes) -> Tool:
     )
 
 
-def find_tools_tool(toolbox: Toolbox) -> Tool:
+def find_tools_tool(search: Callable[[str], list[Tool]]) -> Tool:
     async def find_tools(query: Annotated[str, Field(min_length=1, max_length=300)]) -> Result[Any]:
         """Find further tools by what you want to do; you can call them afterwards."""
-        found = [{"name": one.name, "purpose": one.description.partition("\n")[0]} for one in toolbox.search(query)]
+        found = [{"name": one.name, "purpose": one.description.partition("\n")[0]} for one in search(query)]
         return Result[Any].ok(found, message=None if found else "No further tool matches.")
 
     return _builtin_tool(find_tools, {"query": "read an RSS feed"}, use_when="no tool that is shown fits")

@@ -174,8 +174,8 @@ class LowConfidence:
         return ", ".join(f"`{name}` ({share:.0%})" for name, share in self.choices)
 
     def question(self, task: str) -> str:
-        unsure = f"The agent is unsure how to continue: {truncate(task, 200)}"
-        return f"{unsure}\nWhat should it do? Options: {self.summary}."
+        about = truncate(task, 200)
+        return f"The agent is unsure how to continue: {about}\nWhat should it do? Options: {self.summary}."
 
 
 def low_confidence(answer: ModelResponse, least: float) -> LowConfidence | None:

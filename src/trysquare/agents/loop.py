@@ -43,8 +43,8 @@ class _Loop:
         self._stuck = completion.StuckDetector(self._only_reads)
         self._used, self._time = Spent(), RunTime(definition.budget.seconds)
         self._conversation = Conversation(run.task, run.model, self._notes, answer_tokens=self._answer_tokens())
-        self._toolbox = Toolbox(run, self._policy, completion.criteria_lines(definition.criteria))
-        self._builtin = builtin_tools.all_tools(self._notes, self._toolbox, can_ask=run.context.can_ask())
+        self._toolbox = Toolbox(run, self._policy)
+        self._builtin = builtin_tools.all_tools(self._notes, self._toolbox.search, can_ask=run.context.can_ask())
         self.close = self._toolbox.close
         self._runner = tool_calls.ToolCallRunner(
             policy=self._policy,
@@ -65,9 +65,10 @@ class _Loop:
     async def run(self) -> AgentOutcome:
         await self._toolbox.refresh()
         if taken := [name for name in sorted(builtin_tools.BUILTIN_NAMES) if self._toolbox.find(name) is not None]:
-            names = ", ".join(taken)
-            message = f"the tools {names} have names of built-in tools of agents."
-            raise ConfigurationError(message, hint="Give their provider a prefix.")
+            raise ConfigurationError(
+                f"the tools {', '.join(taken)} have names of built-in tools of agents.",
+                hint="Give their provider a prefix.",
+            )
         while self._ending is None:
             reason = exhausted(self._run.definition.budget, self._spent)
             if reason is not None:
@@ -240,8 +241,12 @@ class _Loop:
         if completion.TESTS_FAIL in wrong:
             self._evidence.note_failing_tests()
         if wrong:
-            message, then = f"The run is not finished: {'; '.join(wrong)}.", "Do this, then call finish again."
-            return tool_calls.refusal(call, message, code=ErrorCode.TOOL_FAILED, instruction=then)
+            return tool_calls.refusal(
+                call,
+                f"The run is not finished: {'; '.join(wrong)}.",
+                code=ErrorCode.TOOL_FAILED,
+                instruction="Do this, then call finish again.",
+            )
         summary = str(call.arguments["summary"])
         self._ending = ("finished", summary)
         return tool_calls.CallRecord(call=call, text=summary, success=True)

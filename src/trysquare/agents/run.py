@@ -1,8 +1,8 @@
-"""Request, inputs and outcome of a run."""
+"""Request, inputs and outcome of a run: also what constrains its answers and what its workspace contains."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,12 +10,13 @@ from typing import Literal, TypeAlias
 from trysquare.agents.budget import Spent
 from trysquare.agents.capabilities import Probe
 from trysquare.agents.definition import AgentDefinition
-from trysquare.agents.toolbox import MakeConstraint, WorkspaceNarrowing
 from trysquare.core.approvals import Approvals
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
-from trysquare.models import Model, Sampling
+from trysquare.grammar import CallGrammar, Facts, narrowed_tools
+from trysquare.models import Constraint, Model, Sampling, ToolSpec
+from trysquare.workbench.git import workspace_branches, workspace_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +43,59 @@ class AgentRequest:
 
     def to_json(self) -> JsonObject:
         return asdict(self)
+
+
+MakeConstraint: TypeAlias = Callable[[Sequence[ToolSpec], bool], Constraint | None]
+"""Builds the constraint of answers for these offers, with or without parallel calls."""
+
+
+def call_constraint(offers: Sequence[ToolSpec], parallel: bool) -> Constraint | None:
+    """Build the grammar of the calls, loosely: tools check their arguments themselves."""
+    return CallGrammar(offers, parallel=parallel, loosely=True)
+
+
+MAX_FILES = 10_000
+_MAX_COUNTED = 20 * 1024 * 1024
+"""Bytes read to count lines; of a larger workspace the longest file is unknown."""
+
+
+class WorkspaceNarrowing:
+    """Narrows offers to what the workspace contains, cached until `forget`."""
+
+    def __init__(self, root: Path, hidden: Sequence[str] = ()) -> None:
+        self._root, self._hidden = root, hidden
+        self._facts: Facts | None = None
+
+    def __call__(self, offer: ToolSpec) -> ToolSpec | None:
+        """The offer with only existing names in its arguments; None if nothing is left."""
+        if self._facts is None:
+            self._facts = workspace_facts(self._root, self._hidden)
+        schema = narrowed_tools({offer.name: offer.schema}, self._facts).get(offer.name)
+        return None if schema is None else replace(offer, schema=schema)
+
+    def forget(self) -> None:
+        self._facts = None
+
+
+def workspace_facts(root: Path, hidden: Sequence[str] = ()) -> Facts:
+    """Files, branches and line counts of a workspace; omitted where there are too many."""
+    files, branches = workspace_files(root, most=MAX_FILES + 1, hidden=hidden), workspace_branches(root) or None
+    if len(files) > MAX_FILES:
+        return Facts(branches=branches)
+    return Facts(files=files, branches=branches, most_lines=_most_lines(root, files))
+
+
+def _most_lines(root: Path, files: list[str]) -> int | None:
+    left, most = _MAX_COUNTED, 1
+    for path in files:
+        try:
+            left -= (root / path).stat().st_size
+            if left < 0:
+                return None
+            most = max(most, (root / path).read_bytes().count(b"\n") + 1)
+        except OSError:
+            continue
+    return most
 
 
 ANSWER_TOKENS = 4_096

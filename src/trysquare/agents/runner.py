@@ -18,8 +18,14 @@ from trysquare.agents.definition import AgentDefinition, load_definition
 from trysquare.agents.journal import Journal
 from trysquare.agents.loop import run_agent
 from trysquare.agents.policy import Policy
-from trysquare.agents.run import LOCAL_ANSWER_TOKENS, AgentOutcome, AgentRequest, AgentRun
-from trysquare.agents.toolbox import WorkspaceNarrowing, call_constraint
+from trysquare.agents.run import (
+    LOCAL_ANSWER_TOKENS,
+    AgentOutcome,
+    AgentRequest,
+    AgentRun,
+    WorkspaceNarrowing,
+    call_constraint,
+)
 from trysquare.agents.writing.toolset import WRITING, WritingToolset
 from trysquare.content import content_config, content_probes
 from trysquare.core.approvals import Approvals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -98,10 +98,6 @@ def _handles(envelope: JsonObject) -> list[str]:
     parts = (envelope, as_object(envelope.get("value")))
     found = [(key, part.get(key)) for part in parts for key in HANDLE_FIELDS]
     return [f"{key} {given}" for key, given in found if isinstance(given, str) and 0 < len(given) <= 200]
-
-
-def usage_meta(usage: Usage) -> JsonObject:
-    return {USAGE: asdict(usage)}
 
 
 def call_summary(record: CallRecord) -> str:
@@ -203,9 +199,11 @@ class ToolCallRunner:
         try:
             result = await within(self.time.left(), call_tool(alone, planned.tool.name, arguments, context))
         except Late:
-            message = f"Timeout: the time of this run was up before `{planned.tool.name}` returned."
-            late = f"{message} It was cancelled and may have had effects."
-            result = Result[Any].failure(late, code=ErrorCode.TOOL_TIMEOUT)
+            result = Result[Any].failure(
+                f"Timeout: the time of this run was up before `{planned.tool.name}` returned. It was cancelled and may "
+                "have had effects.",
+                code=ErrorCode.TOOL_TIMEOUT,
+            )
         return {**outcome_json(result, limit=self.result_characters), "seconds": time.monotonic() - began}
 
     async def _consent(self, planned: PlannedCall, decision: Decision) -> JsonObject:

@@ -2,77 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from trysquare.agents.capabilities import BundleMatch, match_bundle, probe_all
+from trysquare.agents.completion import criteria_lines
 from trysquare.agents.journal import REQUEST_KEY
 from trysquare.agents.parsing import KnownNames
 from trysquare.agents.policy import Policy, allowed_offer
 from trysquare.agents.prompt import TOOL_TOKENS, PromptParts, system_prompt
+from trysquare.agents.run import AgentRun
 from trysquare.catalog.descriptions import compact_description
 from trysquare.catalog.search import Match, ToolIndex
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change
-from trysquare.grammar import CallGrammar, Facts, narrowed_tools
 from trysquare.models import Constraint, ToolSpec
-from trysquare.workbench.git import workspace_branches, workspace_files
-
-if TYPE_CHECKING:
-    from trysquare.agents.run import AgentRun
-
-
-def call_constraint(offers: Sequence[ToolSpec], parallel: bool) -> Constraint | None:
-    """Build the grammar of the calls, loosely: tools check their arguments themselves."""
-    return CallGrammar(offers, parallel=parallel, loosely=True)
-
-
-MAX_FILES = 10_000
-_MAX_COUNTED = 20 * 1024 * 1024
-"""Bytes read to count lines; of a larger workspace the longest file is unknown."""
-
-
-class WorkspaceNarrowing:
-    """Narrows offers to what the workspace contains, cached until `forget`."""
-
-    def __init__(self, root: Path, hidden: Sequence[str] = ()) -> None:
-        self._root, self._hidden = root, hidden
-        self._facts: Facts | None = None
-
-    def __call__(self, offer: ToolSpec) -> ToolSpec | None:
-        """The offer with only existing names in its arguments; None if nothing is left."""
-        if self._facts is None:
-            self._facts = workspace_facts(self._root, self._hidden)
-        schema = narrowed_tools({offer.name: offer.schema}, self._facts).get(offer.name)
-        return None if schema is None else replace(offer, schema=schema)
-
-    def forget(self) -> None:
-        self._facts = None
-
-
-def workspace_facts(root: Path, hidden: Sequence[str] = ()) -> Facts:
-    """Files, branches and line counts of a workspace; omitted where there are too many."""
-    files, branches = workspace_files(root, most=MAX_FILES + 1, hidden=hidden), workspace_branches(root) or None
-    if len(files) > MAX_FILES:
-        return Facts(branches=branches)
-    return Facts(files=files, branches=branches, most_lines=_most_lines(root, files))
-
-
-def _most_lines(root: Path, files: list[str]) -> int | None:
-    left, most = _MAX_COUNTED, 1
-    for path in files:
-        try:
-            left -= (root / path).stat().st_size
-            if left < 0:
-                return None
-            most = max(most, (root / path).read_bytes().count(b"\n") + 1)
-        except OSError:
-            continue
-    return most
 
 
 def offer_of(tool: Tool) -> ToolSpec:
@@ -99,9 +45,6 @@ def _without_key(schema: JsonObject) -> JsonObject:
 MAX_SHOWN = 12
 """Optional tools in a view; of more, search chooses those that match the task."""
 
-MakeConstraint: TypeAlias = Callable[[Sequence[ToolSpec], bool], Constraint | None]
-"""Builds the constraint of answers for these offers, with or without parallel calls."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
@@ -117,9 +60,8 @@ class View:
 class Toolbox:
     """Tools that the bundle names and the policy allows, and the built-in ones."""
 
-    def __init__(self, run: AgentRun, policy: Policy, finish: tuple[str, ...]) -> None:
-        """`finish` is the completion criteria as sentences."""
-        self._run, self._policy, self._finish = run, policy, finish
+    def __init__(self, run: AgentRun, policy: Policy) -> None:
+        self._run, self._policy = run, policy
         self._match = BundleMatch(required=(), optional=(), missing_required={}, missing_optional={})
         self._usable: dict[str, Tool] = {}
         self._shown: dict[str, None] = {}
@@ -211,7 +153,7 @@ class Toolbox:
             optional=tuple(optional),
             hidden=len(self._optional()) - len(optional),
             missing=self.missing(),
-            finish=self._finish,
+            finish=criteria_lines(run.definition.criteria),
             schemas={tool.name: offer.schema for tool in usable if (offer := self._offer(tool)) is not None},
         )
         tokens = min(TOOL_TOKENS, run.model.context_tokens // 4)

@@ -97,7 +97,7 @@ def _answer(found: JsonObject, request: base.ModelRequest, options: base.ModelOp
     return base.ModelResponse(
         text="".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text"),
         calls=calls,
-        stop=_stop(found.get("stop_reason"), calls),
+        stop=_STOPS.get(str(found.get("stop_reason")), "calls" if calls else "text"),
         constrained_by="native" if request.tools else "free",
         usage=options.usage(
             sum(base.token_count(usage, key) for key in _PROMPT_COUNTS), base.token_count(usage, "output_tokens")
@@ -106,14 +106,9 @@ def _answer(found: JsonObject, request: base.ModelRequest, options: base.ModelOp
 
 
 _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-
-
-def _stop(reason: Any, calls: tuple[base.CallRequest, ...]) -> base.StopReason:
-    if reason == "refusal":
-        return "refused"
-    if reason in ("max_tokens", "model_context_window_exceeded"):
-        return "length"
-    return "calls" if calls else "text"
+_STOPS: Mapping[str, base.StopReason] = {
+    "refusal": "refused", "max_tokens": "length", "model_context_window_exceeded": "length",
+}  # fmt: skip
 
 
 @asynccontextmanager

@@ -196,19 +196,22 @@ def is_about_length(refused: HttpRefused) -> bool:
 
 def read_refusal(refused: HttpRefused, name: str, *, key_variable: str) -> ToolError:
     """An HTTP error of the model's server as a `ToolError`."""
-    code, instruction = ErrorCode.MODEL_REFUSED, None
     if is_about_length(refused):
-        what, code = f"The conversation is too long for {name}", ErrorCode.MODEL_CONTEXT_FULL
-        instruction = "Compact the conversation, or choose a model with a longer context."
-    elif refused.status in (401, 403):
-        what = f"{name} rejected the API key"
-        instruction = f"Check the key. Set the environment variable {key_variable} to a valid key."
-    elif refused.status == 404:
-        what = f"Model {name} not found on this server"
-        instruction = "Check the model's name and the URL, which ends in /v1 for most servers."
-    else:
-        what = f"{name} rejected the request"
-    return ToolError(f"{what}: {refused.message}", code=code, instruction=instruction)
+        return ToolError(
+            f"The conversation is too long for {name}: {refused.message}", code=ErrorCode.MODEL_CONTEXT_FULL,
+            instruction="Compact the conversation, or choose a model with a longer context.",
+        )  # fmt: skip
+    if refused.status in (401, 403):
+        return ToolError(
+            f"{name} rejected the API key: {refused.message}", code=ErrorCode.MODEL_REFUSED,
+            instruction=f"Check the key. Set the environment variable {key_variable} to a valid key.",
+        )  # fmt: skip
+    if refused.status == 404:
+        return ToolError(
+            f"Model {name} not found on this server: {refused.message}", code=ErrorCode.MODEL_REFUSED,
+            instruction="Check the model's name and the URL, which ends in /v1 for most servers.",
+        )  # fmt: skip
+    return ToolError(f"{name} rejected the request: {refused.message}", code=ErrorCode.MODEL_REFUSED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -96,11 +96,12 @@ def read_answer(
     choice, message = _first_choice(found)
     calls, unread = _calls(message.get("tool_calls"), request.messages)
     text = "\n".join(part for part in (_text(message.get("content")), *unread) if part)
-    usage = as_object(found.get("usage"))
+    usage, reason = as_object(found.get("usage")), choice.get("finish_reason")
+    stop: base.StopReason = "length" if reason == "length" else "calls" if calls else "text"
     return base.ModelResponse(
         text=text or _text(message.get("refusal")),
         calls=calls,
-        stop=_stop(choice, message, calls),
+        stop="refused" if message.get("refusal") or reason == "content_filter" else stop,
         constrained_by=constrained_by,
         usage=options.usage(*(base.token_count(usage, key) for key in ("prompt_tokens", "completion_tokens"))),
     )
@@ -138,14 +139,6 @@ def _parse_json(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _stop(choice: JsonObject, message: JsonObject, calls: tuple[base.CallRequest, ...]) -> base.StopReason:
-    if message.get("refusal") or choice.get("finish_reason") == "content_filter":
-        return "refused"
-    if choice.get("finish_reason") == "length":
-        return "length"
-    return "calls" if calls else "text"
 
 
 def _text(found: Any) -> str:

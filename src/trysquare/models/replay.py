@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -134,13 +134,17 @@ class ReplayModel:
 
     def _mismatch(self, asked: JsonObject, waiting: list[int]) -> ToolError:
         if not waiting:
-            message = f"All {len(self._exchanges)} responses of {self._path} were used."
-            instruction = "Record the conversation again, to its end."
-        else:
-            difference = _difference(self._exchanges[waiting[0]][0], asked)
-            message = f"The request differs from request {waiting[0] + 1} of {self._path}:\n{difference}"
-            instruction = "Record the conversation again if the difference is intended."
-        return ToolError(message, code=ErrorCode.MODEL_REFUSED, instruction=instruction)
+            return ToolError(
+                f"All {len(self._exchanges)} responses of {self._path} were used.",
+                code=ErrorCode.MODEL_REFUSED,
+                instruction="Record the conversation again, to its end.",
+            )
+        difference = _difference(self._exchanges[waiting[0]][0], asked)
+        return ToolError(
+            f"The request differs from request {waiting[0] + 1} of {self._path}:\n{difference}",
+            code=ErrorCode.MODEL_REFUSED,
+            instruction="Record the conversation again if the difference is intended.",
+        )
 
 
 def _difference(recorded: JsonObject, asked: JsonObject) -> str:
@@ -169,38 +173,26 @@ def _read(path: Path) -> tuple[JsonObject, list[_Exchange]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        message = f"Cannot read the recording {path}: {error.strerror}."
-        raise ToolError(message, code=ErrorCode.MODEL_NOT_INSTALLED) from error
-    head = _object(path, lines[0] if lines else "", 1)
-    if head.get("dialogue") != 1:
-        raise _not_a_recording(path, 1)
-    return head, list(_exchanges(path, lines[1:]))
-
-
-def _exchanges(path: Path, lines: list[str]) -> Iterator[_Exchange]:
-    last = _EMPTY
-    for number, line in enumerate(lines, start=2):
-        found = _object(path, line, number)
-        try:
-            last = _lengthen(found["request"], last)
-            yield last, read_answer_json(found["answer"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise _not_a_recording(path, number) from error
-
-
-def _object(path: Path, line: str, number: int) -> JsonObject:
+        raise ToolError(
+            f"Cannot read the recording {path}: {error.strerror}.", code=ErrorCode.MODEL_NOT_INSTALLED
+        ) from error
+    number, last, exchanges = 1, _EMPTY, list[_Exchange]()
     try:
-        return {**json.loads(line)}
-    except (TypeError, ValueError) as error:
-        raise _not_a_recording(path, number) from error
-
-
-def _not_a_recording(path: Path, line: int) -> ToolError:
-    return ToolError(
-        f"{path}:{line} is not part of a recorded conversation.",
-        code=ErrorCode.MODEL_NOT_INSTALLED,
-        instruction="Record it again.",
-    )
+        head: JsonObject = {**json.loads(lines[0] if lines else "")}
+        if head.get("dialogue") != 1:
+            raise ValueError
+        for line in lines[1:]:
+            number += 1
+            found: JsonObject = {**json.loads(line)}
+            last = _lengthen(found["request"], last)
+            exchanges.append((last, read_answer_json(found["answer"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ToolError(
+            f"{path}:{number} is not part of a recorded conversation.",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="Record it again.",
+        ) from error
+    return head, exchanges
 
 
 @asynccontextmanager

@@ -66,8 +66,10 @@ class SafetyFilter:
 
     def __init__(self, categories: Sequence[str] = tuple(COVERED)) -> None:
         if unknown := [category for category in categories if category not in COVERED]:
-            instruction = f"It covers {', '.join(COVERED)} and nothing else."
-            raise NotFound(f"The safety filter does not cover `{unknown[0]}`.", instruction=instruction)
+            raise NotFound(
+                f"The safety filter does not cover `{unknown[0]}`.",
+                instruction=f"It covers {', '.join(COVERED)} and nothing else.",
+            )
         self.categories = cast(tuple[Category, ...], tuple(categories))
 
     def find(self, text: str) -> tuple[Found, ...]:

@@ -145,8 +145,9 @@ class Draft:
 
     def require_outline(self) -> Outline:
         if (found := self.outline()) is None:
-            message, instruction = "There is no outline yet.", "Set one with `outline` first."
-            raise ToolError(message, code=ErrorCode.STATE_CONFLICT, instruction=instruction)
+            raise ToolError(
+                "There is no outline yet.", code=ErrorCode.STATE_CONFLICT, instruction="Set one with `outline` first."
+            )
         return found
 
     def notes(self) -> tuple[Note, ...]:

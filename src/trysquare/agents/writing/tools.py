@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 from pydantic import Field
 
-from trysquare.agents.tool_calls import usage_meta
+from trysquare.agents.tool_calls import USAGE
 from trysquare.agents.writing import draft as drafts
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
@@ -63,7 +63,7 @@ class _Guidance(TypedDict):
 
 
 def _writing_tool(
-    function: Callable[..., Any], example: JsonObject | None, explanation: str = "", **guidance: Unpack[_Guidance]
+    function: Callable[..., Any], example: JsonObject | None, *, explanation: str = "", **guidance: Unpack[_Guidance]
 ) -> Tool:
     """Make a tool with the metadata that all writing tools share."""
     return tool(
@@ -179,7 +179,7 @@ def analyse_tool(session: WritingSession) -> Tool:
     return _writing_tool(
         analyse,
         {"topic": "Bees", "audience": "gardeners", "tone": "friendly", "deliverables": ["article"]},
-        "An article, no research, nothing published.",
+        explanation="An article, no research, nothing published.",
         use_when="a run begins, or the prompt turns out to ask for something else",
         avoid_when="the analysis is correct",
         limits="Publication only with the prompt's own words",
@@ -198,7 +198,7 @@ def research_notes_tool(session: WritingSession) -> Tool:
     return _writing_tool(
         research_notes,
         {"action": "add", "origin": "https://b.example", "text": "…"},
-        "One note.",
+        explanation="One note.",
         use_when="a research tool found something that the text should use",
         avoid_when="nothing was found out",
         limits="Forty notes",
@@ -220,7 +220,7 @@ def outline_tool(session: WritingSession) -> Tool:
     return _writing_tool(
         outline,
         {"action": "set", "title": "Bees", "sections": sections},
-        "A plan with one section.",
+        explanation="A plan with one section.",
         use_when="an article or a script is to be written",
         avoid_when="only posts or a newsletter are wanted",
         limits="Twenty sections",
@@ -240,12 +240,12 @@ def section_tool(session: WritingSession) -> Tool:
         answer = await _expanded(session, outline, planned, words=args.words)
         warnings = ("The text was truncated: read its end.",) if answer.stop == "length" else ()
         saved = await run_in_thread(lambda: _save_section(session, args.section, answer.text, warnings))
-        return replace(saved, meta=usage_meta(answer.usage))
+        return replace(saved, meta={USAGE: asdict(answer.usage)})
 
     return _writing_tool(
         section,
         {"action": "expand", "section": "why"},
-        "Written by itself.",
+        explanation="Written by itself.",
         use_when="the outline is set; expand each section, and rewrite one that is not good",
         avoid_when="there is no outline",
         limits="One section per call",
@@ -271,7 +271,7 @@ def piece_tool(session: WritingSession) -> Tool:
     return _writing_tool(
         piece,
         {"action": "write", "kind": "newsletter", "text": "# News"},
-        "A short one.",
+        explanation="A short one.",
         use_when="a newsletter or show notes are wanted, from what was found and written",
         avoid_when="the prompt asks for neither",
         limits="One of each",
@@ -290,7 +290,7 @@ def social_post_tool(session: WritingSession) -> Tool:
     return _writing_tool(
         social_post,
         {"network": "twitter", "text": "Bees fly."},
-        "A post.",
+        explanation="A post.",
         use_when="the prompt asks for a post, and its text is clear",
         avoid_when="the prompt asks for no post in that network",
         limits="Twitter 280, Bluesky 300, LinkedIn 3000; nothing is posted",

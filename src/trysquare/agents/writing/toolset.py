@@ -13,7 +13,7 @@ from trysquare.agents.tool_calls import CallRecord
 from trysquare.agents.writing import tools
 from trysquare.agents.writing.draft import LONG_KINDS, NETWORKS, PIECE_KINDS, Analysis, Draft
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import Change, DynamicToolset, Toolset, Unsubscribe
+from trysquare.core.toolset import Change, DynamicToolset, Toolset
 from trysquare.models import Model
 
 WRITING = "writing"
@@ -29,11 +29,8 @@ class WritingToolset(DynamicToolset):
         self._inner = inner
         self._session = tools.WritingSession(draft=Draft(root=root, name=name), model=model, task=task)
         self._analysis: Analysis | None = None
-        self._unsubscribe: Unsubscribe = inner.subscribe(self._on_change)
+        self.close = inner.subscribe(self._on_change)
         self._open()
-
-    def close(self) -> None:
-        self._unsubscribe()
 
     def note(self, record: CallRecord) -> None:
         if record.success and record.call.name == tools.ANALYSE:
@@ -49,18 +46,17 @@ class WritingToolset(DynamicToolset):
         self.replace(tools=[*self._builtin(self._analysis), *self._others(self._analysis)])
 
     def _builtin(self, analysis: Analysis | None) -> list[Tool]:
-        session, own = self._session, [tools.analyse_tool(self._session)]
-        if analysis is None:
-            return own
-        if analysis.research:
-            own.append(tools.research_notes_tool(session))
-        if analysis.wants(LONG_KINDS):
-            own += [tools.outline_tool(session), tools.section_tool(session)]
-        if analysis.wants(PIECE_KINDS):
-            own.append(tools.piece_tool(session))
-        if analysis.wants(NETWORKS):
-            own.append(tools.social_post_tool(session))
-        return [*own, tools.complete_draft_tool(session)]
+        wanted = [(True, tools.analyse_tool)]
+        if analysis is not None:
+            wanted += [
+                (bool(analysis.research), tools.research_notes_tool),
+                (analysis.wants(LONG_KINDS), tools.outline_tool),
+                (analysis.wants(LONG_KINDS), tools.section_tool),
+                (analysis.wants(PIECE_KINDS), tools.piece_tool),
+                (analysis.wants(NETWORKS), tools.social_post_tool),
+                (True, tools.complete_draft_tool),
+            ]
+        return [make(self._session) for opens, make in wanted if opens]
 
     def _others(self, analysis: Analysis | None) -> list[Tool]:
         opened = frozenset[str]() if analysis is None else analysis.tools()

@@ -36,12 +36,18 @@ class CallSet:
     """Whether parts of a schema that no grammar can express are left out instead of rejected."""
 
     def __post_init__(self) -> None:
-        unsupported = partial(ToolError, code=ErrorCode.GRAMMAR_UNSUPPORTED)
         if not self.tools:
-            raise unsupported("No tools to call.", instruction="Offer at least one tool, or ask for plain text.")
+            raise ToolError(
+                "No tools to call.",
+                code=ErrorCode.GRAMMAR_UNSUPPORTED,
+                instruction="Offer at least one tool, or ask for plain text.",
+            )
         if self.most_calls < 1:
-            message = f"most_calls is {self.most_calls}; it must be at least 1."
-            raise unsupported(message, instruction="Set most_calls to 1 or more.")
+            raise ToolError(
+                f"most_calls is {self.most_calls}; it must be at least 1.",
+                code=ErrorCode.GRAMMAR_UNSUPPORTED,
+                instruction="Set most_calls to 1 or more.",
+            )
 
     @cached_property
     def written_names(self) -> dict[str, str]:

@@ -113,8 +113,10 @@ KNOWN: Mapping[str, KnownModel] = MappingProxyType({model.name: model for model 
 def find_known(name: str) -> KnownModel:
     if name in KNOWN:
         return KNOWN[name]
-    instruction = f"Use one of {', '.join(KNOWN)}; name any other weights file as local:FILE.gguf."
-    raise _error(f"Unknown model `{name}`.{did_you_mean(name, KNOWN)}", instruction)
+    raise _error(
+        f"Unknown model `{name}`.{did_you_mean(name, KNOWN)}",
+        f"Use one of {', '.join(KNOWN)}; name any other weights file as local:FILE.gguf.",
+    )
 
 
 def _error(message: str, instruction: str | None = None) -> ToolError:

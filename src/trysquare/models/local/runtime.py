@@ -231,11 +231,8 @@ def _started(xllamacpp: Any, path: Path, context_tokens: int, threads: int | Non
     parameters.model.path = str(path)
     parameters.n_ctx = context_tokens
     parameters.n_parallel = 1
-    cpus = len(os.sched_getaffinity(0))
-    # For one token, threads mostly wait for one another, more so on a busy machine; a prompt, or a batch of forced
-    # tokens, is divided among them nearly without loss.
-    parameters.cpuparams.n_threads = threads or max(1, cpus // 2)
-    parameters.cpuparams_batch.n_threads = threads or cpus
+    parameters.cpuparams.n_threads = threads or writing_threads()
+    parameters.cpuparams_batch.n_threads = threads or reading_threads()
     # On a CPU, flash attention costs a fifth more.
     parameters.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.verbosity = -1
@@ -251,6 +248,16 @@ def _started(xllamacpp: Any, path: Path, context_tokens: int, threads: int | Non
             code=ErrorCode.MODEL_NOT_INSTALLED,
             instruction="Check that the file is complete and supported by this llama.cpp, and that memory suffices.",
         ) from error
+
+
+def writing_threads() -> int:
+    """Half of the CPUs: for one token, threads mostly wait for one another, more so on a busy machine."""
+    return max(1, reading_threads() // 2)
+
+
+def reading_threads() -> int:
+    """All CPUs: a prompt, or a batch of forced tokens, is divided among them nearly without loss."""
+    return len(os.sched_getaffinity(0))
 
 
 def _import_xllamacpp() -> Any:

@@ -6,7 +6,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,16 +24,21 @@ _MAX_TEXT = 64 * 1024 * 1024
 
 def read_gguf_header(path: Path) -> Mapping[str, Any]:
     """The metadata of a GGUF file; texts are bytes, since a vocabulary's are not always UTF-8."""
-    unreadable = partial(ToolError, code=ErrorCode.MODEL_NOT_INSTALLED)
     try:
         with path.open("rb") as file:
             return _Header(file).read()
     except (ValueError, struct.error, EOFError, OverflowError, MemoryError) as error:
-        instruction = "Use a complete GGUF file of version 2 or 3, little-endian."
-        raise unreadable(f"Cannot read {path} as a GGUF file: {error}.", instruction=instruction) from error
+        raise ToolError(
+            f"Cannot read {path} as a GGUF file: {error}.",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="Use a complete GGUF file of version 2 or 3, little-endian.",
+        ) from error
     except OSError as error:
-        instruction = "Name a GGUF file, or install a model from `trysquare models list`."
-        raise unreadable(f"Cannot read {path}: {error.strerror}.", instruction=instruction) from error
+        raise ToolError(
+            f"Cannot read {path}: {error.strerror}.",
+            code=ErrorCode.MODEL_NOT_INSTALLED,
+            instruction="Name a GGUF file, or install a model from `trysquare models list`.",
+        ) from error
 
 
 class _Header:
