@@ -117,8 +117,6 @@ _DATES = ("pubDate", "published", "date", "updated", "modified", "issued")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One entry of a feed."""
-
     title: str
     link: str | None = None
     published: str | None = None

@@ -153,7 +153,6 @@ def new_entry(expression: str, format: ExportFormat, path: str | None = None) ->
 
 
 def remembered(project: Project) -> list[ExportEntry]:
-    """The exports that `guide.json` names."""
     return [entry for library in project.libraries for entry in library.file.exports]
 
 
@@ -198,7 +197,6 @@ def writable_paths(project: Project) -> list[str]:
 
 
 def require_writable(project: Project, path: str) -> None:
-    """Refuse a path that is not allowed."""
     allowed = writable_paths(project)
     if not any(path == each or path.startswith(each.rstrip("/") + "/") for each in allowed):
         raise ToolError(

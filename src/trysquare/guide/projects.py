@@ -157,11 +157,9 @@ class Project:
         return (*self.version(), tuple(sorted((name, str(value)) for name, value in self.flag_values().items())))
 
     def presets(self) -> Mapping[str, PresetEntry]:
-        """The presets that the folders name."""
         return {name: preset for library in self.libraries for name, preset in library.file.presets.items()}
 
     def problems(self) -> Sequence[Problem]:
-        """What could not be read."""
         return [*(each for library in self.libraries for each in library.problems()), *self._index_of.problems]
 
     def flag(self, name: str) -> Resolved:
@@ -339,7 +337,6 @@ class Projects:
         self._close(name)
 
     def changed(self, project: Project, *documents: DocumentId) -> None:
-        """Notify the listeners of a changed project."""
         for listener in list(self._listeners):
             listener.changed(project, documents)
 
@@ -349,7 +346,6 @@ class Projects:
             self.changed(project)
 
     def close(self) -> None:
-        """Close all projects."""
         for name in list(self._open):
             self._close(name)
 

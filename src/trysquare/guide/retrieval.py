@@ -49,8 +49,6 @@ MAX_CHECKED = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What is asked for."""
-
     expression: str
     pattern: str | None = None
     budget: int | None = None
@@ -67,8 +65,6 @@ class Hidden:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetrievedContent:
-    """The content found for a request."""
-
     delivery: Delivery
     selection: Selection
     hidden: tuple[Hidden, ...]

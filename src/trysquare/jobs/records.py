@@ -133,7 +133,6 @@ class Records:
             connection.execute(sa.delete(_PROCESSES).where(_PROCESSES.c.id == process))
 
     def begin(self, job: str, *, kind: str, title: str) -> None:
-        """Add a job unless it exists."""
         row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False, "lives": 0}
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())

@@ -23,8 +23,6 @@ from trysquare.guide.prompts import commands
 
 
 class Shared(TypedDict):
-    """What many tools have in common."""
-
     toolset: str
     read_only: bool
     destructive: bool
@@ -227,8 +225,6 @@ class ListContent(ProjectArguments):
 
 
 def content_tools(projects: Projects) -> list[Tool]:
-    """The tools that fetch, search and list content."""
-
     def get_content(args: GetContent, context: CallContext) -> Result[Any]:
         """Fetch the team's guidelines by expression."""
         project = projects.get(args.project)
