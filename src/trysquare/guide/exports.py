@@ -55,17 +55,6 @@ def planned(project: Project, root: DirectoryRoot, entry: ExportEntry) -> list[E
     return [*files, *_stale_rules(root, entry.path, known=set(rules))]
 
 
-def write_files(root: DirectoryRoot, files: Sequence[ExportedFile]) -> list[str]:
-    """Write the files that differ, each whole. Returns their paths."""
-    written = [file for file in files if file.state != "same"]
-    for file in written:
-        if file.text is None:
-            root.remove(file.path)
-        else:
-            root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
-    return [file.path for file in written]
-
-
 def _compared(root: DirectoryRoot, path: str, head: str, body: str, expression: str) -> ExportedFile:
     shown = " ".join(expression.replace("-->", "").split())
     block = f"<!-- trysquare guide begin: {shown} sha256:{_digest(body)} -->\n{body}{_END}"
@@ -173,8 +162,13 @@ def export(project: Project, entries: Sequence[ExportEntry], *, overwrite_edits:
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Move the edits into the content first, or have them overwritten.",
             )
-        written = write_files(root, files)
-    return Exported(files=tuple(files), written=tuple(written))
+        written = [file for file in files if file.state != "same"]
+        for file in written:
+            if file.text is None:
+                root.remove(file.path)
+            else:
+                root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
+    return Exported(files=tuple(files), written=tuple(file.path for file in written))
 
 
 def remember(project: Project, entry: ExportEntry) -> None:

@@ -80,23 +80,17 @@ class Project:
     """One project as `Content`: its folders' files, and documents stored beside them."""
 
     def __init__(
-        self,
-        entry: RegisteredProject,
-        *,
-        stored: StoredDocuments,
-        flags: StoredFlags,
-        features: StoredFlags,
-        limits: Limits | None = None,
+        self, entry: RegisteredProject, state: Transactions, *, features: StoredFlags, limits: Limits | None = None
     ) -> None:
         self.entry = entry
         self.name = entry.name
         self.root = entry.root
-        self.stored = stored
-        self.flags = flags
+        self.stored = StoredDocuments(state, entry.name)
+        self.flags = StoredFlags(state, f"project:{entry.name}")
         self.features = features
         self.libraries = tuple(Library(folder, limits=limits) for folder in entry.folders)
         self.search = ContentSearch(self)
-        self._index_of = _StoredDocuments(stored)
+        self._index_of = _StoredDocuments(self.stored)
         self._refuse_collisions()
 
     def close(self) -> None:
@@ -171,7 +165,7 @@ class Project:
         return {**self._preset_flags(), **self.features.all(), **self.flags.all()}
 
     def _preset_flags(self) -> Mapping[str, FlagValue]:
-        chosen = self.flags.get("preset")
+        chosen = self.flags.all().get("preset")
         preset = self.presets().get(chosen) if isinstance(chosen, str) else None
         return preset.flags if preset is not None else {}
 
@@ -391,10 +385,4 @@ class Projects:
 
     def _made(self, entry: RegisteredProject) -> Project:
         state = self._project_state(entry.root)
-        return Project(
-            entry,
-            stored=StoredDocuments(state, entry.name),
-            flags=StoredFlags(state, f"project:{entry.name}"),
-            features=self.features,
-            limits=self._default.limits,
-        )
+        return Project(entry, state, features=self.features, limits=self._default.limits)

@@ -114,8 +114,7 @@ class Records:
     def claim_process(self, dead: str, *, adopter: str) -> bool:
         """Become the adopter of a dead process. False where it is alive or another adopter is."""
         free = sa.or_(
-            _PROCESSES.c.adopter.is_(None),
-            _PROCESSES.c.adopter.not_in(self._living(_PROCESSES.alias("living"))),
+            _PROCESSES.c.adopter.is_(None), _PROCESSES.c.adopter.not_in(self._living(_PROCESSES.alias("living")))
         )
         with self._engine.begin() as connection:
             # A process without a row gets one for the claim.
