@@ -52,7 +52,7 @@ def test_scopes_do_not_see_one_another(database: LazyDatabase) -> None:
     team.set("style", "plain", by="ada")
     feature.set("style", "full", by="ada")
     feature.set("style", None, by="ada")
-    assert (team.all().get("style"), feature.get("style")) == ("plain", None)
+    assert (team.all().get("style"), feature.all().get("style")) == ("plain", None)
 
 
 def test_all_flags_come_in_order_of_their_names(database: LazyDatabase) -> None:
