@@ -32,7 +32,7 @@ def database(tmp_path: Path) -> Generator[LazyDatabase]:
 
 def test_a_flag_that_nobody_set_is_none_and_reading_it_leaves_no_file(database: LazyDatabase) -> None:
     flags = StoredFlags(database, "project:team")
-    assert flags.get("style") is None
+    assert flags.all().get("style") is None
     assert flags.all() == {}
     assert not database.path.exists()
 
@@ -41,7 +41,7 @@ def test_set_returns_the_value_before_and_none_removes(database: LazyDatabase) -
     flags = StoredFlags(database, "project:team")
     assert flags.set("style", "plain", by="ada") is None
     assert flags.set("style", "full", by="ada") == "plain"
-    assert flags.get("style") == "full"
+    assert flags.all().get("style") == "full"
     assert flags.set("style", None, by="ada") == "full"
     assert flags.set("style", None, by="ada") is None
     assert flags.all() == {}
@@ -52,7 +52,7 @@ def test_scopes_do_not_see_one_another(database: LazyDatabase) -> None:
     team.set("style", "plain", by="ada")
     feature.set("style", "full", by="ada")
     feature.set("style", None, by="ada")
-    assert (team.get("style"), feature.get("style")) == ("plain", None)
+    assert (team.all().get("style"), feature.all().get("style")) == ("plain", None)
 
 
 def test_all_flags_come_in_order_of_their_names(database: LazyDatabase) -> None:
@@ -67,7 +67,7 @@ def test_all_flags_come_in_order_of_their_names(database: LazyDatabase) -> None:
 def test_every_value_comes_back_as_it_went_in(database: LazyDatabase, value: FlagValue) -> None:
     flags = StoredFlags(database, "feature")
     flags.set("any", value, by="ada")
-    kept = flags.get("any")
+    kept = flags.all().get("any")
     assert (kept, type(kept)) == (value, type(value))
 
 

@@ -40,7 +40,7 @@ def test_what_another_one_wrote_meanwhile_is_seen(tmp_path: Path) -> None:
     mine, other = LazyDatabase(tmp_path / "state.db"), LazyDatabase(tmp_path / "state.db")
     assert StoredFlags(mine, "feature").all() == {}
     StoredFlags(other, "feature").set("workflow", "on", by="bob")
-    assert StoredFlags(mine, "feature").get("workflow") == "on"
+    assert StoredFlags(mine, "feature").all().get("workflow") == "on"
     mine.close()
     other.close()
 

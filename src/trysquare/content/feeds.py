@@ -53,8 +53,8 @@ MAX_DEPTH = 64
 MAX_ELEMENTS = 50_000
 
 
-class XmlRefused(Exception):
-    """Malformed or rejected XML."""
+class NoFeed(Exception):
+    """Bytes that are not a feed."""
 
 
 class _Builder:
@@ -67,9 +67,9 @@ class _Builder:
         self._depth += 1
         self._count += 1
         if self._depth > MAX_DEPTH:
-            raise XmlRefused(f"elements are nested more than {MAX_DEPTH} deep")
+            raise NoFeed(f"invalid XML: elements are nested more than {MAX_DEPTH} deep")
         if self._count > MAX_ELEMENTS:
-            raise XmlRefused(f"there are more than {MAX_ELEMENTS:,} elements")
+            raise NoFeed(f"invalid XML: there are more than {MAX_ELEMENTS:,} elements")
         self.tree.start(name, attributes)
 
     def end(self, name: str) -> None:
@@ -78,7 +78,7 @@ class _Builder:
 
 
 def parse_xml(data: bytes) -> Element:
-    """The tree of a document; names are `{namespace}name`. Raises `XmlRefused`.
+    """The tree of a document; names are `{namespace}name`. Raises `NoFeed`.
 
     Expat is driven directly, since only there an entity declaration can be rejected before it takes effect.
     """
@@ -95,13 +95,13 @@ def parse_xml(data: bytes) -> Element:
         parser.Parse(data, True)
         return builder.tree.close()
     except expat.ExpatError as error:
-        raise XmlRefused(f"{expat.ErrorString(error.code)} in line {error.lineno}") from None
+        raise NoFeed(f"invalid XML: {expat.ErrorString(error.code)} in line {error.lineno}") from None
     except (LookupError, ValueError) as error:
-        raise XmlRefused(f"unsupported encoding ({str(error)[:80]})") from None
+        raise NoFeed(f"invalid XML: unsupported encoding ({str(error)[:80]})") from None
 
 
 def _refuse_entity(*declared: object) -> NoReturn:
-    raise XmlRefused("entities are not allowed")
+    raise NoFeed("invalid XML: entities are not allowed")
 
 
 def _braced(name: str) -> str:
@@ -117,8 +117,6 @@ _DATES = ("pubDate", "published", "date", "updated", "modified", "issued")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One entry of a feed."""
-
     title: str
     link: str | None = None
     published: str | None = None
@@ -136,18 +134,11 @@ class Feed:
     link: str | None = None
 
 
-class NoFeed(Exception):
-    """Bytes that are not a feed."""
-
-
 def parse_feed(data: bytes, *, base: str = "") -> Feed:
     """Parse RSS 2.0, RSS 1.0 or Atom. Relative links are resolved against `base`."""
     if not data.strip():
         raise NoFeed("empty response")
-    try:
-        root = parse_xml(data)
-    except XmlRefused as error:
-        raise NoFeed(f"invalid XML: {error}") from None
+    root = parse_xml(data)
     kind = _name(root)
     if kind not in ("rss", "RDF", "feed"):
         raise NoFeed(f"the root element is <{folded(kind, 40)}>, not <rss>, <rdf:RDF> or <feed>")

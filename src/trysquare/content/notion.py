@@ -231,30 +231,26 @@ def page_blocks(args: BlogNotion, shape: Shape, tags: list[str]) -> list[Block]:
     blocks = markdown_blocks(args.expanded_draft)
     if not blocks:
         raise InvalidArguments("`expanded_draft` has no text in it.")
-    for title, lines in (("Key takeaways", args.key_takeaways), ("Other titles", args.suggested_titles)):
-        blocks += _section(title, [each for line in lines or () for each in text_blocks("bulleted_list_item", line)])
-    posts = (("Twitter", args.twitter_post), ("LinkedIn", args.linkedin_post), ("Bluesky", args.bluesky_post))
-    for title, post in posts:
-        blocks += _section(title, text_blocks("paragraph", post) if post else [])
-    blocks += _section("About this text", _about(args, shape, tags))
-    dictation = args.original_dictation
-    return blocks + _section("Original dictation", text_blocks("paragraph", dictation) if dictation else [])
-
-
-def _about(args: BlogNotion, shape: Shape, tags: list[str]) -> list[Block]:
     facts = {
         "Audience": args.target_audience,
         "Reading time": args.read_time,
         # A parent without a property for tags still shows them.
         "Tags": ", ".join(tags) if tags and shape.tags is None else None,
     }
-    return [
-        each for name, fact in facts.items() if fact for each in text_blocks("bulleted_list_item", f"{name}: {fact}")
-    ]
-
-
-def _section(title: str, blocks: list[Block]) -> list[Block]:
-    return [*text_blocks("heading_2", title), *blocks] if blocks else []
+    sections: dict[str, list[str] | str | None] = {
+        "Key takeaways": args.key_takeaways,
+        "Other titles": args.suggested_titles,
+        "Twitter": args.twitter_post,
+        "LinkedIn": args.linkedin_post,
+        "Bluesky": args.bluesky_post,
+        "About this text": [f"{name}: {fact}" for name, fact in facts.items() if fact],
+        "Original dictation": args.original_dictation,
+    }
+    for title, given in sections.items():
+        kind, texts = ("paragraph", [given]) if isinstance(given, str) else ("bulleted_list_item", given or ())
+        if section := [block for text in texts for block in text_blocks(kind, text)]:
+            blocks += [*text_blocks("heading_2", title), *section]
+    return blocks
 
 
 VERSION = "2025-09-03"

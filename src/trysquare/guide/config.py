@@ -86,7 +86,6 @@ class GuideFile(_Closed):
     write_paths: list[str] = []
 
     def category_values(self) -> dict[str, Category]:
-        """The categories that the file names."""
         return {
             name: Category(
                 name=name, folder=entry.dir or name, patterns=tuple(entry.patterns), description=entry.description
@@ -95,7 +94,6 @@ class GuideFile(_Closed):
         }
 
     def collection_values(self) -> dict[str, Collection]:
-        """The collections that the file names."""
         return {
             name: Collection(name=name, expressions=tuple(entry.expressions), description=entry.description)
             for name, entry in self.collections.items()

@@ -22,8 +22,6 @@ MAX_QUOTED = 160
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """The location of a direction."""
-
     document: str
     line: int
     text: str

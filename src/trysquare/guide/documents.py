@@ -76,7 +76,6 @@ SCHEME = "guide"
 
 
 def document_uri(project: str, id: DocumentId) -> str:
-    """The resource URI of a document."""
     return f"{SCHEME}://{quote(project, safe='')}/{quote(id.category, safe='')}/{quote(id.name, safe='/')}"
 
 
@@ -94,8 +93,6 @@ EXPRESSION_TEMPLATE = f"{SCHEME}+get://{{project}}/{{expression*}}"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Category:
-    """A folder of documents."""
-
     name: str
     folder: str
     patterns: tuple[str, ...] = ("*.md",)

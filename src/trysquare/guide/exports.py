@@ -55,17 +55,6 @@ def planned(project: Project, root: DirectoryRoot, entry: ExportEntry) -> list[E
     return [*files, *_stale_rules(root, entry.path, known=set(rules))]
 
 
-def write_files(root: DirectoryRoot, files: Sequence[ExportedFile]) -> list[str]:
-    """Write the files that differ, each whole. Returns their paths."""
-    written = [file for file in files if file.state != "same"]
-    for file in written:
-        if file.text is None:
-            root.remove(file.path)
-        else:
-            root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
-    return [file.path for file in written]
-
-
 def _compared(root: DirectoryRoot, path: str, head: str, body: str, expression: str) -> ExportedFile:
     shown = " ".join(expression.replace("-->", "").split())
     block = f"<!-- trysquare guide begin: {shown} sha256:{_digest(body)} -->\n{body}{_END}"
@@ -153,7 +142,6 @@ def new_entry(expression: str, format: ExportFormat, path: str | None = None) ->
 
 
 def remembered(project: Project) -> list[ExportEntry]:
-    """The exports that `guide.json` names."""
     return [entry for library in project.libraries for entry in library.file.exports]
 
 
@@ -174,8 +162,13 @@ def export(project: Project, entries: Sequence[ExportEntry], *, overwrite_edits:
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Move the edits into the content first, or have them overwritten.",
             )
-        written = write_files(root, files)
-    return Exported(files=tuple(files), written=tuple(written))
+        written = [file for file in files if file.state != "same"]
+        for file in written:
+            if file.text is None:
+                root.remove(file.path)
+            else:
+                root.write_bytes(file.path, file.text.encode("utf-8", "replace"))
+    return Exported(files=tuple(files), written=tuple(file.path for file in written))
 
 
 def remember(project: Project, entry: ExportEntry) -> None:
@@ -198,7 +191,6 @@ def writable_paths(project: Project) -> list[str]:
 
 
 def require_writable(project: Project, path: str) -> None:
-    """Refuse a path that is not allowed."""
     allowed = writable_paths(project)
     if not any(path == each or path.startswith(each.rstrip("/") + "/") for each in allowed):
         raise ToolError(

@@ -168,7 +168,6 @@ class Library:
 
     @property
     def file(self) -> GuideFile:
-        """What `guide.json` says."""
         with self._lock:
             self._current()
             return self._file

@@ -12,8 +12,9 @@ from trysquare.guide.documents import Document
 from trysquare.guide.exports import remembered
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.projects import Project
-from trysquare.guide.retrieval import rendering_faults
+from trysquare.guide.retrieval import included_text
 from trysquare.guide.selection import select
+from trysquare.guide.templates import render
 
 Kind: TypeAlias = Literal["unreadable", "reference", "template", "contradiction", "unaccepted"]
 
@@ -73,9 +74,12 @@ def _faults(project: Project, expression: str) -> tuple[str, ...]:
 
 
 def _templates(project: Project) -> Iterator[Finding]:
-    for category in project.categories():
-        for document, message in rendering_faults(project, project.documents(category.name)):
-            yield Finding(kind="template", where=str(document.id), message=message)
+    flags = project.flag_values()
+    for document in (each for category in project.categories() for each in project.documents(category.name)):
+        try:
+            render(document, flags=flags, include=lambda name: included_text(project, name))
+        except ToolError as error:
+            yield Finding(kind="template", where=str(document.id), message=error.message)
 
 
 def _contradictions(project: Project) -> Iterator[Finding]:

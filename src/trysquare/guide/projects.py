@@ -80,23 +80,17 @@ class Project:
     """One project as `Content`: its folders' files, and documents stored beside them."""
 
     def __init__(
-        self,
-        entry: RegisteredProject,
-        *,
-        stored: StoredDocuments,
-        flags: StoredFlags,
-        features: StoredFlags,
-        limits: Limits | None = None,
+        self, entry: RegisteredProject, state: Transactions, *, features: StoredFlags, limits: Limits | None = None
     ) -> None:
         self.entry = entry
         self.name = entry.name
         self.root = entry.root
-        self.stored = stored
-        self.flags = flags
+        self.stored = StoredDocuments(state, entry.name)
+        self.flags = StoredFlags(state, f"project:{entry.name}")
         self.features = features
         self.libraries = tuple(Library(folder, limits=limits) for folder in entry.folders)
         self.search = ContentSearch(self)
-        self._index_of = _StoredDocuments(stored)
+        self._index_of = _StoredDocuments(self.stored)
         self._refuse_collisions()
 
     def close(self) -> None:
@@ -157,11 +151,9 @@ class Project:
         return (*self.version(), tuple(sorted((name, str(value)) for name, value in self.flag_values().items())))
 
     def presets(self) -> Mapping[str, PresetEntry]:
-        """The presets that the folders name."""
         return {name: preset for library in self.libraries for name, preset in library.file.presets.items()}
 
     def problems(self) -> Sequence[Problem]:
-        """What could not be read."""
         return [*(each for library in self.libraries for each in library.problems()), *self._index_of.problems]
 
     def flag(self, name: str) -> Resolved:
@@ -173,7 +165,7 @@ class Project:
         return {**self._preset_flags(), **self.features.all(), **self.flags.all()}
 
     def _preset_flags(self) -> Mapping[str, FlagValue]:
-        chosen = self.flags.get("preset")
+        chosen = self.flags.all().get("preset")
         preset = self.presets().get(chosen) if isinstance(chosen, str) else None
         return preset.flags if preset is not None else {}
 
@@ -339,7 +331,6 @@ class Projects:
         self._close(name)
 
     def changed(self, project: Project, *documents: DocumentId) -> None:
-        """Notify the listeners of a changed project."""
         for listener in list(self._listeners):
             listener.changed(project, documents)
 
@@ -349,7 +340,6 @@ class Projects:
             self.changed(project)
 
     def close(self) -> None:
-        """Close all projects."""
         for name in list(self._open):
             self._close(name)
 
@@ -395,10 +385,4 @@ class Projects:
 
     def _made(self, entry: RegisteredProject) -> Project:
         state = self._project_state(entry.root)
-        return Project(
-            entry,
-            stored=StoredDocuments(state, entry.name),
-            flags=StoredFlags(state, f"project:{entry.name}"),
-            features=self.features,
-            limits=self._default.limits,
-        )
+        return Project(entry, state, features=self.features, limits=self._default.limits)

@@ -115,8 +115,6 @@ POSITIONS = tuple(f"arg{digit}" for digit in "123456789ABCDEF")
 
 
 def guide_prompt(projects: Projects) -> Prompt:
-    """The prompt that delivers content, or runs a command."""
-
     async def complete(name: str, typed: str, others: dict[str, str]) -> Sequence[str]:
         return _completions(projects, typed)
 

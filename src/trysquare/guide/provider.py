@@ -29,19 +29,8 @@ OnChange = Callable[[Project, frozenset[str]], None]
 """What to do about a change: the project, and the paths that changed, relative to one of its folders."""
 
 
-@asynccontextmanager
-async def watch_content(projects: Projects, on_change: OnChange) -> AsyncGenerator[None]:
-    """Watch the folders of every open project, as long as the block lasts."""
-    watchers = _Watchers(asyncio.get_running_loop(), on_change)
-    projects.listen(watchers)
-    try:
-        yield
-    finally:
-        await watchers.end()
-
-
 class _Watchers(ProjectListener):
-    """The tasks that watch, by project. Projects come and go in calls, and calls run in threads."""
+    """Watches the folders of open projects, one task each. Projects come and go in calls, and calls run in threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_change: OnChange) -> None:
         self._loop = loop
@@ -184,5 +173,7 @@ async def open_guide(
         toolset = GuideToolset(projects)
         projects.listen(toolset)
         if config.watch:
-            await stack.enter_async_context(watch_content(projects, toolset.files_changed))
+            watchers = _Watchers(asyncio.get_running_loop(), toolset.files_changed)
+            stack.push_async_callback(watchers.end)
+            projects.listen(watchers)
         yield toolset

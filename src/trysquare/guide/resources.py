@@ -21,7 +21,6 @@ MARKDOWN = "text/markdown"
 
 
 def document_resources(projects: Projects, project: Project) -> list[Resource]:
-    """Each document of a project as a resource."""
     template = document_template(projects)
     return [
         Resource(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,8 +49,6 @@ MAX_CHECKED = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What is asked for."""
-
     expression: str
     pattern: str | None = None
     budget: int | None = None
@@ -67,8 +65,6 @@ class Hidden:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetrievedContent:
-    """The content found for a request."""
-
     delivery: Delivery
     selection: Selection
     hidden: tuple[Hidden, ...]
@@ -111,16 +107,6 @@ def visible_pieces(project: Project, documents: Sequence[Document]) -> list[Cont
     shown, _ = _apply_flags([Chosen(document=each, because=str(each.id)) for each in documents], flags)
     pieces, _ = _pieces(project, shown, flags)
     return pieces
-
-
-def rendering_faults(project: Project, documents: Sequence[Document]) -> Iterator[tuple[Document, str]]:
-    """Documents whose templates cannot be rendered as flags are now, each with why."""
-    flags = project.flag_values()
-    for document in documents:
-        try:
-            render(document, flags=flags, include=lambda name: included_text(project, name))
-        except ToolError as error:
-            yield document, error.message
 
 
 def _apply_flags(chosen: Sequence[Chosen], flags: dict[str, FlagValue]) -> tuple[list[Chosen], tuple[Hidden, ...]]:
@@ -219,13 +205,9 @@ def joined(pieces: Sequence[ContentPart], *, style: str = "headings") -> str | N
 
 def _heading(piece: ContentPart, *, full: bool) -> str:
     # A line that no Markdown heading of the document itself can be taken for.
-    if not full:
-        return _comment(str(piece.document.id))
-    tags = f", tags: {', '.join(sorted(piece.document.tags))}" if piece.document.tags else ""
-    about = f"{piece.document.type}, {piece.tokens} tokens, {piece.digest[:SHORT_DIGEST]}{tags}"
-    return _comment(f"{piece.document.id} ({about})")
-
-
-def _comment(text: str) -> str:
+    text = str(piece.document.id)
+    if full:
+        tags = f", tags: {', '.join(sorted(piece.document.tags))}" if piece.document.tags else ""
+        text += f" ({piece.document.type}, {piece.tokens} tokens, {piece.digest[:SHORT_DIGEST]}{tags})"
     # Names and tags are a file's own: none may end the comment, or begin a line of its own.
     return f"<!-- {' '.join(text.replace('--', '- -').split())} -->"

@@ -40,11 +40,7 @@ class TemplateError(ToolError):
 
 
 def render(
-    document: Document,
-    *,
-    flags: Mapping[str, FlagValue],
-    include: Include,
-    values: Mapping[str, Any] | None = None,
+    document: Document, *, flags: Mapping[str, FlagValue], include: Include, values: Mapping[str, Any] | None = None
 ) -> str:
     """The text to deliver. `values` are what a template sees beside the flags."""
     if not document.metadata.get("template"):

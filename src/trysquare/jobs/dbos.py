@@ -65,7 +65,6 @@ class DbosReader:
         return DbosReader(url, await anyio.to_thread.run_sync(connect, url), project)
 
     async def close(self) -> None:
-        """Close the database connections."""
         await self.off_loop(self._client.destroy)
         await self.off_loop(self._engine.dispose)
 
@@ -452,8 +451,6 @@ class DbosEngine(DbosReader):
 
 
 class DbosRun:
-    """One run of a job."""
-
     def __init__(self, engine: DbosEngine, job: str) -> None:
         self.job = job
         self._engine = engine

@@ -76,8 +76,6 @@ class JobStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRecord:
-    """A recorded step."""
-
     name: str
     value: JsonObject
     started: float

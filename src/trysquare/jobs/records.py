@@ -114,8 +114,7 @@ class Records:
     def claim_process(self, dead: str, *, adopter: str) -> bool:
         """Become the adopter of a dead process. False where it is alive or another adopter is."""
         free = sa.or_(
-            _PROCESSES.c.adopter.is_(None),
-            _PROCESSES.c.adopter.not_in(self._living(_PROCESSES.alias("living"))),
+            _PROCESSES.c.adopter.is_(None), _PROCESSES.c.adopter.not_in(self._living(_PROCESSES.alias("living")))
         )
         with self._engine.begin() as connection:
             # A process without a row gets one for the claim.
@@ -133,7 +132,6 @@ class Records:
             connection.execute(sa.delete(_PROCESSES).where(_PROCESSES.c.id == process))
 
     def begin(self, job: str, *, kind: str, title: str) -> None:
-        """Add a job unless it exists."""
         row = {"job": job, "kind": kind, "title": title, "done": 0, "message": "", "cancelled": False, "lives": 0}
         with self._engine.begin() as connection:
             connection.execute(self._insert(_NOTES).values(**row, updated=self._clock()).on_conflict_do_nothing())

@@ -23,8 +23,6 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditRow:
-    """One event."""
-
     seq: int
     at: str
     kind: str
@@ -94,7 +92,6 @@ class Audit:
         ]
 
     def verify(self) -> AuditReport:
-        """Verify the whole chain."""
         with self._database.read() as connection:
             return verify(connection)
 

@@ -286,6 +286,7 @@ class CallLedger:
 
     def __init__(self, path: Path, *, max_calls: int = MAX_CALLS, clock: Callable[[], float] = time.time) -> None:
         self.path = path
+        self._folder = path.with_name(path.name + "-journals")
         self.owner = secrets.token_hex(4)
         self._max_calls = max_calls
         self._clock = clock
@@ -416,10 +417,6 @@ class CallLedger:
             journal.close()
         else:
             journal.remove()
-
-    @property
-    def _folder(self) -> Path:
-        return self.path.with_name(self.path.name + "-journals")
 
     def _opened(self) -> Database:
         with self._opening:

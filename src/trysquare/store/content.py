@@ -171,15 +171,11 @@ class StoredFlags:
             rows = connection.execute("SELECT name, value FROM flags WHERE scope = ? ORDER BY name", (self._scope,))
             return {str(name): json.loads(value) for name, value in rows}
 
-    def get(self, name: str) -> FlagValue | None:
-        """Value of a flag, or None if it is not set."""
-        with self._database.read() as connection:
-            return self._find(connection, name)
-
     def set(self, name: str, value: FlagValue | None, *, by: str) -> FlagValue | None:
         """Set a flag, or remove it with None; return its previous value."""
         with self._database.write() as connection:
-            before = self._find(connection, name)
+            query = "SELECT value FROM flags WHERE scope = ? AND name = ?"
+            found = connection.execute(query, (self._scope, name)).fetchone()
             if value is None:
                 connection.execute("DELETE FROM flags WHERE scope = ? AND name = ?", (self._scope, name))
             else:
@@ -187,11 +183,6 @@ class StoredFlags:
                     "INSERT OR REPLACE INTO flags (scope, name, value, updated, by) VALUES (?, ?, ?, ?, ?)",
                     (self._scope, name, json.dumps(value), _now(), by),
                 )
-        return before
-
-    def _find(self, connection: sqlite3.Connection, name: str) -> FlagValue | None:
-        query = "SELECT value FROM flags WHERE scope = ? AND name = ?"
-        found = connection.execute(query, (self._scope, name)).fetchone()
         return None if found is None else json.loads(found[0])
 
 

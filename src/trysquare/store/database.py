@@ -227,8 +227,6 @@ def _unavailable(error: sqlite3.Error, path: Path) -> ToolError:
 
 
 class Rows(Protocol):
-    """Rows of a statement."""
-
     @property
     def rowcount(self) -> int: ...
 

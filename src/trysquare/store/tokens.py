@@ -29,8 +29,6 @@ _USE_EVERY = 60.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenInfo:
-    """Metadata of a token."""
-
     id: str
     name: str
     scopes: frozenset[str] | None

@@ -23,8 +23,6 @@ from trysquare.store.idempotency import Claim, RecordedAnswer, claim, find_answe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRun:
-    """Row of one run."""
-
     name: str
     version: int
     generation: int
@@ -59,8 +57,6 @@ class StoredEvent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredBot:
-    """Row of a bot in a project."""
-
     window: str
     """Path of its state file, relative to the project."""
     revision: int

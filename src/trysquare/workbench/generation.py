@@ -91,7 +91,8 @@ class AnalyzeVocabulary(ToolArguments):
     contains: Annotated[str | None, Field(min_length=1, max_length=100, description="Count tokens that hold it")] = None
 
 
-Arguments = Generate | GenerateStructured | GenerateToolCall | CheckConfiguration | ListPresets | AnalyzeVocabulary
+Constrained = Generate | GenerateStructured | GenerateToolCall | CheckConfiguration
+Arguments = Constrained | ListPresets | AnalyzeVocabulary
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

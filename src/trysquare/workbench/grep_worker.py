@@ -64,11 +64,10 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     """Search the files of a request and write each match."""
     pattern = re.compile(request["pattern"], re.IGNORECASE if request["ignore_case"] else 0)
     folder = os.open(request["root"], os.O_RDONLY | os.O_DIRECTORY)
-    left, skipped = request["limit"], 0
+    left = request["limit"]
     for path in request["paths"]:
         text = read_text(folder, path, request["largest"])
         if text is None:
-            skipped += 1
             continue
         for number, line in enumerate(text.split("\n"), 1):
             plain = line.removesuffix("\r")
@@ -76,10 +75,10 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
             if match is None:
                 continue
             if left == 0:
-                return {"more": True, "skipped": skipped}
+                return {"more": True}
             left -= 1
             write({"path": path, "line": number, "text": shorten(plain, match, request["longest"])})
-    return {"more": False, "skipped": skipped}
+    return {"more": False}
 
 
 if __name__ == "__main__":

@@ -85,10 +85,9 @@ class UndoLog:
 
     def _changes(self, folder: DirectoryRoot) -> Iterator[Change]:
         for entry in reversed(list(folder.walk(max_depth=1))):
-            if not entry.path.endswith(_SUFFIX):
-                continue
-            head, _, data = folder.read_bytes(entry.path, limit=_ENTRY).partition(b"\n")
-            yield Change(name=entry.path, data=data, **cast(JsonObject, json.loads(head)))
+            if entry.path.endswith(_SUFFIX):
+                head, _, data = folder.read_bytes(entry.path, limit=_ENTRY).partition(b"\n")
+                yield Change(name=entry.path, data=data, **cast(JsonObject, json.loads(head)))
 
     def _prune(self, folder: DirectoryRoot) -> None:
         size = 0

@@ -43,13 +43,9 @@ class WorkbenchConfig:
 
     def hidden_from(self, tool: str) -> tuple[str, ...]:
         """Patterns hidden from a tool, without `.git` and the state directory, which are protected anyway."""
-        own = [pattern for name, pattern in map(_split_entry, self.hidden) if matches(tool, name)]
+        entries = [each.split("=", 1) if "=" in each else ["*", each] for each in self.hidden]
+        own = [pattern for name, pattern in entries if matches(tool, name)]
         return tuple(each for each in own if each.startswith("/") or not PROTECTED & set(each.casefold().split("/")))
-
-
-def _split_entry(entry: str) -> tuple[str, str]:
-    tool, separator, pattern = entry.partition("=")
-    return (tool, pattern) if separator else ("*", entry)
 
 
 def own_state_folder(root: Path) -> Path:

@@ -23,8 +23,6 @@ from trysquare.guide.prompts import commands
 
 
 class Shared(TypedDict):
-    """What many tools have in common."""
-
     toolset: str
     read_only: bool
     destructive: bool
@@ -67,14 +65,8 @@ def answer(
     fields: Mapping[str, Any] | None = None,
 ) -> Result[Any]:
     """A result that names the project that it is of."""
-    return Result[Any].ok(
-        value,
-        message=message,
-        instruction=instruction,
-        warnings=warnings,
-        next=next,
-        fields={"project": project.name, **(fields or {})},
-    )
+    named = {"project": project.name, **(fields or {})}
+    return Result[Any].ok(value, message=message, instruction=instruction, warnings=warnings, next=next, fields=named)
 
 
 HOLDING_SECONDS = 24 * 3600.0
@@ -86,8 +78,7 @@ MOST_HELD = 5_000
 
 class GetContent(ProjectArguments):
     expression: Annotated[
-        str,
-        Field(description="category/pattern; + more patterns, comma more parts, - without, & both, #tag"),
+        str, Field(description="category/pattern; + more patterns, comma more parts, - without, & both, #tag")
     ]
     pattern: Annotated[str | None, Field(description="For each part that has none")] = None
     budget: Annotated[int | None, Field(description="Most tokens; the rest is listed", ge=0)] = None
@@ -227,8 +218,6 @@ class ListContent(ProjectArguments):
 
 
 def content_tools(projects: Projects) -> list[Tool]:
-    """The tools that fetch, search and list content."""
-
     def get_content(args: GetContent, context: CallContext) -> Result[Any]:
         """Fetch the team's guidelines by expression."""
         project = projects.get(args.project)

@@ -65,8 +65,6 @@ class RemoveContent(ProjectArguments):
 
 
 def edit_tools(projects: Projects) -> list[Tool]:
-    """The tools that add, change and remove content."""
-
     def save(args: SetCategory | SetCollection | SetPreset, kind: str) -> Result[Any]:
         project = projects.get(args.project)
         _check_name(args.name)
@@ -98,9 +96,13 @@ def edit_tools(projects: Projects) -> list[Tool]:
         project = projects.get(args.project)
         if args.kind == "project":
             projects.unregister(args.name)
+        elif args.kind == "document":
+            identity = _document_id(args.name)
+            project.stored.remove(identity.category, identity.name)
+            projects.changed(project, identity)
         else:
             _remove(project, args)
-            projects.changed(project, *([_document_id(args.name)] if args.kind == "document" else ()))
+            projects.changed(project)
         return answer(project, {"removed": args.kind, "name": args.name})
 
     return [
@@ -156,7 +158,7 @@ def _save_entry(project: Project, field: str, name: str, new: BaseModel, given: 
 
 
 def _save_document(project: Project, args: SetDocument, *, by: str) -> StoredDocument:
-    _document_id(args.id)
+    known = _document_id(args.id)
     identity = _document_id(args.rename or args.id)
 
     def change(before: StoredDocument | None) -> StoredDocument:
@@ -172,7 +174,6 @@ def _save_document(project: Project, args: SetDocument, *, by: str) -> StoredDoc
         read_document(identity, document.text, source="stored", extra=document.metadata)
         return document
 
-    known = _document_id(args.id)
     return project.stored.change(known.category, known.name, change, by=by)
 
 
@@ -191,11 +192,6 @@ def _check_name(name: str) -> None:
 
 
 def _remove(project: Project, args: RemoveContent) -> None:
-    if args.kind == "document":
-        identity = _document_id(args.name)
-        project.stored.remove(identity.category, identity.name)
-        return
-
     field = {"category": "categories", "collection": "collections", "preset": "presets"}[args.kind]
 
     def change(file: GuideFile) -> GuideFile:
@@ -225,8 +221,6 @@ class AllowPath(ProjectArguments):
 
 
 def export_tools(projects: Projects) -> list[Tool]:
-    """The tools that write, check and permit exports."""
-
     def export_content(args: ExportContent) -> Result[Any]:
         """Write content into files for other programs."""
         project = projects.get(args.project)

@@ -40,8 +40,6 @@ class NoArguments(ToolArguments):
 
 
 def flag_tools(projects: Projects) -> list[Tool]:
-    """The tools that read and set flags."""
-
     def set_project_flag(args: SetFlag, context: CallContext) -> Result[Any]:
         """Set or remove a flag of one project."""
         project = projects.get(args.project)

@@ -67,12 +67,9 @@ def restrict(specification: dict[str, Any]) -> None:
     libc = _libc()
     network = 0 if specification["network"] else _NETWORK
     ruleset = _checked(libc.syscall(_CREATE, struct.pack("QQQ", _ALL, network, _SCOPES), 24, 0), "Landlock")
-    for path in specification["list"]:
-        _allow(libc, ruleset, path, _LIST)
-    for path in specification["read"]:
-        _allow(libc, ruleset, path, _READ)
-    for path in specification["write"]:
-        _allow(libc, ruleset, path, _ALL)
+    for kind, rights in (("list", _LIST), ("read", _READ), ("write", _ALL)):
+        for path in specification[kind]:
+            _allow(libc, ruleset, path, rights)
     _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
     _checked(libc.syscall(_RESTRICT, ruleset, 0), "Landlock")
     os.close(ruleset)

@@ -115,10 +115,8 @@ def _parents(mount: Path, own: Path) -> list[Path]:
     found: list[Path] = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            found.append(mount / path.lstrip("/"))
-        elif "pids" in controllers.split(","):
-            found.append(mount / "pids" / path.lstrip("/"))
+        if controllers == "" or "pids" in controllers.split(","):
+            found.append(mount / ("pids" if controllers else "") / path.lstrip("/"))
     return found
 
 

@@ -60,14 +60,11 @@ def _response(outcome: Outcome, modified: list[str] | None, seconds: float) -> R
 
 
 def end_reason(outcome: Outcome, seconds: float) -> str:
-    match outcome.ended:
-        case "deadline":
-            return f"Timeout: the command and its processes were killed after {seconds:g} s."
-        case "output":
-            return "The command wrote more than 64 MB and was killed."
-        case "processes":
-            return "The command started too many processes and was killed."
-        case "exit":
-            status = outcome.status
-            how = f"by signal {-status}" if status is not None and status < 0 else f"with status {status}"
-            return f"The command exited {how}."
+    status = outcome.status
+    how = f"by signal {-status}" if status is not None and status < 0 else f"with status {status}"
+    return {
+        "deadline": f"Timeout: the command and its processes were killed after {seconds:g} s.",
+        "output": "The command wrote more than 64 MB and was killed.",
+        "processes": "The command started too many processes and was killed.",
+        "exit": f"The command exited {how}.",
+    }[outcome.ended]

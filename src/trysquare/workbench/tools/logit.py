@@ -20,12 +20,7 @@ from trysquare.workbench import generation
 MAX_RUNS = 50
 
 
-def _request(
-    args: generation.Generate
-    | generation.GenerateStructured
-    | generation.GenerateToolCall
-    | generation.CheckConfiguration,
-) -> generation.GenerationRequest:
+def _request(args: generation.Constrained) -> generation.GenerationRequest:
     request = partial(generation.GenerationRequest, preset=find_preset(args.preset), max_tokens=args.max_tokens)
     if isinstance(args, generation.GenerateToolCall):
         offers = tuple(_offer(each) for each in args.available_tools)
@@ -75,9 +70,8 @@ async def _try_all(
     async with config.opened() as model:
         for number, (prompt, seed) in enumerate(trials, start=1):
             generated = await request.generated(model, prompt, seed=seed)
-            problem = generated.problem or (
-                "it was truncated at max_tokens" if generated.answer.stop == "length" else None
-            )
+            cut = "it was truncated at max_tokens" if generated.answer.stop == "length" else None
+            problem = generated.problem or cut
             fitting += problem is None
             lines.append(f"{number}. {problem or 'fits'}: {generated.answer.text[:200]!r}")
             await context.progress(number, len(trials), problem or "fits")
