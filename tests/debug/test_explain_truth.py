@@ -141,12 +141,12 @@ async def test_what_only_shows_a_value_is_no_part_of_the_story(name: str, told: 
 async def test_a_text_that_the_test_itself_makes_is_part_of_it(told: Telling) -> None:
     it = await told("text_under_test")
     assert [str(each["function"]) for each in it.explanation.calls] == ["Money.__str__"]
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
 
 
 async def test_a_value_that_compares_itself_is_not_blamed_on_who_made_it(told: Telling) -> None:
     it = await told("repr_of_pytest")
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
     assert "Box.__eq__" in [str(each["function"]) for each in it.explanation.calls]
 
 
@@ -187,7 +187,7 @@ async def test_a_captured_name_was_passed_by_no_line(told: Telling) -> None:
 
 async def test_of_two_computed_sides_neither_is_blamed(told: Telling) -> None:
     it = await told("two_sides")
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
     assert it.explanation.blamed is None
     assert {each.suspect.expression for each in it.explanation.facts} == {"expected", "result"}
 
@@ -206,7 +206,7 @@ async def test_a_default_that_was_passed_is_not_said_to_be_shared(told: Telling)
 async def test_a_line_of_the_test_is_not_blamed_for_what_it_tests(name: str, told: Telling) -> None:
     it = await told(name)
     assert not any(each.is_test for each in it.explanation.locations), it.text
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
 
 
 async def test_the_parts_of_a_group_are_opened(told: Telling) -> None:
@@ -228,7 +228,7 @@ async def test_an_exception_of_a_thread_or_handler_is_told(name: str, thread: st
     [aside] = it.explanation.also_raised
     assert f"{aside['file']}:{aside['line']}" == it.place("ASIDE")
     assert (aside["caught"], aside["thread"]) == (None, thread)
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
 
 
 @pytest.mark.parametrize("name", ["child", "checked_child"])
@@ -253,7 +253,7 @@ async def test_what_a_call_did_that_did_not_raise_is_shown(told: Telling) -> Non
     it = await told("did_not_raise")
     [call] = it.explanation.calls
     assert (call["function"], call["arguments"], call["returned"]) == ("parse", {"text": "'x'"}, "None")
-    assert not it.explanation.is_known
+    assert not it.explanation.locations
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ async def test_no_frame_of_the_users_is_said_and_the_librarys_is_labelled(tmp_pa
     explanation = found.failures[0][1]
     assert explanation.head is not None
     assert explanation.head.user is None
-    assert not explanation.is_known
+    assert not explanation.locations
     assert explanation.head.site is not None
     assert explanation.head.site.label == STANDARD
 

@@ -63,8 +63,8 @@ def test_a_run_that_ends_earlier_parts_there() -> None:
 
 
 def test_stops_differ_by_the_path_to_what_differs() -> None:
-    one = SeenStop(number=1, location="a", values={"x": "{'a': [1, 2], 'b': 0}", "gone": "1", "o": "<C object>"})
-    other = SeenStop(number=2, location="b", values={"x": "{'a': [1, 3], 'c': 0}", "new": "2", "o": "<D object>"})
+    one = SeenStop(location="a", values={"x": "{'a': [1, 2], 'b': 0}", "gone": "1", "o": "<C object>"})
+    other = SeenStop(location="b", values={"x": "{'a': [1, 3], 'c': 0}", "new": "2", "o": "<D object>"})
     assert differences(one, other) == {
         "x['a'][1]": "2 -> 3",
         "x['b']": "gone: 0",

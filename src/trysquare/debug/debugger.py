@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.json import JsonObject
 from trysquare.net.rpc import ConnectionLost
 
 StepKind: TypeAlias = Literal["over", "into", "out", "back"]
@@ -66,7 +67,6 @@ class Frame:
     name: str
     file: str | None
     line: int
-    column: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,9 +115,8 @@ class Stopped:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Resumed:
-    thread: int | None = None
+    """The program continued."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,7 +157,7 @@ class BreakpointMoved:
 class ChildStarted:
     """The program started a process or thread, whose debugger waits for a connection."""
 
-    arguments: dict[str, object] = field(default_factory=dict[str, object])
+    arguments: JsonObject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

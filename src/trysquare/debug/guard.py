@@ -23,7 +23,13 @@ HOW_TO_ALLOW = (
 def require_reading(expression: str, language: str, *, allowed: bool, file: str = "") -> None:
     """Refuse an invalid expression, and one that could do more than read unless the session allows it."""
     if language == "python":
-        _require_expression(expression)
+        try:
+            parsed(expression)
+        except SyntaxError as error:
+            raise InvalidArguments(
+                f"`{expression[:80]}` is not a Python expression: {error.msg}.",
+                instruction="Write one expression, such as total > 10; statements run with `variable`, action=patch.",
+            ) from None
     if not allowed and (reason := _refusal(expression, language, file)):
         raise not_only_reading(expression, reason)
 
@@ -89,13 +95,3 @@ def _refusal(expression: str, language: str, file: str) -> str:
     if any(not each.suffixes or file.endswith(each.suffixes) for each in rules):
         return f"this {language} expression is not known to be read-only"
     return f"in {language} even an operator may run code of the program"
-
-
-def _require_expression(expression: str) -> None:
-    try:
-        parsed(expression)
-    except SyntaxError as error:
-        raise InvalidArguments(
-            f"`{expression[:80]}` is not a Python expression: {error.msg}.",
-            instruction="Write one expression, such as total > 10; statements run with `variable`, action=patch.",
-        ) from None

@@ -37,7 +37,9 @@ def stopped_result(
         data |= seen_at(snapshot)
         if earlier is not None:
             data["before"] = {"location": earlier.location}
-    why = _why(stop, snapshot)
+    why = stop.text or stop.reason
+    if snapshot is not None and snapshot.exception is not None:
+        why = f"{snapshot.exception.type}: {snapshot.exception.message[:200]}"
     return answer(session, f"Stopped {where}: {why}", data, next_steps=_next_when_stopped(stop), warnings=warnings)
 
 
@@ -131,12 +133,6 @@ def next_steps_of(session: DebugSession) -> Sequence[JsonObject]:
     if session.stop is not None:
         return _next_when_stopped(session.stop)
     return _NEXT_WHEN_RUNNING
-
-
-def _why(stop: Stopped, snapshot: Snapshot | None) -> str:
-    if snapshot is not None and snapshot.exception is not None:
-        return f"{snapshot.exception.type}: {snapshot.exception.message[:200]}"
-    return stop.text or stop.reason
 
 
 def _how_ended(ended: Exited) -> str:

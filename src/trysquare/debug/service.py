@@ -19,12 +19,12 @@ from trysquare.core.json import JsonObject, as_object
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
-from trysquare.debug.debugger import Exited, RequestFailed, Stopped
+from trysquare.debug.debugger import DEBUGGER_ERRORS, Exited, RequestFailed, Stopped
 from trysquare.debug.explain.traces import Trace
 from trysquare.debug.responses import ended_result, fit_tokens, running_result, status_of, stopped_result
 from trysquare.debug.sessions.manager import DebugSessionRegistry
 from trysquare.debug.sessions.session import DebugSession, Outcome
-from trysquare.debug.snapshot import BUDGET, Snapshot, StopLog, take_snapshot
+from trysquare.debug.snapshot import BUDGET, SeenStop, Snapshot, add_stop, take_snapshot
 from trysquare.net.rpc import ConnectionLost
 from trysquare.processes.supervisor import ProcessSupervisor
 
@@ -56,7 +56,8 @@ class DebugService:
     """The last stop of each session, to show what changed since."""
     traces: dict[str, Trace] = field(default_factory=dict[str, Trace])
     """The last recorded call of each principal."""
-    stops: StopLog = field(default_factory=StopLog)
+    stops: dict[str, dict[int, SeenStop]] = field(default_factory=dict[str, dict[int, SeenStop]])
+    """The last stops of each session, by their numbers."""
     watches: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Expressions that are shown at every stop of a session."""
     overrides: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
@@ -80,10 +81,12 @@ class DebugService:
     ) -> AsyncGenerator[DebugSession]:
         """A session with its lock held; debugger errors become tool errors."""
         session = self.sessions.find(session_id, principal=context.principal.subject)
-        async with session.lock, _tool_errors(session):
+        async with session.lock:
             began = time.perf_counter()
             try:
                 yield session
+            except DEBUGGER_ERRORS as error:
+                raise _tool_error(session, error) from None
             finally:
                 if operation:
                     taken = (time.perf_counter() - began) * 1000
@@ -125,7 +128,7 @@ class DebugService:
             session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.key, ())
         )
         if snapshot is not None:
-            await self.stops.add(session, snapshot)
+            await add_stop(self.stops.setdefault(session.key, {}), session, snapshot)
             self.seen[session.key] = snapshot
         return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
 
@@ -178,25 +181,22 @@ def ran_past(session: DebugSession) -> tuple[str, ...]:
     return (f"It ended without stopping at {', '.join(waiting)}.", *unbound(session))
 
 
-@asynccontextmanager
-async def _tool_errors(session: DebugSession) -> AsyncGenerator[None]:
-    try:
-        yield
-    except RequestFailed as error:
+def _tool_error(session: DebugSession, error: Exception) -> ToolError:
+    """The tool error for one of the debugger."""
+    if isinstance(error, RequestFailed):
         code = ErrorCode.INTROSPECTION_EVAL_ERROR if error.command == "evaluate" else ErrorCode.EXECUTION_FAILED
-        raise ToolError(f"The debugger refused `{error.command}`: {error.message[:500]}", code=code) from None
-    except ConnectionLost as error:
-        raise ToolError(
+        return ToolError(f"The debugger refused `{error.command}`: {error.message[:500]}", code=code)
+    if isinstance(error, ConnectionLost):
+        return ToolError(
             f"The debugger of session `{session.id}` is disconnected: {error}",
             code=ErrorCode.CONNECTION_LOST,
             instruction="Start the program again with `session restart`.",
-        ) from None
-    except TimeoutError:
-        raise ToolError(
-            "The debugger timed out.",
-            code=ErrorCode.CONNECTION_TIMEOUT,
-            instruction="The program may be in code that cannot be interrupted: send `execute pause`, or stop it.",
-        ) from None
+        )
+    return ToolError(
+        "The debugger timed out.",
+        code=ErrorCode.CONNECTION_TIMEOUT,
+        instruction="The program may be in code that cannot be interrupted: send `execute pause`, or stop it.",
+    )
 
 
 def debug_tool(**options: Unpack[MetadataOptions]) -> Callable[[ToolFunction], ToolFactory]:

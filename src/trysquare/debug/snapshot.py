@@ -68,16 +68,10 @@ def ranked(
 
     def weight(variable: Variable) -> int:
         name = variable.name
-        return (
-            4 * (name in changed)
-            + 3 * (name in on_line)
-            + 2 * (name in in_error)
-            - 2 * name.startswith("__")
-            - 3 * ((variable.type or "") in _DEFINITIONS)
-        )
+        rarely = 2 * name.startswith("__") + 3 * ((variable.type or "") in _DEFINITIONS)
+        return 4 * (name in changed) + 3 * (name in on_line) + 2 * (name in in_error) - rarely
 
-    known = [variable for variable in variables if variable.name not in _OWN_NAMES]
-    return sorted(known, key=lambda variable: -weight(variable))
+    return sorted((each for each in variables if each.name not in _OWN_NAMES), key=weight, reverse=True)
 
 
 def within_budget(variables: Sequence[Variable], budget: int) -> Shown:
@@ -161,8 +155,7 @@ async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
-    known = debugger.locals_reference(frame.id)
-    if known is not None:
+    if (known := debugger.locals_reference(frame.id)) is not None:
         return await debugger.variables(known)
     scopes = await debugger.scopes(frame.id)
     chosen = [scope for scope in scopes if scope.kind == "locals"] or [scope for scope in scopes if not scope.expensive]
@@ -210,35 +203,27 @@ _MAX_DEPTH = 4
 class SeenStop:
     """One stop of a session: its location and its values, those of objects by path."""
 
-    number: int
     location: str
     values: Mapping[str, str]
 
 
-class StopLog:
-    def __init__(self) -> None:
-        self._stops: dict[str, dict[int, SeenStop]] = {}
-
-    async def add(self, session: DebugSession, snapshot: Snapshot) -> None:
-        values = dict(snapshot.texts)
-        if any(map(_is_object, values.values())):
-            attributes = await _attributes(session.debugger, await locals_of(session.debugger, snapshot.frame))
-            for name, parts in attributes.items():
-                values.pop(name, None)
-                values.update({f"{name}.{part}": text for part, text in parts.items()})
-        stops = self._stops.setdefault(session.key, {})
-        stops[session.stop_count] = SeenStop(number=session.stop_count, location=snapshot.location, values=values)
-        while len(stops) > _MAX_STOPS:
-            stops.pop(next(iter(stops)))
-
-    def of(self, key: str) -> dict[int, SeenStop]:
-        return self._stops.get(key, {})
+async def add_stop(stops: dict[int, SeenStop], session: DebugSession, snapshot: Snapshot) -> None:
+    """Add the present stop of a session by its number, and drop the oldest ones."""
+    values = dict(snapshot.texts)
+    if any(map(_is_object, values.values())):
+        attributes = await _attributes(session.debugger, await locals_of(session.debugger, snapshot.frame))
+        for name, parts in attributes.items():
+            values.pop(name, None)
+            values.update({f"{name}.{part}": text for part, text in parts.items()})
+    stops[session.stop_count] = SeenStop(location=snapshot.location, values=values)
+    while len(stops) > _MAX_STOPS:
+        stops.pop(next(iter(stops)))
 
 
 def differences(one: SeenStop, other: SeenStop) -> dict[str, str]:
     """The differences by path: `old -> new`, `new: …`, `gone: …`."""
     found: dict[str, str] = {}
-    for name in [*one.values, *(name for name in other.values if name not in one.values)]:
+    for name in {**one.values, **other.values}:
         before, after = one.values.get(name), other.values.get(name)
         if before is None:
             found[name] = f"new: {after}"
@@ -254,23 +239,22 @@ def differences(one: SeenStop, other: SeenStop) -> dict[str, str]:
 
 def _compare(path: str, old: Any, new: Any, depth: int) -> Iterator[tuple[str, str]]:
     """The differing parts of two values, as deep as both have the same structure."""
-    if depth and isinstance(old, dict) and isinstance(new, dict):
-        yield from _compare_parts(path, cast(dict[Any, Any], old), cast(dict[Any, Any], new), depth)
-    elif depth and isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        before = dict(enumerate(cast(list[Any], old)))
-        yield from _compare_parts(path, before, dict(enumerate(cast(list[Any], new))), depth)
-    elif old != new:
-        yield path, f"{old!r} -> {new!r}"
-
-
-def _compare_parts(path: str, old: Mapping[Any, Any], new: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, str]]:
-    for key in [*old, *(key for key in new if key not in old)]:
-        if key not in old:
-            yield f"{path}[{key!r}]", f"new: {new[key]!r}"
-        elif key not in new:
-            yield f"{path}[{key!r}]", f"gone: {old[key]!r}"
+    if not depth or not any(isinstance(old, kind) and isinstance(new, kind) for kind in (dict, (list, tuple))):
+        if old != new:
+            yield path, f"{old!r} -> {new!r}"
+        return
+    before, after = (_parts_of(old), _parts_of(new))
+    for key in before | after:
+        if key not in before:
+            yield f"{path}[{key!r}]", f"new: {after[key]!r}"
+        elif key not in after:
+            yield f"{path}[{key!r}]", f"gone: {before[key]!r}"
         else:
-            yield from _compare(f"{path}[{key!r}]", old[key], new[key], depth - 1)
+            yield from _compare(f"{path}[{key!r}]", before[key], after[key], depth - 1)
+
+
+def _parts_of(value: Any) -> dict[Any, Any]:
+    return cast(dict[Any, Any], value) if isinstance(value, dict) else dict(enumerate(cast(list[Any], value)))
 
 
 def _is_object(text: str) -> bool:

@@ -7,7 +7,6 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.core.errors import InvalidArguments
@@ -22,21 +21,13 @@ EXPRESSIONS = (ExpressionRules(),)
 _SOURCES = sorted(Path(next(iter(jdi.__path__))).glob("*.java"))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Program:
-    main: str
-    class_path: str
-    options: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-
-
 async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
     directory = tempfile.TemporaryDirectory(prefix="trysquare-")
     try:
-        program = await _build(spec, Path(directory.name))
-        options = _quoted(["-cp", program.class_path, *program.options])
-        arguments = {"main": program.main, "options": options}
-        return await _begin(arguments, spec, environment, program.sources, directory.cleanup)
+        main, options, sources = await _build(spec, Path(directory.name))
+        # The Java launcher reads double quotes where there is a space.
+        quoted = " ".join(f'"{word}"' if " " in word else word for word in options)
+        return await _begin({"main": main, "options": quoted}, spec, environment, sources, directory.cleanup)
     except BaseException:
         directory.cleanup()
         raise
@@ -89,7 +80,8 @@ async def bridge_classes() -> str:
     return str(cache)
 
 
-async def _build(spec: LaunchSpec, directory: Path) -> _Program:
+async def _build(spec: LaunchSpec, directory: Path) -> tuple[str, list[str], list[str]]:
+    """The main class with its arguments, the options of the JVM, and the directories of its sources."""
     words = list(spec.target.words)
     if Path(words[0]).name == "java":
         words = words[1:]
@@ -99,13 +91,11 @@ async def _build(spec: LaunchSpec, directory: Path) -> _Program:
     first, *arguments = rest
     source = (spec.root / first).resolve()
     if source.suffix != ".java":
-        main, class_path = shlex.join([first, *arguments]), class_path or str(spec.root)
-        return _Program(main=main, class_path=class_path, options=tuple(options))
+        return shlex.join(rest), ["-cp", class_path or str(spec.root), *options], []
     javac = PACKAGE.program()
     await base.compile_source([javac, "-g", "-d", str(directory), "-cp", class_path or ".", str(source)], spec.root)
     joined = os.pathsep.join(part for part in (str(directory), class_path) if part)
-    main = shlex.join([_main_class(source), *arguments])
-    return _Program(main=main, class_path=joined, sources=(str(source.parent),))
+    return shlex.join([_main_class(source), *arguments]), ["-cp", joined], [str(source.parent)]
 
 
 def _options(words: Sequence[str]) -> tuple[list[str], str, list[str]]:
@@ -128,8 +118,3 @@ def _main_class(file: Path) -> str:
         if line.strip().startswith("package "):
             return f"{line.strip()[8:].split(';')[0].strip()}.{file.stem}"
     return file.stem
-
-
-def _quoted(words: Sequence[str]) -> str:
-    """Options as the Java launcher reads them: in double quotes where there is a space."""
-    return " ".join(f'"{word}"' if " " in word else word for word in words)

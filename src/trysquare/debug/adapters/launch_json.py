@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.json import JsonObject, as_list, as_object, map_strings
 from trysquare.core.text import closest_names
 from trysquare.debug.adapters.registry import LAUNCH_TYPES
+from trysquare.debug.debugger import unsupported
 from trysquare.files import jsonc
 from trysquare.files.edit import TextError
 
@@ -64,18 +65,19 @@ def find_configuration(root: Path, name: str, environment: Mapping[str, str]) ->
         hint = f"{'Did you mean' if near else f'{FILE} has'} {names}{'?' if near else '.'}" if names else ""
         hint = hint or f"{FILE} has no configurations."
         raise ToolError(f"Unknown configuration `{name}`. {hint}", code=ErrorCode.CONFIG_NOT_FOUND)
-    return _configuration(name, as_object(_substitute(known[name], root, environment, name)))
+
+    def substituted(text: str) -> str:
+        return _VARIABLE.sub(lambda found: _variable(found[1], root, environment, name), text)
+
+    return _configuration(name, as_object(map_strings(known[name], substituted)))
 
 
 def _configuration(name: str, given: JsonObject) -> LaunchConfiguration:
     kind = str(given.get("type", ""))
     language = LAUNCH_TYPES.get(kind)
     if language is None:
-        raise ToolError(
-            f"Configuration `{name}` has the unsupported type `{kind}`.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction=f"Supported types: {', '.join(LAUNCH_TYPES)}.",
-        )
+        supported = f"Supported types: {', '.join(LAUNCH_TYPES)}."
+        raise unsupported(f"Configuration `{name}` has the unsupported type `{kind}`.", supported)
     connect = as_object(given.get("connect")) or given
     port = connect.get("port")
     return LaunchConfiguration(
@@ -109,25 +111,12 @@ def _runtime(given: JsonObject) -> str | None:
     return None if first is None else str(first)
 
 
-def _substitute(value: Any, root: Path, environment: Mapping[str, str], name: str) -> Any:
-    if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found[1], root, environment, name), value)
-    if isinstance(value, list):
-        return [_substitute(part, root, environment, name) for part in as_list(value)]
-    if isinstance(value, dict):
-        return {key: _substitute(part, root, environment, name) for key, part in as_object(value).items()}
-    return value
-
-
 def _variable(variable: str, root: Path, environment: Mapping[str, str], name: str) -> str:
     kind, _, rest = variable.partition(":")
     simple = {
-        "workspaceFolder": str(root),
-        "workspaceRoot": str(root),
-        "workspaceFolderBasename": root.name,
-        "userHome": environment.get("HOME", ""),
-        "pathSeparator": "/",
-    }
+        "workspaceFolder": str(root), "workspaceRoot": str(root), "workspaceFolderBasename": root.name,
+        "userHome": environment.get("HOME", ""), "pathSeparator": "/",
+    }  # fmt: skip
     if variable in simple:
         return simple[variable]
     if kind == "env":
@@ -139,10 +128,9 @@ def _variable(variable: str, root: Path, environment: Mapping[str, str], name: s
         "input": "the editor would ask for it",
     }
     reason = reasons.get(kind) or ("it is the file open in the editor" if kind.startswith("file") else "unknown name")
-    raise ToolError(
+    raise unsupported(
         f"Cannot substitute `${{{variable}}}` in configuration `{name}`: {reason}.",
-        code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-        instruction="Give `target` and the other arguments instead of launch_config_name.",
+        "Give `target` and the other arguments instead of launch_config_name.",
     )
 
 

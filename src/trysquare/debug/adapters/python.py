@@ -179,15 +179,9 @@ def _adapter_arguments(spec: LaunchSpec) -> JsonObject:
         first, *rest = target.words
         program = {"module" if target.kind == "module" else "program": first, "args": rest}
     return {
-        "python": [target.python],
-        **program,
-        "cwd": str(spec.root),
-        "env": dict(spec.env),
-        "console": "internalConsole",
-        "justMyCode": spec.just_my_code,
-        "subProcess": True,
-        "redirectOutput": True,
-    }
+        "python": [target.python], **program, "cwd": str(spec.root), "env": dict(spec.env),
+        "console": "internalConsole", "justMyCode": spec.just_my_code, "subProcess": True, "redirectOutput": True,
+    }  # fmt: skip
 
 
 def _follow_children(environment: LaunchEnvironment, spec: SessionSpec) -> Callable[[], None]:

@@ -32,7 +32,6 @@ class _Mapping(NamedTuple):
     column: int
     source: str
     source_line: int
-    source_column: int
 
     def place(self) -> tuple[int, int]:
         return self.line, self.column
@@ -43,7 +42,8 @@ class SourceMap:
         self._generated = sorted(mappings, key=_Mapping.place)
         self.sources = frozenset(each.source for each in mappings)
 
-    def original(self, line: int, column: int) -> tuple[str, int, int] | None:
+    def original(self, line: int, column: int) -> tuple[str, int] | None:
+        """The source file and line of a generated location."""
         index = bisect.bisect_right(self._generated, (line, column), key=_Mapping.place) - 1
         if index < 0 or self._generated[index].line != line:
             return None
@@ -85,7 +85,7 @@ def _mappings(found: JsonObject, base: str) -> Iterator[_Mapping]:
     root = str(found.get("sourceRoot") or "")
     root = root + "/" if root and not root.endswith("/") else root
     sources = [_path_of(urljoin(base, root + str(name))) for name in as_list(found["sources"])]
-    source = source_line = source_column = 0
+    source = source_line = 0
     for line, group in enumerate(str(found["mappings"]).split(";")):
         column = 0
         for segment in group.split(","):
@@ -95,8 +95,7 @@ def _mappings(found: JsonObject, base: str) -> Iterator[_Mapping]:
                 continue
             source += numbers[1]
             source_line += numbers[2]
-            source_column += numbers[3]
-            yield _Mapping(line, column, sources[source], source_line, source_column)
+            yield _Mapping(line, column, sources[source], source_line)
 
 
 def _numbers(segment: str) -> Iterator[int]:
@@ -131,16 +130,14 @@ class Scripts:
         script = self._by_id[script_id] = Script(url=url, map=found)
         return script
 
-    def source_location(self, location: JsonObject) -> tuple[str, int, int]:
-        """The source file, line and column (counted from 1) of an inspector's location."""
+    def source_location(self, location: JsonObject) -> tuple[str, int]:
+        """The source file and line (counted from 1) of an inspector's location."""
         line, column = int(location["lineNumber"]), int(location.get("columnNumber") or 0)
         script = self._by_id.get(str(location["scriptId"]))
-        if script is None:
-            return "", line + 1, column + 1
-        if script.map is not None and (found := script.map.original(line, column)) is not None:
-            file, source_line, source_column = found
-            return file, source_line + 1, source_column + 1
-        return script.file, line + 1, column + 1
+        found = ("" if script is None else script.file, line)
+        if script is not None and script.map is not None:
+            found = script.map.original(line, column) or found
+        return found[0], found[1] + 1
 
     def script_location(self, file: str, line: int) -> tuple[str, int, int] | None:
         """The URL, line and column (counted from 0) in a loaded script of a line (from 1) of one of its sources."""

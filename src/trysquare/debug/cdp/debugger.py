@@ -294,7 +294,7 @@ class NodeDebugger(Debugger):
     def _on_resumed(self, params: JsonObject) -> None:
         self._frames, self._objects = [], {}
         if self._started:
-            self._listener(Resumed(thread=MAIN_THREAD))
+            self._listener(Resumed())
 
     def _on_script(self, params: JsonObject) -> None:
         url, map_url = str(params.get("url") or ""), str(params.get("sourceMapURL") or "")
@@ -341,9 +341,9 @@ class NodeDebugger(Debugger):
         return self._frames[frame]
 
     def _frame(self, index: int, each: JsonObject) -> Frame:
-        file, line, column = self._scripts.source_location(each["location"])
+        file, line = self._scripts.source_location(each["location"])
         name = str(each.get("functionName") or "(top)")
-        return Frame(id=index, name=name, file=file or str(each.get("url") or "") or None, line=line, column=column)
+        return Frame(id=index, name=name, file=file or str(each.get("url") or "") or None, line=line)
 
     def _add_reference(self, remote: JsonObject) -> int:
         if "objectId" not in remote:

@@ -41,28 +41,16 @@ from trysquare.debug.expressions import ExpressionRules, is_plain, path_of
 _STEPS: dict[StepKind, str] = {"over": "next", "into": "stepIn", "out": "stepOut", "back": "stepBack"}
 _STREAMS: dict[str, OutputStream] = {"stdout": "stdout", "stderr": "stderr"}
 _SUPPORTS = {
-    "conditions": "ConditionalBreakpoints",
-    "hit_conditions": "HitConditionalBreakpoints",
-    "log_points": "LogPoints",
-    "function_breakpoints": "FunctionBreakpoints",
-    "data_breakpoints": "DataBreakpoints",
-    "goto": "GotoTargetsRequest",
-    "step_back": "StepBack",
-    "terminate": "TerminateRequest",
+    "conditions": "ConditionalBreakpoints", "hit_conditions": "HitConditionalBreakpoints", "log_points": "LogPoints",
+    "function_breakpoints": "FunctionBreakpoints", "data_breakpoints": "DataBreakpoints",
+    "goto": "GotoTargetsRequest", "step_back": "StepBack", "terminate": "TerminateRequest",
     "exception_info": "ExceptionInfoRequest",
-}
+}  # fmt: skip
 _CLIENT = {
-    "clientID": "trysquare",
-    "clientName": "Trysquare",
-    "linesStartAt1": True,
-    "columnsStartAt1": True,
-    "pathFormat": "path",
-    "supportsVariableType": True,
-    "supportsVariablePaging": True,
-    "supportsRunInTerminalRequest": False,
-    "supportsStartDebuggingRequest": True,
-    "supportsInvalidatedEvent": True,
-}
+    "clientID": "trysquare", "clientName": "Trysquare", "linesStartAt1": True, "columnsStartAt1": True,
+    "pathFormat": "path", "supportsVariableType": True, "supportsVariablePaging": True,
+    "supportsRunInTerminalRequest": False, "supportsStartDebuggingRequest": True, "supportsInvalidatedEvent": True,
+}  # fmt: skip
 
 
 class DapDebugger(Debugger):
@@ -82,7 +70,7 @@ class DapDebugger(Debugger):
         self._handlers: dict[str, Callable[[JsonObject], object]] = {
             "initialized": lambda body: self._ready.done() or self._ready.set_result(None),
             "stopped": self._on_stopped,
-            "continued": lambda body: listener(Resumed(thread=body.get("threadId"))),
+            "continued": lambda body: listener(Resumed()),
             "output": self._on_output,
             "exited": self._on_exited,
             "terminated": self._on_exited,
@@ -303,7 +291,6 @@ def _frame(each: JsonObject) -> Frame:
         name=str(each.get("name", "")),
         file=source.get("path") or source.get("name"),
         line=int(each.get("line") or 0),
-        column=int(each.get("column") or 0),
     )
 
 

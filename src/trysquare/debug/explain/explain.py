@@ -66,11 +66,6 @@ class Explanation:
     """The last lines that the program wrote."""
 
     @property
-    def is_known(self) -> bool:
-        """Whether the recording supports a line to look at first."""
-        return bool(self.locations)
-
-    @property
     def locations(self) -> tuple[Origin, ...]:
         """The lines that are likely to be wrong: where the value was made, what decided over it, what it came by.
 
@@ -244,7 +239,7 @@ def _step_lines(record: JsonObject, sources: Sources) -> list[str]:
     lines = [f"  {', '.join(f'{name}={text}' for name, text in known.items())}"] if known else []
     if record.get("before"):
         lines.append(f"  … {record['before']} lines before these")
-    shown = [_step_line(step, str(record["file"]), sources) for step in steps]
+    shown = [step_line(step, str(record["file"]), sources) for step in steps]
     if len(steps) > _MAX_STEPS:
         first = _MAX_STEPS // 3
         more = len(steps) - _MAX_STEPS + int(record["dropped"])
@@ -252,7 +247,8 @@ def _step_lines(record: JsonObject, sources: Sources) -> list[str]:
     return lines + shown
 
 
-def _step_line(step: list[Any], file: str, sources: Sources) -> str:
+def step_line(step: list[Any], file: str, sources: Sources) -> str:
+    """A line that ran, with what it changed; a step of line 0 stands for lines that were not recorded."""
     changes = ", ".join(f"{name} = {text}" for name, text in step[1].items()) if len(step) > 1 else ""
     line = f"  {step[0]}: {sources.line(file, int(step[0]))}" if step[0] else "  … lines that were not recorded"
     return line + (f"   # {changes}" if changes else "")

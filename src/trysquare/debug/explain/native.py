@@ -6,11 +6,10 @@ import re
 import time
 from pathlib import Path
 
-from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.debug.adapters.registry import ADAPTERS, find_language, language_of
 from trysquare.debug.cdp.debugger import NodeDebugger
-from trysquare.debug.debugger import Exited, FunctionBreakpoint, RequestFailed, Stopped
-from trysquare.debug.explain.explain import Explained, Explanation, explain_failure
+from trysquare.debug.debugger import Exited, FunctionBreakpoint, RequestFailed, Stopped, unsupported
+from trysquare.debug.explain.explain import Explained, Explanation, explain_failure, step_line
 from trysquare.debug.explain.native_trace import (
     Failing,
     StepRecord,
@@ -41,13 +40,12 @@ async def explain_target(
     """Explain a target of any language; one that is not Python needs a debug session."""
     if target.is_python:
         return await explain_failure(target, root, supervisor, timeout=timeout)
-    if sessions is not None:
-        return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
-    sessions = DebugSessionRegistry(supervisor, ADAPTERS)
+    registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
     try:
-        return await _explain_native(target, root, sessions, principal=principal, timeout=timeout)
+        return await _explain_native(target, root, registry, principal=principal, timeout=timeout)
     finally:
-        await sessions.close()
+        if sessions is None:
+            await registry.close()
 
 
 async def _explain_native(
@@ -56,10 +54,9 @@ async def _explain_native(
     """Step through a program to where it fails, and explain the failure."""
     language = language_of(target)
     if not find_language(language).can_explain:
-        raise ToolError(
+        raise unsupported(
             f"Failures of {language} programs cannot be explained.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Start it with session_start and inspect it where it stops.",
+            "Start it with session_start and inspect it where it stops.",
         )
     began = time.perf_counter()
     session = await sessions.start(language, LaunchSpec(target=target, root=root, timeout=timeout), principal=principal)
@@ -153,8 +150,4 @@ def _steps(record: StepRecord, values: dict[str, str], sources: Sources) -> list
     if not record.frames or record.full:
         return ["  " + ", ".join(f"{name} = {text}" for name, text in list(values.items())[:12])] if values else []
     frame = record.frames[-1]
-    lines: list[str] = []
-    for line, changes in frame.steps[-_MAX_STEPS:]:
-        changed = ", ".join(f"{name} = {text}" for name, text in changes.items())
-        lines.append(f"  {line}: {sources.line(frame.file, line)}" + (f"   # {changed}" if changed else ""))
-    return lines
+    return [step_line(list(step), frame.file, sources) for step in frame.steps[-_MAX_STEPS:]]

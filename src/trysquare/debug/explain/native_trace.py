@@ -79,9 +79,9 @@ def pointers_in(line: str) -> list[str]:
 
 def blocks_around(lines: Sequence[str], line: int) -> tuple[int, ...]:
     """The lines of the loops and conditions around a line, innermost first, by indentation."""
-    found: list[int] = []
     if not 0 < line <= len(lines):
         return ()
+    found: list[int] = []
     indent = _indent(lines[line - 1])
     for number in range(line - 1, 0, -1):
         text = lines[number - 1]

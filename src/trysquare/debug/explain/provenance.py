@@ -83,11 +83,10 @@ class ValueTrace:
         value = str(callee.get("returned"))
         file, line = str(callee["file"]), self._return_line(callee)
         statement = self._sources.statement(file, line)
-        here = self._origin(file, line, return_text(callee, statement), record=callee, ran=_ran(callee))
+        here = self._origin(file, line, return_text(callee, statement), record=callee)
         if "yields" in callee:
             return [here]
-        shared = self._shared_default(callee)
-        if shared is not None:
+        if (shared := self._shared_default(callee)) is not None:
             return [here, shared]
         if depth <= 0 or not isinstance(statement, ast.Return) or isinstance(statement.value, (*_MUTABLE, ast.Tuple)):
             return [here]
@@ -137,9 +136,8 @@ class ValueTrace:
         named = [name for name in expressions(statement) if name != but and name in known]
         same = [name for name in named if known[name] == value and value not in _COMMON]
         empty = [name for name in named if value in _EMPTY and known[name] in _EMPTY]
-        for name in [*same, *empty]:
-            return self.of(name, known[name], at, depth)
-        return []
+        name = next(iter([*same, *empty]), None)
+        return [] if name is None else self.of(name, known[name], at, depth)
 
     def _from_attribute(self, expression: str, value: str, at: SourceLocation) -> list[Origin]:
         """An attribute was written by a method that ran before, among the calls of the frames above."""
@@ -149,8 +147,7 @@ class ValueTrace:
             for callee in reversed(callees_of(cast(JsonObject, caller.get("record") or {}))):
                 line = _last_write(expression, callee)
                 if line is not None and _last_text(expression, callee) == value:
-                    what = f"{expression} = {value}"
-                    return [self._origin(str(callee["file"]), line, what, record=callee, ran=_ran(callee))]
+                    return [self._origin(str(callee["file"]), line, f"{expression} = {value}", record=callee)]
         return []
 
     def _from_caller(self, expression: str, value: str, at: SourceLocation, depth: int) -> list[Origin]:
@@ -197,11 +194,11 @@ class ValueTrace:
 
     def _origin(
         self, file: str, line: int, what: str, *, name: str = "", record: JsonObject | None = None,
-        ran: frozenset[int] = frozenset(), at: SourceLocation | None = None,
+        at: SourceLocation | None = None,
     ) -> Origin:  # fmt: skip
         is_test = at is not None and at.is_test
-        ran = ran if at is None else _ran(at.record)
-        code = self._sources.line(file, line)
+        steps = steps_of(at.record if at is not None else record or {})
+        ran, code = frozenset(int(step[0]) for step in steps), self._sources.line(file, line)
         return Origin(file=file, line=line, code=code, what=what, name=name, record=record, ran=ran, is_test=is_test)
 
 
@@ -273,10 +270,6 @@ def _is_omitted(name: str, positional: Sequence[ast.arg], call: ast.Call) -> boo
         return False
     is_method = names[:1] in (["self"], ["cls"])
     return name not in names or names.index(name) - is_method >= len(call.args)
-
-
-def _ran(record: JsonObject) -> frozenset[int]:
-    return frozenset(int(step[0]) for step in steps_of(record))
 
 
 def _root(expression: str) -> str:

@@ -16,6 +16,7 @@ from typing import cast
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.debug import recorder
+from trysquare.debug.debugger import unsupported
 from trysquare.debug.recorder.report import VANISHED
 from trysquare.debug.responses import signal_name
 from trysquare.debug.sessions.launch import Target
@@ -117,10 +118,9 @@ async def record_run(
 
 def require_python(target: Target) -> None:
     if not target.is_python:
-        raise ToolError(
+        raise unsupported(
             f"`{target.words[0]}` is not a Python program, and only those can be recorded.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Start it with session_start and step through it; explain works for it too.",
+            "Start it with session_start and step through it; explain works for it too.",
         )
 
 

@@ -51,10 +51,8 @@ class Sources:
     def function(self, file: str, first_line: int) -> Function | None:
         """Return the function that begins at a line, decorators included."""
         for node in self._statements(file):
-            if isinstance(node, Function):
-                begin = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-                if begin == first_line:
-                    return node
+            if isinstance(node, Function) and first_line == min(part.lineno for part in (node, *node.decorator_list)):
+                return node
         return None
 
     def function_around(self, file: str, line: int) -> Function | None:

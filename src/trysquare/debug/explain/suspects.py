@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 _QUOTED = re.compile(r"'([A-Za-z_][\w.]*)'")
 _MISSING_NAME = re.compile(r"(?:name|variable) '(\w+)'")
@@ -85,17 +84,16 @@ def calls_in(statement: ast.AST | None) -> Sequence[str]:
 
 def is_assertion(statement: ast.AST | None) -> bool:
     """Whether a statement only checks something: an `assert`, or a check of a test case."""
-    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and _is_check(statement.value))
+    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and bool(_check(statement.value)))
 
 
 def compared_in(statement: ast.AST | None) -> list[ast.expr]:
     """The operands of an assertion: the sides of its comparison, or the whole condition."""
+    waiting: list[ast.expr] = []
     if isinstance(statement, ast.Assert):
-        waiting: list[ast.expr] = [statement.test]
-    elif isinstance(statement, ast.Expr) and _is_check(statement.value):
-        waiting = list(cast(ast.Call, statement.value).args[:2])
-    else:
-        return []
+        waiting = [statement.test]
+    elif isinstance(statement, ast.Expr) and (check := _check(statement.value)) is not None:
+        waiting = check.args[:2]
     found: list[ast.expr] = []
     while waiting:
         part = waiting.pop(0)
@@ -123,17 +121,18 @@ def _evaluated(node: ast.AST) -> ast.AST:
 
 def _checked(node: ast.expr) -> ast.expr:
     """The arguments of a test case's check in place of the check: the test case itself is never what is wrong."""
-    if not _is_check(node):
+    if (call := _check(node)) is None:
         return node
-    call = cast(ast.Call, node)
     return ast.Tuple(elts=[*call.args, *(keyword.value for keyword in call.keywords)], ctx=ast.Load())
 
 
-def _is_check(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    is_of_test = isinstance(node.func.value, ast.Name) and node.func.value.id in ("self", "cls")
-    return is_of_test and _CHECK.fullmatch(node.func.attr) is not None
+def _check(node: ast.expr) -> ast.Call | None:
+    """The call of a check of a test case, if a node is one."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)) if _CHECK.fullmatch(name):
+            return node
+        case _:
+            return None
 
 
 def _score(suspect: Suspect, line: FailingLine, error_type: str, message: str) -> int:

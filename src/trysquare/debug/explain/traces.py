@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from trysquare.core.json import JsonObject
 from trysquare.core.text import truncate
@@ -17,8 +17,6 @@ _ROUNDS = 2
 _LONGEST_LOOP = 25
 _MAX_WRITES = 8
 _MAX_VALUES = 5
-RecordedStep: TypeAlias = list[Any]
-"""Its line, what it changed, and the calls it made."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,8 +25,9 @@ class Trace:
     root: str
 
     @property
-    def steps(self) -> list[RecordedStep]:
-        return cast(list[RecordedStep], self.call["steps"])
+    def steps(self) -> list[list[Any]]:
+        """Its lines, each with what it changed and the calls it made."""
+        return cast(list[list[Any]], self.call["steps"])
 
     def to_text(self, sources: Sources) -> str:
         """The call as lines: loops folded, the middle left out if it is too long."""
@@ -97,11 +96,9 @@ def _loop_at(lines: Sequence[tuple[int, str]], index: int) -> tuple[int, int]:
         if index + length >= len(lines) or lines[index + length][0] != head:
             continue
         block = [line for line, _ in lines[index : index + length]]
-        rounds = 1
-        at = index + length
+        rounds, at = 1, index + length
         while [line for line, _ in lines[at : at + length]] == block:
-            rounds += 1
-            at += length
+            rounds, at = rounds + 1, at + length
         if rounds > 2 * _ROUNDS:
             return length, rounds
     return 1, 1
@@ -239,6 +236,6 @@ def _moments(run: JsonObject, shared: set[tuple[str, str]]) -> Sequence[Moment]:
         function = functions[int(number)]
         file, name = _key(function)
         if (file, name) in shared:
-            first_line = int(function["first_line"])
-            found.append(Moment(file=file, function=name, first_line=first_line, at=at, changes=changes))
+            first = int(function["first_line"])
+            found.append(Moment(file=file, function=name, first_line=first, at=at, changes=changes))
     return found

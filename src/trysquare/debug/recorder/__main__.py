@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import sys
 import types
 from typing import Any
@@ -38,8 +37,7 @@ def main() -> None:
         sys.exit(1)
     runner = _borrow_package()
     sys.path.pop(0)
-    options = json.loads(options_text)
-    runner.run(report_file, options, target, runpy)
+    runner.run(report_file, json.loads(options_text), target)
 
 
 if __name__ == "__main__":

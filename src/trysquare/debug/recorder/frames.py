@@ -82,10 +82,6 @@ class FrameRecord:
             self.dropped += len(self.last) == _LAST_LINES
             self.last.append(new)
 
-    def skip_lines(self) -> None:
-        """Mark that lines ran unrecorded: which of them made the next changes is unknown."""
-        self.last.append((_NOT_RECORDED, {}))
-
     def settle(self, frame: FrameType) -> None:
         latest = self.last[-1] if self.last else self.first[-1] if self.first else None
         if latest is not None:
@@ -224,7 +220,8 @@ class FailureRecorder(Watcher):
         if record is None:
             return None
         if self.is_full:
-            record.skip_lines()
+            # Lines ran unrecorded: which of them made the next changes is unknown.
+            record.last.append((_NOT_RECORDED, {}))
         record.settle(frame)
         return record.to_json()
 

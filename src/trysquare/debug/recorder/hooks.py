@@ -181,7 +181,9 @@ def record(watcher: Watcher) -> None:
     if sys.version_info >= (3, 12):
         _monitor(watcher)
     else:
-        _trace(watcher)
+        tracer = _Tracer(watcher)
+        threading.settrace(tracer.trace)
+        sys.settrace(tracer.trace)
 
 
 def stop() -> None:
@@ -203,15 +205,8 @@ def _monitoring() -> Any:
     return getattr(sys, "monitoring")  # noqa: B009 - checked against a Python that lacks it
 
 
-def _trace(watcher: Watcher) -> None:
-    """Record by a trace function, for Python 3.11."""
-    tracer = _Tracer(watcher)
-    threading.settrace(tracer.trace)
-    sys.settrace(tracer.trace)
-
-
 class _Tracer:
-    """The trace functions: of all frames, and of wanted ones."""
+    """The trace functions for Python 3.11: of all frames, and of wanted ones."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -248,17 +243,13 @@ class _Tracer:
             self._watcher.stepped(frame)
 
     def _return(self, frame: FrameType, value: Any) -> None:
-        if not _is_suspended(frame):
+        # A generator or coroutine that is suspended is reported to the trace function as a return, too.
+        if not (frame.f_code.co_flags & SUSPENDABLE and _is_at(frame, _YIELDS)):
             # An exception that leaves a frame is reported to the trace function as a return of None.
             self._watcher.left(frame, value, raised=value is None and not _is_at(frame, _RETURNS))
             self._unwinding.pop(id(frame), None)
         elif frame.f_code.co_flags & GENERATOR:
             self._watcher.yielded(frame, value)
-
-
-def _is_suspended(frame: FrameType) -> bool:
-    """Whether a generator or coroutine is suspended; that is reported to the trace function as a return."""
-    return bool(frame.f_code.co_flags & SUSPENDABLE) and _is_at(frame, _YIELDS)
 
 
 def _is_at(frame: FrameType, instructions: frozenset[str]) -> bool:

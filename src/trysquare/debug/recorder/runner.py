@@ -11,6 +11,7 @@ import json
 import linecache
 import os
 import re
+import runpy
 import sys
 import threading
 import time
@@ -38,7 +39,7 @@ _NOT_RUN = (4, 5)
 """Exit codes of pytest for a wrong command line and for no test at all."""
 
 
-def run(report_file: str, options: dict[str, Any], target: list[str], runpy: Any) -> None:
+def run(report_file: str, options: dict[str, Any], target: list[str]) -> None:
     """Run and record a target, write the report, and exit as the program would have exited."""
     watcher = _watcher(options)
     found: dict[str, Any] = {"outcome": "unknown", "failures": [], "failed": [], "failed_count": 0}
@@ -83,7 +84,7 @@ def run(report_file: str, options: dict[str, Any], target: list[str], runpy: Any
         timer.daemon = True
         timer.start()
     try:
-        code = _RUNNERS[options["kind"]](options, target, watcher, found, runpy)
+        code = _RUNNERS[options["kind"]](options, target, watcher, found)
     finally:
         hooks.stop()
     ending.acquire()
@@ -112,9 +113,7 @@ def _write(file: str, found: dict[str, Any]) -> None:
     os.replace(file + ".part", file)
 
 
-def _run_program(
-    options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any], runpy: Any
-) -> int:
+def _run_program(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any]) -> int:
     """Run `python FILE …`, `python -m MODULE …` or `python -c TEXT …`."""
     kind = options["kind"]
     sys.argv = ["-c", *target[1:]] if kind == "code" else list(target)
@@ -184,7 +183,7 @@ def _note_name(found: dict[str, Any], name: str) -> None:
         found["failed"].append(name)
 
 
-def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any], runpy: Any) -> int:
+def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any]) -> int:
     sys.path.insert(0, os.getcwd())
     if importlib.util.find_spec("pytest") is None:
         found.update(outcome="not run", problem=f"pytest is not installed for `{sys.executable}`")
@@ -267,10 +266,9 @@ def _own_packages(items: Iterable[Any], watcher: Watcher) -> None:
 
 def _without_workers() -> list[str]:
     """Run tests in this process. The plugin stays enabled, since its options would be unknown otherwise."""
-    is_installed = importlib.util.find_spec("xdist") is not None and not os.environ.get(
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
-    )
-    return ["-n", "0"] if is_installed else []
+    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") or importlib.util.find_spec("xdist") is None:
+        return []
+    return ["-n", "0"]
 
 
 def _known_tests(target: list[str]) -> list[str]:
@@ -302,9 +300,7 @@ def _test_files() -> list[str]:
     return found[:_MAX_NAMES]
 
 
-def _run_unittest(
-    options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any], runpy: Any
-) -> int:
+def _run_unittest(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any]) -> int:
     """Run `python -m unittest …`."""
     sys.path.insert(0, os.getcwd())
     import unittest

@@ -39,10 +39,6 @@ class TracedCall:
         if self.steps:
             self.steps[-1][1].update(self.record.changes_of(frame))
 
-    def add_call(self, call: list[str]) -> None:
-        if self.steps and len(self.steps[-1][2]) < _MAX_CALLS:
-            self.steps[-1][2].append(call)
-
     def to_json(self) -> dict[str, Any]:
         return self.record.to_json() | {"number": self.number, "steps": self.steps, "caller": self.caller}
 
@@ -129,7 +125,8 @@ class CallTracer(Watcher):
             call = self._active.get(id(above))
             if call is not None and call.record.code is above.f_code:
                 call_text = [name_of(frame.f_code), _arguments(frame)]
-                call.add_call(call_text)
+                if call.steps and len(call.steps[-1][2]) < _MAX_CALLS:
+                    call.steps[-1][2].append(call_text)
                 self._inner[id(frame)] = (call, call_text)
                 return
             if self.wants(above.f_code):
@@ -179,19 +176,11 @@ class Tally:
     def to_json(self) -> dict[str, Any]:
         common = sorted(self.seen.items(), key=lambda pair: -pair[1])[:3]
         return {
-            "expression": self.expression,
-            "count": self.count,
-            "errors": self.errors,
-            "error": self.error,
-            "min": self.least,
-            "max": self.most,
-            "distinct": len(self.seen),
-            "distinct_is_least": len(self.seen) >= _MAX_DISTINCT,
-            "first": self.first,
-            "last": self.last,
-            "first_change": self.change,
-            "common": [list(pair) for pair in common],
-        }
+            "expression": self.expression, "count": self.count, "errors": self.errors, "error": self.error,
+            "min": self.least, "max": self.most, "distinct": len(self.seen),
+            "distinct_is_least": len(self.seen) >= _MAX_DISTINCT, "first": self.first, "last": self.last,
+            "first_change": self.change, "common": [list(pair) for pair in common],
+        }  # fmt: skip
 
 
 class Probe:

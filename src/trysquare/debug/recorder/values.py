@@ -80,12 +80,8 @@ def kind_of(value: Any) -> Any:
     return cast(Any, type(value))
 
 
-def _locals_kind() -> Any:
-    return kind_of(_current_frame().f_locals)
-
-
 _TUPLE_FIELD: Any = kind_of(vars(_OneField)["one"])
-_FRAME_LOCALS: Any = _locals_kind()
+_FRAME_LOCALS: Any = (lambda: kind_of(_current_frame().f_locals))()
 """Type of a function frame's names: a dictionary, or since Python 3.13 a view of the frame."""
 
 

@@ -37,7 +37,8 @@ class DebugSessionRegistry:
         self._sessions: dict[tuple[str, str], DebugSession] = {}
         self._specs: dict[tuple[str, str], SessionSpec] = {}
         self._launched: dict[tuple[str, str], LaunchedProgram] = {}
-        self._defaults: dict[str, str] = {}
+        self.defaults: dict[str, str] = {}
+        """By principal, the id of the session that is used without a session_id."""
         self._numbers = itertools.count(1)
         self._background = BackgroundTasks()
 
@@ -70,10 +71,9 @@ class DebugSessionRegistry:
     async def restart(self, session: DebugSession, *, keep_breakpoints: bool = True) -> DebugSession:
         spec = self._specs.get(_key(session))
         if spec is None or isinstance(spec, AttachSpec):
-            raise ToolError(
+            raise unsupported(
                 f"Session `{session.id}` was attached to its program, so it cannot restart it.",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Attach again with session_start, or restart the session of the program's parent.",
+                "Attach again with session_start, or restart the session of the program's parent.",
             )
         fresh = session.successor()
         await self.stop(session)
@@ -85,7 +85,7 @@ class DebugSessionRegistry:
 
     def find(self, session_id: str | None, *, principal: str) -> DebugSession:
         """A session of the principal by its id, or the default one."""
-        wanted = session_id or self._defaults.get(principal)
+        wanted = session_id or self.defaults.get(principal)
         session = None if wanted is None else self._sessions.get((principal, wanted))
         if session is not None:
             return session
@@ -99,12 +99,6 @@ class DebugSessionRegistry:
     def of(self, principal: str) -> list[DebugSession]:
         """A principal's sessions, the oldest first."""
         return [session for session in self._sessions.values() if session.principal == principal]
-
-    def default_of(self, principal: str) -> str | None:
-        return self._defaults.get(principal)
-
-    def switch(self, session: DebugSession) -> None:
-        self._defaults[session.principal] = session.id
 
     def is_attached(self, session: DebugSession) -> bool:
         """Whether the program was running before, so that stopping the session does not end it."""
@@ -172,7 +166,7 @@ class DebugSessionRegistry:
         except BaseException:
             await self.stop(session)
             raise
-        self._defaults[session.principal] = session.id
+        self.defaults[session.principal] = session.id
 
     async def _reap(self, session: DebugSession) -> None:
         """Release an ended program once its children have ended too."""
@@ -195,10 +189,10 @@ class DebugSessionRegistry:
         self._sessions.pop(_key(session), None)
         self._specs.pop(_key(session), None)
         self._launched.pop(_key(session), None)
-        if self._defaults.get(session.principal) == session.id:
-            self._defaults.pop(session.principal)
+        if self.defaults.get(session.principal) == session.id:
+            self.defaults.pop(session.principal)
             if left := self.of(session.principal):
-                self._defaults[session.principal] = left[-1].id
+                self.defaults[session.principal] = left[-1].id
 
     def _adapter(self, language: str) -> DebugAdapter:
         adapter = self._adapters.get(language)

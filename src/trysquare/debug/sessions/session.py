@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -71,17 +71,13 @@ class OutputLog:
     def __init__(self, *, limit: int = LIMIT) -> None:
         self._pieces: deque[tuple[OutputStream, str]] = deque()
         self._size = 0
-        self._end = 0
+        self.total = 0  # characters written so far
         self._limit = limit
-
-    @property
-    def total(self) -> int:
-        return self._end
 
     def add(self, output: Output) -> None:
         """Append output, and drop the oldest beyond the limit."""
         text = output.text[-self._limit :]
-        self._end += len(output.text)
+        self.total += len(output.text)
         self._pieces.append((output.stream, text))
         self._size += len(text)
         while self._size > self._limit:
@@ -93,18 +89,18 @@ class OutputLog:
 
     def page(self, cursor: int = 0, *, size: int = 4000, stream: OutputStream | None = None) -> OutputPage:
         """The output from a position on, at most `size` characters."""
-        first = self._end - self._size
+        first = self.total - self._size
         begin = max(cursor, first)
-        end = min(begin + size, self._end)
+        end = min(begin + size, self.total)
         return OutputPage(
             text=self._between(begin - first, end - first, stream),
             cursor=max(end, begin),
             lost=max(0, first - max(cursor, 0)),
-            more=end < self._end,
+            more=end < self.total,
         )
 
     def tail(self, size: int = 2000) -> str:
-        return self.page(self._end - min(size, self._size), size=size).text
+        return self.page(self.total - min(size, self._size), size=size).text
 
     def _between(self, begin: int, end: int, stream: OutputStream | None) -> str:
         found: list[str] = []
@@ -184,6 +180,7 @@ class DebugSession:
         """Whether the debugger is gone and the exit code is awaited."""
         self._changed = asyncio.Event()
         self._background = BackgroundTasks()
+        self.watch = self._background.start  # runs a task until the session is closed
         self._moves: set[asyncio.Future[None]] = set()
 
     @property
@@ -253,10 +250,6 @@ class DebugSession:
     def mark_started(self) -> None:
         if self.status is Status.STARTING:
             self._change(Status.RUNNING)
-
-    def watch(self, work: Coroutine[None, None, None]) -> None:
-        """Run a background task until the session is closed."""
-        self._background.start(work)
 
     def cancel_tasks(self) -> None:
         self._background.cancel()

@@ -20,7 +20,7 @@ from trysquare.core.text import closest_names
 from trysquare.debug.adapters.base import AdapterPackage, AdapterStatus
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
 from trysquare.debug.adapters.registry import check_packages, find_language, packages
-from trysquare.debug.debugger import Stopped
+from trysquare.debug.debugger import Stopped, unsupported
 from trysquare.debug.responses import answer, execution_state, next_steps_of, seen_at
 from trysquare.debug.service import DEFAULTS, ActionArguments, DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.session import DebugSession
@@ -147,10 +147,9 @@ async def adapter(service: DebugService, args: AdapterArguments, context: CallCo
         count = sum(each.path is not None for each in found)
         return answer(None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _statuses(found)})
     if args.version is not None:
-        raise ToolError(
+        raise unsupported(
             "A version cannot be chosen; the package index's current one is installed.",
-            code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-            instruction="Omit `version`, or ask the user to install that version.",
+            "Omit `version`, or ask the user to install that version.",
         )
     if args.action == "download_all":
         wanted = list(packages())

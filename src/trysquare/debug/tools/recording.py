@@ -311,7 +311,7 @@ async def diff(service: DebugService, args: DiffArguments, context: CallContext)
 
 async def _compare_stops(service: DebugService, args: DiffArguments, context: CallContext) -> Result[Any]:
     async with service.session(args.session_id, context, operation="diff") as session:
-        known = service.stops.of(session.key)
+        known = service.stops.get(session.key, {})
         one, other = (_stop_number(each, list(known)) for each in (args.stop, args.other_stop))
         first, second = known[one], known[other]
         found = differences(first, second)

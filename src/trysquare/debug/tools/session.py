@@ -269,7 +269,7 @@ async def session(service: DebugService, args: SessionArguments, context: CallCo
     """Show sessions, switch between them, restart one or end one."""
     principal = context.principal.subject
     if args.action == "list":
-        default = service.sessions.default_of(principal)
+        default = service.sessions.defaults.get(principal)
         listed = [{**_describe(each), "default": each.id == default} for each in service.sessions.of(principal)]
         return answer(None, f"{len(listed)} sessions", {"sessions": listed})
     if args.action == "cleanup":
@@ -291,7 +291,7 @@ async def session(service: DebugService, args: SessionArguments, context: CallCo
 def _status(service: DebugService, session: DebugSession, args: SessionArguments) -> Result[Any]:
     data = _describe(session)
     if args.action == "switch":
-        service.sessions.switch(session)
+        service.sessions.defaults[session.principal] = session.id
     if args.action == "subscribe":
         session.subscribed = ALWAYS | frozenset(args.events or ("exception",))
         data["subscribed"] = sorted(session.subscribed)
