@@ -79,6 +79,12 @@ def names_within(names: Sequence[str], tokens: int) -> str:
     return ", ".join(shown)
 
 
+def quoted(names: Sequence[str], most: int) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"`{name}`" for name in names[:most]) + more
+
+
 def _display(name: str) -> str:
     return truncate(" ".join(cleaned_text(name).split()), 64)
 

@@ -211,14 +211,15 @@ class GatewayToolset(DynamicToolset):
         """A tool of a server that was not contacted yet. A name that fits several servers runs none of them."""
         if self._own is not None and self._own.find(name) is not None:
             return None
-        found = [(server, tool) for server in self._usable() if (tool := self._unlisted_name(server, name))]
+        prefixes = [(server, space_of(server.tool_name) + SEPARATOR) for server in self._usable()]
+        found = [
+            (server, tool)
+            for server, prefix in prefixes
+            if name.startswith(prefix) and (tool := name.removeprefix(prefix)) and self.servers.known(server) is None
+        ]
         if len(found) > 1:
             return colliding_tool(name, found)
         return unlisted_tool(self.servers, found[0][0], name, found[0][1]) if found else None
-
-    def _unlisted_name(self, server: ServerConfig, name: str) -> str:
-        start = space_of(server.tool_name) + SEPARATOR
-        return name.removeprefix(start) if name.startswith(start) and self.servers.known(server) is None else ""
 
 
 def _reuse(known: Tool | None, built: Tool) -> Tool:

@@ -179,9 +179,9 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
             fields={"not_asked": unknown} if unknown else {},
             next=listing_call,
         )
-    problem = f"`{tool[:80]}` is a tool of {_quoted(owners)}"
+    problem = f"`{tool[:80]}` is a tool of {listing.quoted(owners, _MAX_NAMES)}"
     if unknown:
-        problem += f"; {_quoted(unknown)} was not contacted yet and may have it too"
+        problem += f"; {listing.quoted(unknown, _MAX_NAMES)} was not contacted yet and may have it too"
     calls = [CallBuilder(GATEWAY, server=one).execute(tool, call.tool_inputs) for one in owners]
     raise InvalidArguments(
         f"`server` is missing: {problem}. Nothing was sent.",
@@ -190,11 +190,6 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
         fields={"outcome": "not_sent", "calls": calls},
         next=calls[0] if len(calls) == 1 else listing_call,
     )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(f"`{name}`" for name in names[:_MAX_NAMES]) + more
 
 
 def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:

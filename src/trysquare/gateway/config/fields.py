@@ -49,7 +49,7 @@ class Fields:
         return InvalidEntry(problem if member is None else f"`{self.within}{member.name}` {problem}", location)
 
     def text(self, *names: str) -> str | None:
-        return self._as(names, self._filled, "a string")
+        return self._as(names, lambda node: self.fill(node.value) if isinstance(node.value, str) else None, "a string")
 
     def flag(self, *names: str) -> bool | None:
         return self._as(names, lambda node: node.value if isinstance(node.value, bool) else None, "a boolean")
@@ -98,9 +98,6 @@ class Fields:
         if converted is None:
             raise self.wrong(member, f"must be {expected}, not {kind_of(member.node.value)}.")
         return converted
-
-    def _filled(self, node: Node) -> str | None:
-        return self.fill(node.value) if isinstance(node.value, str) else None
 
     def _part(self, member: Member, where: str, node: Node) -> str:
         part = Member(start=node.start, name=f"{member.name}{where}", node=node, comma=None)
