@@ -13,7 +13,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
 from trysquare.core.signature import Extra, ModelArguments
-from trysquare.gateway.models import READ, ServerConfig, space_of, upstream_name
+from trysquare.gateway.models import READ, ServerConfig, upstream_name
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
 
@@ -144,7 +144,7 @@ class UpstreamCallBuilder(CallBuilder):
         self._server = server
 
     def execute(self, name: str, inputs: JsonObject) -> JsonObject:
-        return {"tool": upstream_name(space_of(self._server.tool_name), name), "arguments": inputs}
+        return {"tool": upstream_name(self._server, name), "arguments": inputs}
 
     def list(self) -> JsonObject:
         return {"tool": self._server.tool_name, "arguments": {"action": "list"}}

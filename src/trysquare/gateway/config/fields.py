@@ -58,7 +58,11 @@ class Fields:
         return self._as(names, lambda node: number_of(node.value), "a non-negative number")
 
     def count(self, *names: str) -> int | None:
-        return self._as(names, lambda node: count_of(node.value), "a non-negative integer")
+        def convert(node: Node) -> int | None:
+            number = number_of(node.value)
+            return int(number) if number is not None and number.is_integer() else None
+
+        return self._as(names, convert, "a non-negative integer")
 
     def texts(self, *names: str) -> tuple[str, ...] | None:
         """A list of strings; numbers and booleans are converted."""
@@ -121,11 +125,6 @@ def number_of(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value < 1e15 else None
-
-
-def count_of(value: Any) -> int | None:
-    number = number_of(value)
-    return int(number) if number is not None and number.is_integer() else None
 
 
 def kind_of(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -16,7 +17,7 @@ from trysquare.core.json import as_list, as_object
 from trysquare.gateway.config.launch import display_url
 from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.models import ServerConfig
-from trysquare.gateway.upstream.oauth import LoginExpired, stored_login
+from trysquare.gateway.upstream.oauth import LoginAuth, LoginExpired, load_login
 from trysquare.gateway.upstream.session import STATELESS
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage
 from trysquare.net.http import BUSY, error_text, open_client, read_body, retry_after, was_sent
@@ -56,11 +57,12 @@ class OriginClient:
 
     async def _login(self) -> httpx2.Auth | None:
         try:
-            return await stored_login(self._config, self._secrets)
+            login = await asyncio.to_thread(load_login, self._config, self._secrets)
         except ConfigurationError as error:
             # Most servers need no login; those that do respond with 401, whose error includes the problem.
             self._problem = f" {error.message}"
             return None
+        return None if login is None else LoginAuth(self._config, self._secrets, login)
 
     async def close(self) -> None:
         if self._client is not None:

@@ -147,12 +147,6 @@ def save_login(config: ServerConfig, secrets: Secrets, login: Login) -> None:
     secrets.write(login_name(config), json.dumps(asdict(login)))
 
 
-async def stored_login(config: ServerConfig, secrets: Secrets) -> httpx2.Auth | None:
-    """The authentication of requests to a server, or None without a login."""
-    login = await asyncio.to_thread(load_login, config, secrets)
-    return None if login is None else LoginAuth(config, secrets, login)
-
-
 @asynccontextmanager
 async def login_lock(config: ServerConfig, *, seconds: float = _LOCK_SECONDS) -> AsyncGenerator[None]:
     """Lock a login among the processes of this user; released if the holder is killed. Raises `LoginExpired`."""
