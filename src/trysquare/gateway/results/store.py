@@ -243,7 +243,5 @@ def _text(parts: Parts) -> Iterator[str]:
 
 
 def _decoded(data: memoryview) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    for start in range(0, len(data), PIECE):
-        yield decoder.decode(data[start : start + PIECE])
-    yield decoder.decode(b"", final=True)
+    pieces = (bytes(data[start : start + PIECE]) for start in range(0, len(data), PIECE))
+    return codecs.iterdecode(pieces, "utf-8", errors="replace")
