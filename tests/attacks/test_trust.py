@@ -16,7 +16,6 @@ from tests.gateway.toys import TOY
 from trysquare import ErrorCode
 from trysquare.core.json import JsonObject
 from trysquare.gateway import DefinitionRegistry
-from trysquare.gateway.service import require_valid
 from trysquare.store import LazyDatabase
 from trysquare.store.audit import Audit
 from trysquare.store.database import open_database
@@ -72,7 +71,7 @@ async def shown(gateway: Gateway) -> str:
 
 async def ask_anew(gateway: Gateway) -> None:
     servers = gateway.toolset.servers
-    await servers.refresh(require_valid(servers.entry("sums")))
+    await servers.refresh(servers.server("sums"))
 
 
 @pytest.mark.parametrize("name", RUG_PULLS)

@@ -14,7 +14,6 @@ import pytest
 
 from tests.gateway.opened import ADD, Place, opened
 from trysquare.gateway import DefinitionRegistry
-from trysquare.gateway.service import require_valid
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
@@ -51,7 +50,7 @@ async def test_a_call_that_comes_while_the_tools_are_stored_waits_for_them(
     monkeypatch.setattr(DefinitionRegistry, "take", take_slowly)
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place) as gateway:
-        gateway.toolset.servers.refresh_in_background(require_valid(gateway.toolset.servers.entry("sums")))
+        gateway.toolset.servers.refresh_in_background(gateway.toolset.servers.server("sums"))
         assert await asyncio.to_thread(entered.wait, 20)
         called = asyncio.create_task(gateway.execute("sums", "add", a=1, b=2))
         for _ in range(100):

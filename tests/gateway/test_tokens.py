@@ -13,7 +13,6 @@ from trysquare.catalog import parse_profiles
 from trysquare.catalog.descriptions import definition_tokens
 from trysquare.catalog.toolset import listed
 from trysquare.core.tokens import count_tokens
-from trysquare.gateway import ServerConfig
 
 PURPOSE = "What this server is for, said in one line of about sixty letters"
 
@@ -45,8 +44,7 @@ async def test_the_list_of_a_server_costs_a_fraction_of_its_schemas(tmp_path: Pa
         brief = whole = 0
         for name, definitions in servers.items():
             gateway.toolset.servers.registry.take(name, definitions)
-            server = gateway.toolset.servers.entry(name)
-            assert isinstance(server, ServerConfig)
+            server = gateway.toolset.servers.server(name)
             brief += count_tokens((await gateway.call(server.tool_name)).to_text())
             whole += count_tokens((await gateway.call(server.tool_name, detail="schemas")).to_text())
         assert brief <= 0.5 * whole

@@ -15,7 +15,6 @@ from trysquare.catalog import parse_profiles
 from trysquare.catalog.descriptions import definition
 from trysquare.catalog.toolset import listed
 from trysquare.core.json import JsonObject, one_line_json
-from trysquare.gateway.service import require_valid
 
 
 @pytest.fixture
@@ -224,7 +223,7 @@ async def test_a_dangerous_change_of_a_tool_is_held_and_the_rest_goes_on(place: 
     place.write_offers("sums", poisoned, _named("subtract"))
     async with opened(place) as gateway:
         assert (await gateway.execute("sums", "subtract")).success
-        await gateway.toolset.servers.refresh(require_valid(gateway.toolset.servers.entry("sums")))
+        await gateway.toolset.servers.refresh(gateway.toolset.servers.server("sums"))
         held = await gateway.execute("sums", "add", a=1, b=2)
         assert held.code == ErrorCode.STATE_CONFLICT
         assert "trysquare gateway approve sums" in str(held.instruction)

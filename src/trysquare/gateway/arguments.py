@@ -13,7 +13,7 @@ from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
 from trysquare.core.signature import ModelArguments
-from trysquare.gateway.models import READ, ServerConfig, space_of, upstream_name
+from trysquare.gateway.models import READ, ServerConfig, upstream_name
 
 Detail: TypeAlias = Literal["signatures", "schemas", "names"]
 
@@ -59,7 +59,10 @@ class CallArguments:
         """The validated call, or an error with the corrected one."""
         properties = self.wire["properties"]
         inner = unwrap_arguments(raw, properties) if len(raw) == 1 else raw
-        read = _parse_inputs(_without_nulls(inner))
+        if None in inner.values():
+            # Some clients send every argument, with null for unset ones.
+            inner = {name: part for name, part in inner.items() if part is not None}
+        read = _parse_inputs(inner)
         if not read.keys() <= properties.keys() and read.get("tool_name"):
             raise _misplaced(tool, read, [name for name in read if name not in properties])
         return validate_arguments(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
@@ -69,11 +72,6 @@ SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTI
 GATEWAY_ARGUMENTS = CallArguments(
     model=GatewayCall, wire=_closed({"action": _ACTION, "server": _TEXT, **_SHARED, "query": _TEXT})
 )
-
-
-def _without_nulls(raw: JsonObject) -> JsonObject:
-    """Some clients send every argument, with null for unset ones."""
-    return {name: part for name, part in raw.items() if part is not None} if None in raw.values() else raw
 
 
 def _parse_inputs(raw: JsonObject) -> JsonObject:
@@ -142,7 +140,7 @@ class UpstreamCallBuilder(CallBuilder):
         self._server = server
 
     def execute(self, name: str, inputs: JsonObject) -> JsonObject:
-        return {"tool": upstream_name(space_of(self._server.tool_name), name), "arguments": inputs}
+        return {"tool": upstream_name(self._server, name), "arguments": inputs}
 
     def list(self) -> JsonObject:
         return {"tool": self._server.tool_name, "arguments": {"action": "list"}}

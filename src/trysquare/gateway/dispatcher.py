@@ -14,7 +14,7 @@ from trysquare.core.schema.repair import Repaired, repair_arguments
 from trysquare.core.schema.validator import Call, input_validator
 from trysquare.core.text import closest_names
 from trysquare.gateway.arguments import CallBuilder
-from trysquare.gateway.listing import signature
+from trysquare.gateway.listing import quoted, signature
 from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
 from trysquare.gateway.results.present import present_result
 from trysquare.gateway.results.read import resolve_references
@@ -42,7 +42,13 @@ async def execute(
 ) -> Result[Any]:
     """Run a tool of a server: find it, validate and repair the inputs, send them once, present the result."""
     if not tool:
-        raise _missing_name(server, [one.name for one in await servers.definitions(server)], builder)
+        names = [one.name for one in await servers.definitions(server)]
+        raise InvalidArguments(
+            f"`tool_name` is missing. {_tools(server, names)}",
+            code=ErrorCode.VALIDATION_MISSING_PARAM,
+            instruction="Send `tool_name`. The call in `next` lists the tools with their inputs.",
+            next=builder.list(),
+        )
 
     # The definition in use is the approved one; a pending change may refuse the call.
     definition = servers.find_known(server, tool) or await servers.find(server, tool)
@@ -88,20 +94,11 @@ def _result_limit(server: ServerConfig, meta: Mapping[str, Any]) -> int:
     return min(limit, server.result_bytes or limit)
 
 
-def _missing_name(server: ServerConfig, names: Sequence[str], builder: CallBuilder) -> InvalidArguments:
-    return InvalidArguments(
-        f"`tool_name` is missing. {_tools(server, names)}",
-        code=ErrorCode.VALIDATION_MISSING_PARAM,
-        instruction="Send `tool_name`. The call in `next` lists the tools with their inputs.",
-        next=builder.list(),
-    )
-
-
 def unknown_tool(
     servers: GatewayService, server: ServerConfig, tool: str, inputs: JsonObject, builder: CallBuilder
 ) -> NotFound:
     """The error for a tool that the server does not have, with the closest names."""
-    names = [one.name for one in servers.known(server) or ()]
+    names = servers.names(server) or []
     close = closest_names(tool.rpartition(SEPARATOR)[2] or tool, names, count=3)
     elsewhere = [name for name in servers.entries if servers.registry.find(name, tool) is not None]
     if close:
@@ -120,5 +117,4 @@ def unknown_tool(
 def _tools(server: ServerConfig, names: Sequence[str]) -> str:
     if not names:
         return f"Server `{server.name}` has no tools."
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"Tools of `{server.name}`: {', '.join(f'`{name[:80]}`' for name in names[:_MAX_NAMES])}{more}."
+    return f"Tools of `{server.name}`: {quoted([name[:80] for name in names], _MAX_NAMES)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import from_json
 
@@ -34,8 +34,6 @@ MAX_CHARACTERS = 40_000
 _DESCRIPTION = 4_000
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _MAX_MATCHES = 8
-
-Form: TypeAlias = Callable[[ToolDefinition], Any]
 
 
 def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
@@ -77,6 +75,12 @@ def names_within(names: Sequence[str], tokens: int) -> str:
             return ", ".join([*shown, f"… {more} more"]) if shown else f"{more}"
         shown.append(_display(name))
     return ", ".join(shown)
+
+
+def quoted(names: Sequence[str], most: int) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"`{name}`" for name in names[:most]) + more
 
 
 def _display(name: str) -> str:
@@ -121,7 +125,11 @@ def brief(definition: ToolDefinition) -> JsonObject:
     return {"name": definition.name, "description": purpose, "inputs": inputs_text(definition.input_schema)}
 
 
-FORMS: dict[Detail, Form] = {"schemas": whole, "signatures": brief, "names": lambda definition: definition.name}
+FORMS: dict[Detail, Callable[[ToolDefinition], Any]] = {
+    "schemas": whole,
+    "signatures": brief,
+    "names": lambda definition: definition.name,
+}
 
 
 def _fitting(definitions: Sequence[ToolDefinition], detail: Detail) -> tuple[list[Any], Detail]:

@@ -56,17 +56,17 @@ _MAX_NAME = 64
 _INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def space_of(tool_name: str) -> str:
-    """The prefix of a server's own names: `github` for `mcp_github`."""
-    return tool_name.removeprefix(PREFIX)
+def name_prefix(server: ServerConfig) -> str:
+    """The prefix of the names of a server's tools and prompts: `github__` for `mcp_github`."""
+    return server.tool_name.removeprefix(PREFIX) + SEPARATOR
 
 
-def upstream_name(space: str, name: str) -> str:
+def upstream_name(server: ServerConfig, name: str) -> str:
     """The served name of a server's tool or prompt: `github__create_issue`.
 
     Invalid characters become `_`; a name that is too long ends with a digest, so that two names stay distinct.
     """
-    qualified = f"{space}{SEPARATOR}{name}"
+    qualified = name_prefix(server) + name
     served = _INVALID_CHARACTER.sub("_", qualified)
     return served if len(served) <= _MAX_NAME else _with_digest(served, qualified)
 

@@ -9,8 +9,9 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ConfigurationError, ToolError
@@ -26,12 +27,11 @@ from trysquare.gateway.listing import ToolFinder, UpstreamTool
 from trysquare.gateway.models import (
     GATEWAY,
     READ,
-    SEPARATOR,
     ServerConfig,
     ServerEntry,
     ToolDefinition,
     distinct_name,
-    space_of,
+    name_prefix,
 )
 from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.resources import UpstreamOffers
@@ -211,23 +211,23 @@ class GatewayToolset(DynamicToolset):
         """A tool of a server that was not contacted yet. A name that fits several servers runs none of them."""
         if self._own is not None and self._own.find(name) is not None:
             return None
-        found = [(server, tool) for server in self._usable() if (tool := self._unlisted_name(server, name))]
+        prefixes = [(server, name_prefix(server)) for server in self._usable()]
+        found = [
+            (server, tool)
+            for server, prefix in prefixes
+            if name.startswith(prefix) and (tool := name.removeprefix(prefix)) and self.servers.known(server) is None
+        ]
         if len(found) > 1:
             return colliding_tool(name, found)
         return unlisted_tool(self.servers, found[0][0], name, found[0][1]) if found else None
 
-    def _unlisted_name(self, server: ServerConfig, name: str) -> str:
-        start = space_of(server.tool_name) + SEPARATOR
-        return name.removeprefix(start) if name.startswith(start) and self.servers.known(server) is None else ""
+
+_listed = attrgetter("name", "title", "description", "input_schema", "metadata")
 
 
 def _reuse(known: Tool | None, built: Tool) -> Tool:
     """The previous tool where nothing that is listed changed, so that caches by identity stay valid."""
     return known if known is not None and _listed(known) == _listed(built) else built
-
-
-def _listed(tool: Tool) -> tuple[Any, ...]:
-    return (tool.name, tool.title, tool.description, tool.input_schema, tool.metadata)
 
 
 def _collision(name: str, group: list[UpstreamTool]) -> Tool:

@@ -19,7 +19,7 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
 from trysquare.core.untrusted import cleaned_text, cleaned_value
 from trysquare.gateway.definitions.registry import OfferKind
-from trysquare.gateway.models import ServerConfig, space_of, upstream_name
+from trysquare.gateway.models import ServerConfig, upstream_name
 from trysquare.gateway.results.present import RESOURCE, resource_contents
 from trysquare.gateway.service import GatewayService
 
@@ -247,10 +247,17 @@ class UpstreamOffers:
             return tuple(messages_of(await self._servers.request(server, "prompts/get", params, context, about=name)))
 
         return Prompt(
-            name=upstream_name(space_of(server.tool_name), name),
+            name=upstream_name(server, name),
             title=get_str_or_none(entry, "title"),
             description=get_str_or_none(entry, "description") or "",
-            arguments=tuple(_argument(as_object(each)) for each in as_list(entry.get("arguments"))),
+            arguments=tuple(
+                PromptArgument(
+                    name=get_str(one, "name"),
+                    description=get_str_or_none(one, "description"),
+                    required=one.get("required") is True,
+                )
+                for one in map(as_object, as_list(entry.get("arguments")))
+            ),
             render=render,
             complete=self._completer(server, {"type": "ref/prompt", "name": name}),
         )
@@ -307,11 +314,3 @@ def _ambiguous(uri: str, claimants: Sequence[str]) -> Resource:
         )
 
     return Resource(uri=uri, name=uri, read=read)
-
-
-def _argument(entry: JsonObject) -> PromptArgument:
-    return PromptArgument(
-        name=get_str(entry, "name"),
-        description=get_str_or_none(entry, "description"),
-        required=entry.get("required") is True,
-    )

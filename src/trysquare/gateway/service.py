@@ -19,7 +19,7 @@ from trysquare.core.text import closest_names, truncate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_value
 from trysquare.gateway.definitions.registry import DefinitionRegistry, OfferKind
-from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry, ToolDefinition
+from trysquare.gateway.models import ServerConfig, ServerEntry, ToolDefinition
 from trysquare.gateway.pool.pool import ServerPool
 from trysquare.gateway.results.store import ResultStore
 from trysquare.gateway.sender import CallSender
@@ -67,11 +67,17 @@ class GatewayService:
         self.entries = dict(entries)
         self.registry.configure(entries)
 
-    def entry(self, name: str) -> ServerEntry:
-        """A server by its name. Raises `NotFound` with the closest names."""
+    def server(self, name: str) -> ServerConfig:
+        """A server by its name. Raises `NotFound` with the closest names, and a `ToolError` for an invalid entry."""
         found = self.entries.get(name)
-        if found is not None:
+        if isinstance(found, ServerConfig):
             return found
+        if found is not None:
+            raise ToolError(
+                f"Server `{name}` has an invalid configuration: {found.reason} ({found.location})",
+                code=ErrorCode.CONFIG_INVALID,
+                instruction="Ask the user to fix the configuration. It is reloaded as soon as it is saved.",
+            )
         close = closest_names(name, self.entries, count=3) or list(self.entries)[:12]
         names = ", ".join(f"`{one}`" for one in close) or "none"
         raise NotFound(
@@ -101,12 +107,10 @@ class GatewayService:
 
     async def find(self, server: ServerConfig, tool: str) -> ToolDefinition | None:
         """One tool of a server; an unknown one triggers a refresh."""
-        if not server.offers(tool):
-            return None
-        found = self.registry.find(server.name, tool)
+        found = self.find_known(server, tool)
         is_due = time.monotonic() - self._refreshed_at.get(server.name, -math.inf) > REFRESH_SECONDS
         # A running refresh may have received the tool already.
-        if found is None and (server.name in self._refreshing or is_due):
+        if found is None and server.offers(tool) and (server.name in self._refreshing or is_due):
             await self.refresh(server)
             found = self.registry.find(server.name, tool)
         return found
@@ -249,14 +253,3 @@ class GatewayService:
 
 def _lacks_method(error: ToolError) -> bool:
     return error.fields.get("upstream_code") == METHOD_NOT_FOUND
-
-
-def require_valid(entry: ServerEntry) -> ServerConfig:
-    """The server, or an error with the problem and location of its entry."""
-    if isinstance(entry, InvalidServer):
-        raise ToolError(
-            f"Server `{entry.name}` has an invalid configuration: {entry.reason} ({entry.location})",
-            code=ErrorCode.CONFIG_INVALID,
-            instruction="Ask the user to fix the configuration. It is reloaded as soon as it is saved.",
-        )
-    return entry

@@ -20,9 +20,9 @@ from trysquare.core.untrusted import cleaned_text, folded
 from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
 from trysquare.gateway.arguments import CallBuilder, GatewayCall, ReadCall, ServerCall, UpstreamCallBuilder
-from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, space_of, upstream_name
+from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, upstream_name
 from trysquare.gateway.results.store import ReadOn
-from trysquare.gateway.service import GatewayService, require_valid
+from trysquare.gateway.service import GatewayService
 
 TOOLSET = "gateway"
 _LONG_LIST = 100
@@ -40,7 +40,7 @@ def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str
 
     def run(call: ServerCall, context: CallContext) -> Awaitable[Result[Any]]:
         # By name: a changed configuration must reach a tool that is listed unchanged.
-        return _dispatch(servers, require_valid(servers.entry(entry.name)), call, context, builder)
+        return _dispatch(servers, servers.server(entry.name), call, context, builder)
 
     profiles = _LEVELS | _FULL if alone else _LEVELS
     description = listing.server_description(entry, names)
@@ -52,7 +52,7 @@ def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
     async def run(call: GatewayCall, context: CallContext) -> Result[Any]:
         if call.server is None:
             return await _over_all(servers, finder, call, context)
-        server = require_valid(servers.entry(call.server))
+        server = servers.server(call.server)
         return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
 
     return _tool(
@@ -72,7 +72,7 @@ def read_tool(servers: GatewayService) -> Tool:
 
 
 def upstream_tool(servers: GatewayService, server: ServerConfig, definition: ToolDefinition) -> Tool:
-    name = upstream_name(space_of(server.tool_name), definition.name)
+    name = upstream_name(server, definition.name)
     hints = definition.annotations
     return _tool(
         name,
@@ -116,7 +116,7 @@ def _executor(servers: GatewayService, server: str, tool: str, builder: CallBuil
     def run(inputs: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
         from trysquare.gateway.dispatcher import execute
 
-        return execute(servers, require_valid(servers.entry(server)), tool, inputs, context, builder=builder)
+        return execute(servers, servers.server(server), tool, inputs, context, builder=builder)
 
     return run
 
@@ -169,7 +169,7 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
     owners = [name for name in servers.entries if servers.registry.find(name, tool) is not None]
     unknown = [name for name in servers.entries if servers.registry.definitions(name) is None]
     if len(owners) == 1 and not unknown:
-        server = require_valid(servers.entry(owners[0]))
+        server = servers.server(owners[0])
         return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
     listing_call: JsonObject = {"tool": GATEWAY, "arguments": {"action": "list"}}
     if not owners:
@@ -179,9 +179,9 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
             fields={"not_asked": unknown} if unknown else {},
             next=listing_call,
         )
-    problem = f"`{tool[:80]}` is a tool of {_quoted(owners)}"
+    problem = f"`{tool[:80]}` is a tool of {listing.quoted(owners, _MAX_NAMES)}"
     if unknown:
-        problem += f"; {_quoted(unknown)} was not contacted yet and may have it too"
+        problem += f"; {listing.quoted(unknown, _MAX_NAMES)} was not contacted yet and may have it too"
     calls = [CallBuilder(GATEWAY, server=one).execute(tool, call.tool_inputs) for one in owners]
     raise InvalidArguments(
         f"`server` is missing: {problem}. Nothing was sent.",
@@ -190,11 +190,6 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
         fields={"outcome": "not_sent", "calls": calls},
         next=calls[0] if len(calls) == 1 else listing_call,
     )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(f"`{name}`" for name in names[:_MAX_NAMES]) + more
 
 
 def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:

@@ -219,3 +219,33 @@ def test_a_slice_and_lines_are_those_of_the_text(pieces: list[str], offset: int,
     kept, lines = StoredText(pieces, results.store), text.split("\n")
     assert kept.slice(offset, length) == (text[offset : offset + length], offset + length < len(text))
     assert kept.lines(offset, length) == ("\n".join(lines[offset : offset + length]), offset + length < len(lines))
+
+
+@pytest.mark.parametrize(
+    "path", ["$", "$.a", "$.x_1.rows", "$['no name']", '$["a"]', "$[0]", "$[-5]", "$.rows[*].id", "$.*[12]"]
+)
+def test_a_simple_path_visits_each_part_once(path: str) -> None:
+    assert isolated.is_simple(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "a",
+        "$..a",
+        "$[?@.a]",
+        "$[1:2]",
+        "$[a]",
+        "$.a.",
+        "$[1,2]",
+        "$['a\\'']",
+        "$ .a",
+        "$[-0]",
+        "$[01]",
+        "$.ä",
+        "$.1",
+    ],
+)
+def test_every_other_path_is_left_to_the_worker(path: str) -> None:
+    assert not isolated.is_simple(path)

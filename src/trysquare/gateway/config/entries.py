@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from trysquare.core.text import closest_names
@@ -63,7 +63,7 @@ def _own_settings(fields: Fields) -> dict[str, Any]:
     found: dict[str, Any] = {key: fields.number(key) for key in _SECONDS}
     found |= {key: fields.count(key) for key in _COUNTS}
     found |= {key: _choice(fields, key) for key in _CHOICES}
-    found |= {key: _names(fields, key) for key in ("redact", "pass_env")}
+    found |= {key: None if (names := fields.texts(key)) is None else frozenset(names) for key in ("redact", "pass_env")}
     found["description"] = fields.text("description")
     for key in _AT_LEAST_ONE:
         if found[key] == 0:
@@ -87,16 +87,9 @@ def _choice(fields: Fields, key: str) -> str | None:
     return chosen
 
 
-def _names(fields: Fields, key: str) -> frozenset[str] | None:
-    names = fields.texts(key)
-    return None if names is None else frozenset(names)
-
-
 COMMAND_KEYS = ("command", "server_script_path")
 _FOLDER_KEYS = ("cwd", "workingDirectory")
 _INVALID_TEXT = re.compile(r"[\x00\ud800-\udfff]")
-
-_CommandLine: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 def read_process(fields: Fields, base: Path) -> dict[str, Any]:
@@ -105,12 +98,20 @@ def read_process(fields: Fields, base: Path) -> dict[str, Any]:
     env = {**_file_environment(fields, base), **_environment(fields)}
     _check(fields, command, args, env)
     cwd = fields.text(*_FOLDER_KEYS)
-    shown, digest = _launch(fields.as_written(), base)
-    folder = None if cwd is None else str(base / Path(cwd).expanduser())
-    return {"shown": shown, "launch_digest": digest, "command": command, "args": args, "env": env, "cwd": folder}
+    written = fields.as_written()
+    launch, names, folder = _command_line(written, base), _environment(written), written.text(*_FOLDER_KEYS)
+    return {
+        "shown": display_command(*launch, names, folder),
+        # Values of the environment count too: many programs run what a variable names.
+        "launch_digest": launch_digest("process", launch, dict(names), folder, written.text("envFile")),
+        "command": command,
+        "args": args,
+        "env": env,
+        "cwd": None if cwd is None else str(base / Path(cwd).expanduser()),
+    }
 
 
-def _command_line(fields: Fields, base: Path) -> _CommandLine:
+def _command_line(fields: Fields, base: Path) -> tuple[str, tuple[str, ...]]:
     """The command as a string, a list with arguments, an object with a path, or a Python script."""
     member = fields.member("command")
     if member is None:
@@ -153,14 +154,6 @@ def _check(fields: Fields, command: str, args: tuple[str, ...], env: Mapping[str
         raise fields.wrong(fields.member("env", "environment"), "has an empty name, or one with `=`.")
 
 
-def _launch(written: Fields, base: Path) -> tuple[str, str]:
-    """The display and the digest of a command line."""
-    command_line, env, folder = _command_line(written, base), _environment(written), written.text(*_FOLDER_KEYS)
-    # Values of the environment count too: many programs run what a variable names.
-    digest = launch_digest("process", command_line, dict(env), folder, written.text("envFile"))
-    return display_command(*command_line, env, folder), digest
-
-
 URL_KEYS = ("httpUrl", "serverUrl", "url")
 _HEADER_KEYS = ("headers", "requestHeaders")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -170,9 +163,13 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 def read_remote(fields: Fields, base: Path) -> dict[str, Any]:
     """A server that is reached by URL."""
     written = fields.as_written().text(*URL_KEYS) or ""
-    shown, digest = display_url(written), launch_digest("remote", written)
-    reached = {"url": _url(fields), "headers": _headers(fields), "oauth": _oauth(fields)}
-    return {"shown": shown, "launch_digest": digest, **reached}
+    return {
+        "shown": display_url(written),
+        "launch_digest": launch_digest("remote", written),
+        "url": _url(fields),
+        "headers": _headers(fields),
+        "oauth": _oauth(fields),
+    }
 
 
 def looks_like_sse(fields: Fields) -> bool:

@@ -49,7 +49,7 @@ class Fields:
         return InvalidEntry(problem if member is None else f"`{self.within}{member.name}` {problem}", location)
 
     def text(self, *names: str) -> str | None:
-        return self._as(names, self._filled, "a string")
+        return self._as(names, lambda node: self.fill(node.value) if isinstance(node.value, str) else None, "a string")
 
     def flag(self, *names: str) -> bool | None:
         return self._as(names, lambda node: node.value if isinstance(node.value, bool) else None, "a boolean")
@@ -58,7 +58,11 @@ class Fields:
         return self._as(names, lambda node: number_of(node.value), "a non-negative number")
 
     def count(self, *names: str) -> int | None:
-        return self._as(names, lambda node: count_of(node.value), "a non-negative integer")
+        def convert(node: Node) -> int | None:
+            number = number_of(node.value)
+            return int(number) if number is not None and number.is_integer() else None
+
+        return self._as(names, convert, "a non-negative integer")
 
     def texts(self, *names: str) -> tuple[str, ...] | None:
         """A list of strings; numbers and booleans are converted."""
@@ -99,9 +103,6 @@ class Fields:
             raise self.wrong(member, f"must be {expected}, not {kind_of(member.node.value)}.")
         return converted
 
-    def _filled(self, node: Node) -> str | None:
-        return self.fill(node.value) if isinstance(node.value, str) else None
-
     def _part(self, member: Member, where: str, node: Node) -> str:
         part = Member(start=node.start, name=f"{member.name}{where}", node=node, comma=None)
         text = plain_text(node.value)
@@ -124,11 +125,6 @@ def number_of(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value < 1e15 else None
-
-
-def count_of(value: Any) -> int | None:
-    number = number_of(value)
-    return int(number) if number is not None and number.is_integer() else None
 
 
 def kind_of(value: object) -> str:

@@ -113,33 +113,10 @@ class ConfigText:
 
 def read_text(path: Path) -> ConfigText:
     """Read and parse a file. Raises `ConfigurationError`."""
-    return parse_text(path, _text(path))
-
-
-def parse_text(path: Path, text: str) -> ConfigText:
-    """Parse a file's text. Raises `ConfigurationError`."""
-    root = _tree(path, text)
-    if root is None:
-        raise ConfigurationError("The file is empty.", where=str(path), hint='Write at least {"mcpServers": {}}.')
-    if root.members is None and root.items is None:
-        raise ConfigurationError("The file must contain an object.", where=str(path), hint='Write {"mcpServers": {…}}.')
-    return ConfigText(path=path, text=text, root=root)
-
-
-def _tree(path: Path, text: str) -> Node | None:
-    try:
-        return read_tree(text)
-    except TextError as error:
-        problem = f"{error.problem[:1].upper()}{error.problem[1:]}."
-        raise ConfigurationError(problem, where=f"{path}:{error.line}:{error.column}", hint="Fix the syntax.") from None
-
-
-def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigurationError("The file is too large.", where=str(path))
-        content = path.read_bytes()
-        return content.decode()
+        text = path.read_bytes().decode()
     except FileNotFoundError:
         raise ConfigurationError("File not found.", where=str(path), hint="Run `trysquare gateway add`.") from None
     except UnicodeDecodeError as error:
@@ -150,6 +127,21 @@ def _text(path: Path) -> str:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigurationError(f"The file cannot be read: {reason}.", where=str(path)) from None
+    return parse_text(path, text)
+
+
+def parse_text(path: Path, text: str) -> ConfigText:
+    """Parse a file's text. Raises `ConfigurationError`."""
+    try:
+        root = read_tree(text)
+    except TextError as error:
+        problem = f"{error.problem[:1].upper()}{error.problem[1:]}."
+        raise ConfigurationError(problem, where=f"{path}:{error.line}:{error.column}", hint="Fix the syntax.") from None
+    if root is None:
+        raise ConfigurationError("The file is empty.", where=str(path), hint='Write at least {"mcpServers": {}}.')
+    if root.members is None and root.items is None:
+        raise ConfigurationError("The file must contain an object.", where=str(path), hint='Write {"mcpServers": {…}}.')
+    return ConfigText(path=path, text=text, root=root)
 
 
 def _is_server(node: Node) -> bool:

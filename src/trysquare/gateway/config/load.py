@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from trysquare.core.text import closest_names
 from trysquare.files.edit import edit_text, read_file, replace_file
 from trysquare.files.jsonc import append_item, find, put_entry, read_tree, remove_entry, remove_item
 from trysquare.gateway.config.entries import read_entry, tool_name
-from trysquare.gateway.config.file import ConfigText, Section, parse_text, read_text
+from trysquare.gateway.config.file import Section, parse_text, read_text
 from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.config.variables import Variables
 from trysquare.gateway.models import ConfigLocation, InvalidServer, ServerConfig, ServerEntry
@@ -93,7 +93,8 @@ def _by_name(entries: Iterable[ServerEntry]) -> Mapping[str, ServerEntry]:
     found: dict[str, ServerEntry] = {}
     for tool, group in by_tool.items():
         for number, entry in enumerate(group if len(group) == 1 else _collision(group)):
-            free = next(name for name in _numbered(tool, number) if name == tool or name not in by_tool)
+            numbered = (f"{tool}_{suffix}" for suffix in count(number + 1))
+            free = tool if number == 0 else next(name for name in numbered if name not in by_tool)
             found.setdefault(entry.name, replace(entry, tool_name=free))
     return found
 
@@ -107,18 +108,17 @@ def _collision(group: list[ServerEntry]) -> list[InvalidServer]:
     ]
 
 
-def _numbered(tool: str, number: int) -> Iterator[str]:
-    if number == 0:
-        yield tool
-    yield from (f"{tool}_{suffix}" for suffix in count(number + 1))
-
-
 def add_server(path: Path, name: str, entry: JsonObject) -> Path | None:
     """Add a server to a file, created if necessary. Comments and order are preserved. Returns the backup."""
     before = read_file(path)
     file = None if edit_text(path, before, read_tree) is None else parse_text(path, before)
-    if file is not None:
-        _require_free(name, file)
+    for other in () if file is None else file.entries():
+        if tool_name(other.label) == tool_name(name):
+            raise ConfigurationError(
+                f"Server `{other.label}` already exists with the same tool name.",
+                where=str(other.file.location(other.node)),
+                hint=f"Choose another name, or run `trysquare gateway remove {other.label}` first.",
+            )
     section = None if file is None else next(file.sections(), None)
     after = edit_text(path, before, _addition(name, entry, section))
     _require_valid(path, name, after)
@@ -137,16 +137,6 @@ def remove_server(path: Path, name: str) -> Path | None:
     near = closest_names(name, names)
     hint = f"Did you mean `{near[0]}`?" if near else f"Servers of the file: {', '.join(names) or 'none'}."
     raise ConfigurationError(f"Unknown server `{name}`.", where=str(path), hint=hint)
-
-
-def _require_free(name: str, file: ConfigText) -> None:
-    for entry in file.entries():
-        if tool_name(entry.label) == tool_name(name):
-            raise ConfigurationError(
-                f"Server `{entry.label}` already exists with the same tool name.",
-                where=str(file.location(entry.node)),
-                hint=f"Choose another name, or run `trysquare gateway remove {entry.label}` first.",
-            )
 
 
 def _require_valid(path: Path, name: str, after: str) -> None:

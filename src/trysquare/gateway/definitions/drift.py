@@ -298,18 +298,13 @@ def _lines(definition: ToolDefinition | None) -> list[str]:
         return []
     lines = [f"name: {definition.name}", f"title: {definition.title or ''}"]
     lines += [f"description: {sentence}" for sentence in sentences(definition.description)]
-    for name, part in _described(definition):
+    schema = as_object(definition.input_schema)
+    parts = [(f"input {name}:", part) for name, part in sorted(as_object(schema.get("properties")).items())]
+    parts.append(("inputs:", {key: part for key, part in schema.items() if key != "properties"}))
+    parts += [("annotations:", definition.annotations), ("output:", definition.output_schema)]
+    for name, part in parts:
         lines += [f"{name} {line.strip()}" for line in _pretty(part)]
     return [one_line(" ".join(line.split()), _MAX_LINE) for line in lines if not line.endswith(": ")]
-
-
-def _described(definition: ToolDefinition) -> Iterator[tuple[str, Any]]:
-    schema = as_object(definition.input_schema)
-    inputs = as_object(schema.get("properties"))
-    yield from ((f"input {name}:", part) for name, part in sorted(inputs.items()))
-    yield "inputs:", {key: part for key, part in schema.items() if key != "properties"}
-    yield "annotations:", definition.annotations
-    yield "output:", definition.output_schema
 
 
 def _pretty(part: Any) -> list[str]:

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ErrorCode, ToolError
@@ -240,14 +240,12 @@ class DefinitionRegistry:
         True if the listed definitions changed.
         """
         notes: tuple[str, ...] = ()
+        entry = self._limits.get(server)
+        policy: dict[str, Any] = {} if entry is None else {"changes": entry.changes, "first_use": entry.first_use}
 
         def change(record: ServerRecord) -> ServerRecord:
             nonlocal notes
-            entry = self._limits.get(server)
-            if entry is None:
-                after, notes = described(record, definitions)
-            else:
-                after, notes = described(record, definitions, changes=entry.changes, first_use=entry.first_use)
+            after, notes = described(record, definitions, **policy)
             return after
 
         before = self._record(server)

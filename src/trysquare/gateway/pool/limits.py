@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
+from trysquare.gateway.upstream.request import UpstreamCall
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
@@ -44,7 +43,7 @@ class _Suspended(NamedTuple):
 
 
 class SuspendedCalls:
-    """Calls that wait for user input, by `call_key`. A call is resumed when the client sends it again."""
+    """Calls that wait for user input, by their key. A call is resumed when the client sends it again."""
 
     def __init__(self) -> None:
         self._calls: list[_Suspended] = []
@@ -74,11 +73,3 @@ class SuspendedCalls:
     def _expire(self, call: UpstreamCall) -> None:
         self._calls = [one for one in self._calls if one.call is not call]
         call.cancel()
-
-
-def call_key(server: str, subject: str, request: UpstreamRequest) -> bytes:
-    """Digest that identifies a call when the client sends it again."""
-    digest = hashlib.sha256()
-    for part in (server.encode(), subject.encode("utf-8", "surrogatepass"), request.method.encode(), request.fields):
-        digest.update(b"%d:" % len(part) + part)
-    return digest.digest()

@@ -110,7 +110,8 @@ class ServerPool:
         for name, server in before.items():
             if self._servers.get(name) is not server:
                 self._retired.add(server)
-                self._background.start(self._retire(server))
+                retiring = self._background.start(server.retire())
+                retiring.add_done_callback(lambda _, server=server: self._retired.discard(server))
 
     async def close(self) -> None:
         """End every server. No change is reported afterwards."""
@@ -145,10 +146,6 @@ class ServerPool:
             on_change=self._collect_change,
             background=self._background,
         )
-
-    async def _retire(self, server: ManagedServer) -> None:
-        await server.retire()
-        self._retired.discard(server)
 
     def _collect_change(self, server: str, kind: str) -> None:
         """Debounce: a server may announce thousands of changes a second."""

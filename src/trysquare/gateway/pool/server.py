@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -13,7 +14,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ServerState, ServerStatus, UpstreamResult
-from trysquare.gateway.pool.limits import CircuitBreaker, SuspendedCalls, call_key
+from trysquare.gateway.pool.limits import CircuitBreaker, SuspendedCalls
 from trysquare.gateway.sender import pause_of_unsent
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.connection import Disconnected, ErrorResponse
@@ -176,7 +177,7 @@ class ManagedServer:
                 if error.disconnect.status == _TOO_MANY:
                     # The session works; the server asked to be called later.
                     raise self._not_sent(error, session) from None
-                self._replace(session)
+                self._drop(session)
                 if is_last or session.began >= started:
                     raise self._not_sent(error, session) from None
         raise AssertionError("the last attempt returns or raises")
@@ -189,7 +190,10 @@ class ManagedServer:
             raise
 
     def _call_key(self, request: UpstreamRequest, context: CallContext) -> bytes:
-        return call_key(self.config.name, context.principal.subject, request)
+        """Digest that identifies a call when the client sends it again."""
+        subject = context.principal.subject.encode("utf-8", "surrogatepass")
+        parts = (self.config.name.encode(), subject, request.method.encode(), request.fields)
+        return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).digest()
 
     async def _wait_for_slot(self, context: CallContext) -> None:
         rest = context.remaining()
@@ -300,25 +304,15 @@ class ManagedServer:
                 await self._closed.wait()
         return self._closed.is_set()
 
-    def _replace(self, session: UpstreamSession) -> None:
+    def _drop(self, session: UpstreamSession) -> None:
         """Use a session no more, and close it when the calls of others on it have ended."""
-        if session.is_usable and not session.is_free:
-            self._forget(session)
-            self._background.start(self._close_when_free(session))
-        else:
-            self._drop(session)
+        self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
+        self._background.start(self._close_when_free(session))
 
     async def _close_when_free(self, session: UpstreamSession) -> None:
         while session.is_usable and not session.is_free and not await self._wait_closed():
             pass
         await session.close()
-
-    def _drop(self, session: UpstreamSession) -> None:
-        self._forget(session)
-        self._background.start(session.close())
-
-    def _forget(self, session: UpstreamSession) -> None:
-        self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
 
     def _schedule_shutdown(self, key: str, session: UpstreamSession) -> None:
         """Close a session after its idle time; checked again as late as that can be."""

@@ -28,7 +28,6 @@ class _Block(msgspec.Struct):
 
 
 class _Resource(msgspec.Struct):
-    uri: msgspec.Raw = msgspec.Raw()
     mimeType: msgspec.Raw = msgspec.Raw()
     text: msgspec.Raw = msgspec.Raw()
     blob: msgspec.Raw = msgspec.Raw()

@@ -133,13 +133,12 @@ def spill(
     """A large result: binary data as links, a large text as a handle with its beginning."""
     store = functools.partial(results.put, principal=principal, server=origin.server, tool=origin.tool)
     parts = split(answer.body)
-    is_text_large = parts.readable_size > limit
-    if not is_text_large and not any(len(part.data) > BINARY for part in parts.blocks):
-        return relay(answer, origin)
-    if not is_text_large:
+    if parts.readable_size > limit:
+        return _handle_result(answer, parts, origin, store, read_call)
+    if any(len(part.data) > BINARY for part in parts.blocks):
         content = [part.raw if len(part.data) <= BINARY else _link(part, store) for part in parts.blocks]
-        return relay(answer._replace(body=with_content(answer.body, content)), origin)
-    return _handle_result(answer, parts, origin, store, read_call)
+        answer = answer._replace(body=with_content(answer.body, content))
+    return relay(answer, origin)
 
 
 def _link(part: Part, store: Store) -> bytes:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -47,25 +48,18 @@ _AT_ONCE = threading.BoundedSemaphore(2)
 
 def _run(job: JsonObject, data: SpillFile) -> JsonObject:
     given = {**job, "descriptor": data.descriptor, "size": data.size, "seconds": SECONDS, "memory": MEMORY}
-    with _AT_ONCE:
-        try:
-            ended = run_worker(
-                [sys.executable, "-I", str(_SCRIPT)],
-                given=json.dumps(given).encode(),
-                seconds=SECONDS + 2,
-                limit=_MAX_OUTPUT,
-                environment={},
-                descriptors=(data.descriptor,),
-            )
-        except TimeoutError:
-            raise _over_limit() from None
-    if (ended.status or 0) < 0 or not 0 < len(ended.output) < _MAX_OUTPUT:
-        raise _over_limit()
-    return json.loads(ended.output)
-
-
-def _over_limit() -> ToolError:
-    return ToolError(
+    with _AT_ONCE, suppress(TimeoutError):
+        ended = run_worker(
+            [sys.executable, "-I", str(_SCRIPT)],
+            given=json.dumps(given).encode(),
+            seconds=SECONDS + 2,
+            limit=_MAX_OUTPUT,
+            environment={},
+            descriptors=(data.descriptor,),
+        )
+        if (ended.status or 0) >= 0 and 0 < len(ended.output) < _MAX_OUTPUT:
+            return json.loads(ended.output)
+    raise ToolError(
         f"Timeout: the query exceeded {SECONDS} seconds or {MEMORY >> 30} GB of memory.",
         code=ErrorCode.TOOL_TIMEOUT,
         instruction="Use a simpler pattern or a more exact path.",

@@ -58,12 +58,11 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[dict[str, Any]]:
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         if end - begin <= LONG_LINE:
-            yield {"line": line, "offset": begin, "text": text[begin:end]}
             position = max(end + 1, match.end())
         else:
             begin, end = max(begin, start - AROUND), min(end, max(match.end(), start) + AROUND, start + LONG_LINE)
-            yield {"line": line, "offset": begin, "text": text[begin:end]}
             position = max(match.end(), start + 1)
+        yield {"line": line, "offset": begin, "text": text[begin:end]}
 
 
 def query(job: dict[str, Any], data: bytes) -> dict[str, Any]:

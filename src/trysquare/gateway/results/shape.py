@@ -158,8 +158,13 @@ def _read_rare(body: msgspec.Raw) -> tuple[CallResult, bytes]:
     kind = _value(present, "resultType", str, "a string")
     is_error = _value(present, "isError", bool, "a boolean")
     _value(present, "_meta", dict, "an object")
-    if kind in (None, "complete"):
-        _check_content(present.get("content"))
+    if kind in (None, "complete") and "content" in present:
+        try:
+            parts = _parts.decode(present["content"])
+        except _UNREADABLE:
+            raise MalformedResult("its `content` is not a list") from None
+        for number, part in enumerate(parts):
+            _check_block(f"content[{number}]", bytes(part))
     if len(body) <= MAX_CHECKED:
         require_readable(bytes(body))
     head = CallResult(isError=bool(is_error), resultType=kind)
@@ -176,17 +181,6 @@ def _value(fields: dict[str, msgspec.Raw], name: str, kind: type, expected: str)
     if type(value) is not kind:
         raise MalformedResult(f"its `{name}` is not {expected}")
     return value
-
-
-def _check_content(content: msgspec.Raw | None) -> None:
-    if content is None:
-        return
-    try:
-        parts = _parts.decode(content)
-    except _UNREADABLE:
-        raise MalformedResult("its `content` is not a list") from None
-    for number, part in enumerate(parts):
-        _check_block(f"content[{number}]", bytes(part))
 
 
 def _check_block(path: str, block: bytes) -> None:

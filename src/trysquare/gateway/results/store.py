@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -163,8 +163,7 @@ class ResultStore:
             del self._results[next(handle for handle, one in self._results.items() if one.principal == largest)]
 
 
-@dataclass(kw_only=True, slots=True)
-class _Position:
+class _Position(NamedTuple):
     """The start of a piece of text."""
 
     byte: int = 0
@@ -184,9 +183,7 @@ class StoredText:
         for piece in pieces:
             data, end = piece.encode(), self._end
             self._positions.append(end)
-            self._end = _Position(
-                byte=end.byte + len(data), character=end.character + len(piece), line=end.line + piece.count("\n")
-            )
+            self._end = _Position(end.byte + len(data), end.character + len(piece), end.line + piece.count("\n"))
             yield data
 
     def slice(self, offset: int, length: int) -> tuple[str, bool]:
@@ -246,7 +243,5 @@ def _text(parts: Parts) -> Iterator[str]:
 
 
 def _decoded(data: memoryview) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    for start in range(0, len(data), PIECE):
-        yield decoder.decode(data[start : start + PIECE])
-    yield decoder.decode(b"", final=True)
+    pieces = (bytes(data[start : start + PIECE]) for start in range(0, len(data), PIECE))
+    return codecs.iterdecode(pieces, "utf-8", errors="replace")

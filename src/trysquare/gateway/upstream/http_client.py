@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -12,11 +13,11 @@ import httpx2
 import msgspec
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.json import as_list, as_object
 from trysquare.gateway.config.launch import display_url
 from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.models import ServerConfig
-from trysquare.gateway.upstream.oauth import LoginExpired, stored_login
+from trysquare.gateway.upstream.oauth import LoginAuth, LoginExpired, load_login
 from trysquare.gateway.upstream.session import STATELESS
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage
 from trysquare.net.http import BUSY, error_text, open_client, read_body, retry_after, was_sent
@@ -37,14 +38,14 @@ class OriginClient:
         self._config = config
         self._secrets = SystemSecrets() if secrets is None else secrets
         self._client: httpx2.AsyncClient | None = None
+        self._has_own_token = any(name.lower() == "authorization" for name in config.headers)
         self._has_login = False
         self._problem = ""
         """Why the stored login could not be read."""
 
     async def open(self) -> None:
         """Create the client. Nothing is sent yet."""
-        has_own_token = any(name.lower() == "authorization" for name in self._config.headers)
-        login = None if has_own_token else await self._login()
+        login = None if self._has_own_token else await self._login()
         self._has_login = login is not None
         self._client = await open_client(
             self._config.url,
@@ -56,11 +57,12 @@ class OriginClient:
 
     async def _login(self) -> httpx2.Auth | None:
         try:
-            return await stored_login(self._config, self._secrets)
+            login = await asyncio.to_thread(load_login, self._config, self._secrets)
         except ConfigurationError as error:
             # Most servers need no login; those that do respond with 401, whose error includes the problem.
             self._problem = f" {error.message}"
             return None
+        return None if login is None else LoginAuth(self._config, self._secrets, login)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -116,18 +118,14 @@ class OriginClient:
                 f"The server redirects to {target}, another origin, which must not get this server's headers.",
                 f"If that is the right URL, set it in {self._config.location}.",
             )
+        if status == 401 and self._has_own_token:
+            return "The server rejects the Authorization header of its entry.", f"Fix it in {self._config.location}."
         if status == 401:
-            return self._unauthorized(response)
+            expired = "The login has expired."
+            return expired if self._has_login else f"The server requires a login.{self._problem}", self._login_command()
         if status == 403 and "insufficient_scope" in response.headers.get("www-authenticate", ""):
             return "The server requires more OAuth scopes than the login has.", self._login_command()
         return f"HTTP status {status} {response.reason_phrase}".rstrip() + ".", None
-
-    def _unauthorized(self, response: httpx2.Response) -> tuple[str, str | None]:
-        if any(name.lower() == "authorization" for name in self._config.headers):
-            return "The server rejects the Authorization header of its entry.", f"Fix it in {self._config.location}."
-        if self._has_login:
-            return "The login has expired.", self._login_command()
-        return f"The server requires a login.{self._problem}", self._login_command()
 
     def _login_command(self) -> str:
         return f"Ask the user to run `trysquare gateway login {self._config.name}`."
@@ -175,10 +173,13 @@ class MirroredHeaders:
 
     def learn(self, message: bytes) -> str | None:
         """Read a page of the list of tools. Returns the next cursor."""
+        from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+
         result = as_object(as_object(decoded(message)).get("result"))
-        tools: Any = result.get("tools")
-        for tool in as_list(tools):
-            self._learn_tool(as_object(tool))
+        for tool in map(as_object, as_list(result.get("tools"))):
+            schema = tool.get("inputSchema")
+            if find_invalid_x_mcp_header(schema) is None:
+                self._maps[str(tool.get("name"))] = x_mcp_header_map(schema)
         cursor = result.get("nextCursor")
         self.is_listed = self.is_listed or not cursor
         return cursor if isinstance(cursor, str) and cursor else None
@@ -197,13 +198,6 @@ class MirroredHeaders:
 
         arguments = as_object(as_object(as_object(decoded(outgoing.body)).get("params")).get("arguments"))
         return mcp_param_headers(found, arguments)
-
-    def _learn_tool(self, tool: JsonObject) -> None:
-        from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-
-        schema = tool.get("inputSchema")
-        if find_invalid_x_mcp_header(schema) is None:
-            self._maps[str(tool.get("name"))] = x_mcp_header_map(schema)
 
 
 def decoded(message: bytes) -> Any:

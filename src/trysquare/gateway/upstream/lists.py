@@ -51,21 +51,14 @@ class BoundedList:
     """Each by name, with its problem."""
     notes: list[str] = field(default_factory=list[str])
 
-    @property
-    def key(self) -> str:
-        return "resourceTemplates" if self.kind == "resources/templates" else self.kind
-
-    @property
-    def is_full(self) -> bool:
-        return self.over > 0 or len(self.entries) >= self.limits.max_tools
-
     def add(self, body: bytes) -> str:
         """Add the entries of a page within the limits, and return the next cursor."""
         if len(body) > max(MAX_PAGE_BYTES, self.limits.max_catalogue_bytes):
             self.notes.append(f"a page of {len(body)} bytes, over the limit")
             return ""
         fields = frames.decode_fields(body)
-        for number, raw in enumerate(frames.decode_parts(fields.get(self.key, _EMPTY))):
+        key = "resourceTemplates" if self.kind == "resources/templates" else self.kind
+        for number, raw in enumerate(frames.decode_parts(fields.get(key, _EMPTY))):
             if (entry := bytes(raw)).startswith(b"{"):
                 self._add(entry, number)
         return frames.decode_text(fields.get("nextCursor", _EMPTY))
@@ -122,7 +115,8 @@ async def read_list(kind: str, limits: ServerConfig, ask: AskPage) -> BoundedLis
         empty = 0 if len(found.entries) > before else empty + 1
         if not cursor or cursor in cursors:
             return found
-        if found.is_full or empty >= _EMPTY_PAGES or len(cursors) >= MAX_PAGES:
+        is_full = found.over > 0 or len(found.entries) >= limits.max_tools
+        if is_full or empty >= _EMPTY_PAGES or len(cursors) >= MAX_PAGES:
             found.notes.append(f"the pages after the first {len(cursors) + 1}")
             return found
         cursors.add(cursor)

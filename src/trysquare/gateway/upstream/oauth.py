@@ -126,8 +126,8 @@ class Login:
     client_auth: str = "none"
     """The `token_endpoint_auth_method` of OAuth."""
 
-    def is_fresh(self, now: float) -> bool:
-        return self.expires_at is None or now + _EARLY_SECONDS < self.expires_at
+    def is_fresh(self) -> bool:
+        return self.expires_at is None or time.time() + _EARLY_SECONDS < self.expires_at
 
 
 def login_name(config: ServerConfig) -> str:
@@ -145,12 +145,6 @@ def load_login(config: ServerConfig, secrets: Secrets) -> Login | None:
 
 def save_login(config: ServerConfig, secrets: Secrets, login: Login) -> None:
     secrets.write(login_name(config), json.dumps(asdict(login)))
-
-
-async def stored_login(config: ServerConfig, secrets: Secrets) -> httpx2.Auth | None:
-    """The authentication of requests to a server, or None without a login."""
-    login = await asyncio.to_thread(load_login, config, secrets)
-    return None if login is None else LoginAuth(config, secrets, login)
 
 
 @asynccontextmanager
@@ -183,16 +177,13 @@ def _is_taken(lock: int) -> bool:
 class LoginAuth(httpx2.Auth):
     """Adds the token to requests, and refreshes it. Requests wait for a refresh only, not for one another."""
 
-    def __init__(
-        self, config: ServerConfig, secrets: Secrets, login: Login, *, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._config, self._secrets, self._clock = config, secrets, clock
-        self._login = login
+    def __init__(self, config: ServerConfig, secrets: Secrets, login: Login) -> None:
+        self._config, self._secrets, self._login = config, secrets, login
         self._renewing = asyncio.Lock()
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send with the token, and again with a refreshed one after a 401."""
-        used = self._login if self._login.is_fresh(self._clock()) else await self._renewed(self._login)
+        used = self._login if self._login.is_fresh() else await self._renewed(self._login)
         request.headers["Authorization"] = f"Bearer {used.access_token}"
         response = yield request
         if response.status_code == 401:
@@ -211,7 +202,7 @@ class LoginAuth(httpx2.Auth):
     async def _renew(self, old: Login) -> Login:
         """The login that another process has stored meanwhile, else a refreshed one. Requires the lock."""
         found = await self._stored()
-        if found.access_token != old.access_token and found.is_fresh(self._clock()):
+        if found.access_token != old.access_token and found.is_fresh():
             return found
         # A refresh token is often valid only once: the stored one is the valid one.
         if found.refresh_token is None or not found.token_endpoint:
@@ -220,7 +211,7 @@ class LoginAuth(httpx2.Auth):
         if answer is None:
             raise LoginExpired("The login has expired and could not be refreshed.")
         await self._stored()
-        login = renewed_login(found, answer, self._clock())
+        login = renewed_login(found, answer)
         await asyncio.to_thread(save_login, self._config, self._secrets, login)
         return login
 
@@ -244,13 +235,13 @@ class LoginAuth(httpx2.Auth):
         return found if found.get("access_token") else None
 
 
-def renewed_login(old: Login, answer: dict[str, Any], now: float) -> Login:
+def renewed_login(old: Login, answer: dict[str, Any]) -> Login:
     seconds = answer.get("expires_in")
     return replace(
         old,
         access_token=str(answer["access_token"]),
         refresh_token=str(answer.get("refresh_token") or old.refresh_token or "") or None,
-        expires_at=now + float(seconds) if isinstance(seconds, (int, float)) else None,
+        expires_at=time.time() + float(seconds) if isinstance(seconds, (int, float)) else None,
         scope=str(answer.get("scope") or old.scope or "") or None,
     )
 
