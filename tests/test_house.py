@@ -72,6 +72,7 @@ FORMER_WORDS = {
 CATCH_ALLS = {
     "core/call.py": "the one place where a crash is caught, for tools, prompts and resources",
     "core/threads.py": "carries an error from a thread to the side that awaits it",
+    "middleware/observability.py": "passes an error to the coroutine that it drives",
     "core/result.py": "a value's own code may raise anything while it is written as JSON",
     # These run inside the program under test, which must not notice them.
     "debug/recorder/report.py": "an exception's text is made by its own code",

@@ -26,7 +26,7 @@ from trysquare import (
     tool,
 )
 from trysquare.middleware import MiddlewareConfig, MiddlewareToolset, internal_toolset, with_middleware
-from trysquare.middleware.observability import TRACE
+from trysquare.middleware.observability import TRACE, CallMetrics
 from trysquare.middleware.stack import layers
 from trysquare.testing import call, make_context
 
@@ -70,7 +70,8 @@ async def test_only_the_layers_that_apply_to_a_tool_are_composed(monkeypatch: py
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     plain = (await call(with_middleware(made(where, result_limit=None), MiddlewareConfig()), "where")).value
     assert set(plain or ()) == {"observability", "test_wrapped"}
-    full = (await call(with_middleware(made(where), MiddlewareConfig(prefix="x")), "x_where")).value
+    config = MiddlewareConfig(prefix="x", meter=CallMetrics())
+    full = (await call(with_middleware(made(where), config), "x_where")).value
     assert {"pagination", "prefix"} <= set(full or ())
 
 
@@ -157,10 +158,12 @@ async def test_a_listed_tool_and_a_found_one_are_called_alike() -> None:
         assert (result.value, result.next) == ("Hello, Ada", {"tool": "guide_wave", "arguments": {}})
 
 
-async def test_the_log_has_the_final_name(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_and_the_meter_know_the_final_name(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(TRACE, logger="trysquare.tools")
-    await call(with_middleware(made(wave), MiddlewareConfig(prefix="guide")), "guide_wave")
+    meter = CallMetrics()
+    await call(with_middleware(made(wave), MiddlewareConfig(prefix="guide", meter=meter)), "guide_wave")
     assert caplog.messages == ["Tool called: guide_wave", "Tool guide_wave completed successfully"]
+    assert [times.tool for times in meter.times()] == ["guide_wave"]
 
 
 async def test_paging_asks_nobody_and_runs_nothing_since_limited_is_outside_consented() -> None:
@@ -200,11 +203,12 @@ async def test_prompts_call_tools_limited_and_consented_and_nothing_more(caplog:
     async def wipe() -> str:
         raise AssertionError("nobody agreed")
 
+    meter = CallMetrics()
     tools = StaticToolset([tool(long, result_limit=400), tool(wipe, consent=Consent(question="Wipe?"))])
-    toolset = internal_toolset(tools, MiddlewareConfig(prefix="guide"))
+    toolset = internal_toolset(tools, MiddlewareConfig(prefix="guide", meter=meter))
     assert (await call(toolset, "long")).fields["page"]["of"] > 1
     assert (await call(toolset, "wipe")).code == ErrorCode.CONSENT_REQUIRED
-    assert caplog.messages == []
+    assert (caplog.messages, meter.times()) == ([], [])
 
 
 async def test_a_failure_is_logged_once_under_the_final_name_and_reaches_the_caller(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,6 +23,19 @@ T = TypeVar("T")
 MAX_THREADS = 64
 MAX_ABANDONED = 256
 _IDLE_SECONDS = 30.0
+
+
+class CpuTime:
+    """The CPU time that work in threads took, in seconds."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+cpu_spent: ContextVar[CpuTime | None] = ContextVar("trysquare_cpu_spent", default=None)
+"""Where work in a thread adds its CPU time, if it is measured."""
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -119,10 +133,13 @@ class ThreadRunner:
 def _perform(work: _Work) -> None:
     result: Any = None
     error: BaseException | None = None
+    spent, started = work.context.get(cpu_spent), time.thread_time()
     try:
         result = work.context.run(work.run)
     except BaseException as raised:  # noqa: BLE001 - carried to the awaiting side, which decides
         error = raised
+    if spent is not None:
+        spent.seconds += time.thread_time() - started
     # A closed loop: the server ended while the tool still ran.
     with suppress(RuntimeError):
         work.loop.call_soon_threadsafe(_settle, work.future, result, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from trysquare.core.approvals import Approvals
 from trysquare.core.resources import ResourceTemplate
@@ -15,6 +15,14 @@ Rename: TypeAlias = Callable[[str], str]
 """From the declared name of a tool to the name that callers use; other names stay as they are."""
 
 
+class Meter(Protocol):
+    """Measures calls: `CallMetrics` is one."""
+
+    def measured(self, tool: Tool, /) -> Tool:
+        """The tool with each call measured."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MiddlewareConfig:
     """Configuration of the layers around a toolset."""
@@ -22,6 +30,8 @@ class MiddlewareConfig:
     prefix: str = ""
     approvals: Approvals | None = None
     """Where consent is stored; without it a tool that needs consent runs only if the client can ask."""
+    meter: Meter | None = None
+    """Measures every call; without it nothing is measured."""
     rename: Rename | None = None
     """The final names of the other tools, which results may name; None where no tool is renamed."""
 
