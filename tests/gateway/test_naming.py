@@ -5,7 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.models import ConfigLocation, ServerConfig, upstream_name
+from trysquare.gateway import ServerConfig
+from trysquare.gateway.models import ConfigLocation, upstream_name
 
 
 def server(tool_name: str = "mcp_files") -> ServerConfig:
