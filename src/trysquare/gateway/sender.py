@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -115,7 +114,9 @@ class CallSender:
     async def _send(
         self, server: ServerConfig, definition: ToolDefinition, body: bytes, entry: LedgerEntry, context: CallContext
     ) -> UpstreamResult:
-        for tries in count(1):
+        tries = 0
+        while True:
+            tries += 1
             try:
                 return await self._call(server.name, definition.name, body, context, on_sent=entry.sent)
             except ToolError as error:
@@ -123,7 +124,6 @@ class CallSender:
                 if pause is None:
                     raise
                 await asyncio.sleep(pause)
-        raise AssertionError("the loop returns or raises")
 
     async def _begin(
         self,
@@ -261,20 +261,21 @@ def _digest(data: bytes) -> str:
 
 def _stored_result(found: KeyedCall, call: NewCall, key: str) -> UpstreamResult:
     """The stored result of a request key, or an error that says why there is none."""
-    the_call = f"The call with request key `{truncate(key)}`"
-    outcome = "not_sent"
+    shown, outcome = truncate(key), "not_sent"
     if found.digest != call.digest:
-        problem = f"Request key `{truncate(key)}` was already used for `{call.tool}` with other inputs."
+        problem = f"Request key `{shown}` was already used for `{call.tool}` with other inputs."
         instruction = "Use a new request key for a new call, or repeat the first call exactly."
     elif found.state == "sending":
-        problem = f"{the_call} is still running."
+        problem = f"The call with request key `{shown}` is still running."
         instruction = "Wait, then send the same call with the same key to get its result."
     elif found.state == "sent_unknown":
         why = f" ({found.note})" if found.note else ""
-        problem, outcome = f"{the_call} was sent, and it is unknown whether it took effect{why}.", "sent_unknown"
+        outcome = "sent_unknown"
+        problem = f"The call with request key `{shown}` was sent, and it is unknown whether it took effect{why}."
         instruction = "Check the current state first. If the change is missing, send the call with a new key."
     elif found.result is None:
-        problem = f"{the_call} is done. Its result of {found.result_bytes} bytes was too large to store."
+        size = found.result_bytes
+        problem = f"The call with request key `{shown}` is done. Its result of {size} bytes was too large to store."
         instruction, outcome = "Do not send it again for its effect; read what you need with another call.", "done"
     else:
         return UpstreamResult(body=found.result, is_error=found.is_error)
