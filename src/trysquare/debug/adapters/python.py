@@ -11,6 +11,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +107,9 @@ async def _inject(spec: AttachSpec, pid: int, environment: LaunchEnvironment) ->
     target = LaunchSpec(target=Target(kind="module", words=("debugpy",)), root=spec.root)
     arguments = ["-m", "debugpy", "--connect", f"127.0.0.1:{port}", "--pid", str(pid)]
     injector = base.start_child(sys.executable, arguments, target, environment)
-    injected = DebugSession(session_id="injector", language="python", principal=session.principal, title="")
+    injected = DebugSession(
+        session_id="injector", language="python", principal=session.principal, title="", root=spec.root
+    )
     streams = base.OutputStreams(injector, injected)
     try:
         debugger = await listener.first(injector)
@@ -301,11 +304,8 @@ def _without_system_exits(listener: Listener, debugger: Callable[[], PythonDebug
     background = BackgroundTasks()
 
     async def resume(thread: int) -> None:
-        try:
+        with suppress(*DEBUGGER_ERRORS):  # it was about to end, and is gone
             await debugger().resume(thread)
-        except DEBUGGER_ERRORS:
-            # It was about to end, and is gone.
-            return
 
     def receive(event: Event) -> None:
         # In a program that was attached to, more words come after the name.

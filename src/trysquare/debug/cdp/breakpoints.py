@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -246,15 +247,12 @@ class Breakpoints:
         if self._scripts.script_location(spec.file, spec.line) is None:
             self._listener(BreakpointMoved(bound=Bound(verified=True, id=number, line=spec.line)))
             return
-        try:
+        with suppress(ConnectionLost):  # the program ended meanwhile
             # It was set at the source line, which is another line of the running script.
             for early in [each for each in self._set.get(spec.file, []) if each.spec == spec]:
                 self._set[spec.file].remove(early)
                 await self._remove(early.id)
             self._listener(BreakpointMoved(bound=await self._set_one(spec, number)))
-        except ConnectionLost:
-            # The program ended meanwhile.
-            return
 
     async def _set_one(self, spec: BreakpointSpec, number: int) -> Bound:
         known = self._scripts.script_location(spec.file, spec.line)

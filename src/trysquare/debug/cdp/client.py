@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import cast
 from urllib.parse import urlsplit
@@ -169,11 +170,8 @@ class Workers:
 
     async def watch(self) -> None:
         """Make every new thread wait for its debugger."""
-        try:
+        with suppress(RequestFailed):  # the inspector of a thread does not report the threads that it starts
             await self._client.request("NodeWorker.enable", {"waitForDebuggerOnStart": True})
-        except RequestFailed:
-            # The inspector of a thread does not report the threads that it starts.
-            return
 
     def open(self, name: str, client: CdpClient) -> None:
         self._threads[name] = client

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from trysquare.core.concurrency import BackgroundTasks
@@ -116,13 +117,13 @@ class NodeDebugger(Debugger):
         self._ended = False
         self._background = BackgroundTasks()
         self.at_entry: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._handlers = {
+        self._handlers: dict[str, Callable[[JsonObject], None]] = {
             "Debugger.paused": self._on_paused,
             "Debugger.resumed": self._on_resumed,
             "Debugger.scriptParsed": self._on_script,
             "Runtime.executionContextCreated": self._on_context,
             "Runtime.executionContextDestroyed": self._on_end,
-            "NodeWorker.attachedToWorker": self._on_worker,
+            "NodeWorker.attachedToWorker": lambda params: listener(ChildStarted(arguments=params)),
             "NodeWorker.receivedMessageFromWorker": self._workers.receive,
             "NodeWorker.detachedFromWorker": self._workers.on_end,
         }
@@ -251,18 +252,12 @@ class NodeDebugger(Debugger):
 
     async def disconnect(self, *, kill: bool) -> None:
         if self._closes_inspector and not self._ended:
-            await self._close_inspector()
+            # It was opened for this session: its port has to be free again. Of a busy program it stays open.
+            with suppress(*DEBUGGER_ERRORS):
+                await self._client.request("Debugger.disable", timeout=3.0)
+                await self._client.request("Runtime.evaluate", {"expression": _END_LATER}, timeout=3.0)
         self._ended = True
         self._client.close()
-
-    async def _close_inspector(self) -> None:
-        """Close the inspector that was opened for this session, so that its port is free again."""
-        try:
-            await self._client.request("Debugger.disable", timeout=3.0)
-            await self._client.request("Runtime.evaluate", {"expression": _END_LATER}, timeout=3.0)
-        except DEBUGGER_ERRORS:
-            # The program is gone, or busy: its inspector stays open.
-            return
 
     def _on_event(self, method: str, params: JsonObject) -> None:
         if (handler := self._handlers.get(method)) is not None:
@@ -305,19 +300,13 @@ class NodeDebugger(Debugger):
         if await self._breakpoints.stops_at(params):
             self._stop({**params, "hitBreakpoints": ["its own"]})
             return
-        try:
+        with suppress(ConnectionLost):  # the program ended meanwhile
             await self._client.request("Debugger.resume")
-        except ConnectionLost:
-            # The program ended meanwhile.
-            return
 
     def _on_context(self, params: JsonObject) -> None:
         context = as_object(params["context"])
         if self._main_context is None and as_object(context.get("auxData")).get("isDefault"):
             self._main_context = int(context["id"])
-
-    def _on_worker(self, params: JsonObject) -> None:
-        self._listener(ChildStarted(arguments={"sessionId": params["sessionId"]}))
 
     def _on_end(self, params: JsonObject) -> None:
         # The program has ended, but its process waits for the disconnect. Other contexts may end at any time.

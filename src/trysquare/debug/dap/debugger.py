@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -218,10 +219,9 @@ class DapDebugger(Debugger):
 
     async def disconnect(self, *, kill: bool) -> None:
         try:
-            await self.client.request("disconnect", {"terminateDebuggee": kill}, timeout=3.0)
-        except DEBUGGER_ERRORS:
             # It may be gone before it answers; the supervisor ends the process.
-            pass
+            with suppress(*DEBUGGER_ERRORS):
+                await self.client.request("disconnect", {"terminateDebuggee": kill}, timeout=3.0)
         finally:
             self.client.close()
 

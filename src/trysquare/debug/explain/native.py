@@ -65,7 +65,7 @@ async def _explain_native(
         failures = await _failures(session, record, root, str(target))
     finally:
         await sessions.stop(session)
-    cost = Cost(lines=record.lines, seconds=round(time.perf_counter() - began, 3), full=record.full)
+    cost = Cost(lines=len(record.trail), seconds=round(time.perf_counter() - began, 3), full=record.full)
     code = record.outcome.code if isinstance(record.outcome, Exited) else None
     outcome = "failed" if failures else "passed" if code == 0 else "exited"
     return Explained(outcome=outcome, exit_code=code, failures=failures, output=session.output.tail(4000), cost=cost)

@@ -147,9 +147,6 @@ class FrameTrace:
             self.steps[-1][1].update(changes)
         self.values = values
 
-    def value_of(self, expression: str) -> str:
-        return self.values.get(expression) or self.arguments.get(expression, "?")
-
     def last_callee(self, line: int, names: Sequence[str], *, but: str = "") -> FrameTrace | None:
         """The last call by one of these names that returned to a line."""
         found = [each for at, each in self.callees if at == line and re.split(r"\.|::", each.function)[-1] in names]
@@ -165,10 +162,6 @@ class StepRecord:
     """Every line that ran, in order."""
     full: bool = False
     outcome: Outcome = None
-
-    @property
-    def lines(self) -> int:
-        return len(self.trail)
 
     async def record_stop(self, session: DebugSession, stop: Stopped, root: Path) -> bool:
         """Record the current line and values; False if the line is not the user's own code."""
@@ -204,7 +197,7 @@ async def step_through(session: DebugSession, stop: Stopped, root: Path, *, time
     outcome: Outcome = stop
     while isinstance(outcome, Stopped) and outcome.reason != "exception":
         kind = "into" if await record.record_stop(session, outcome, root) else "out"
-        if record.lines >= _MAX_LINES or time.monotonic() > until:
+        if len(record.trail) >= _MAX_LINES or time.monotonic() > until:
             record.full = True
             outcome = await session.run(session.debugger.resume, timeout=timeout)
             continue
@@ -300,7 +293,7 @@ class _OriginSearch:
         found = self._in_frame(expression, frame, depth)
         if found or not level:
             return found
-        caller, value = frames[level - 1], frame.value_of(expression)
+        caller, value = frames[level - 1], frame.values.get(expression) or frame.arguments.get(expression, "?")
         line = caller.last_line
         code = self._sources.line(caller.file, line)
         passed = self._origin(caller.file, line, f"passed {expression} = {value}", expression)

@@ -101,20 +101,14 @@ class FrameRecord:
     def to_json(self, *, short: bool = False) -> dict[str, Any]:
         steps = [*self.first, *self.last]
         summary: dict[str, Any] = {
-            "file": self.code.co_filename,
-            "function": name_of(self.code),
-            "first_line": self.code.co_firstlineno,
-            "arguments": self.arguments,
-            "captured": self.captured,
+            "file": self.code.co_filename, "function": name_of(self.code), "first_line": self.code.co_firstlineno,
+            "arguments": self.arguments, "captured": self.captured,
             "steps": [step if step[1] else step[:1] for step in (steps[-_MAX_SUMMARY:] if short else steps)],
             "before": max(0, len(steps) + self.dropped - _MAX_SUMMARY) if short else 0,
             "split": len(self.first) if self.dropped else None,
             "dropped": 0 if short and len(self.last) >= _MAX_SUMMARY else self.dropped,
-            "count": self.count,
-            "ended": self.ended,
-            "returned": self.returned,
-            "last_line": self.line,
-        }
+            "count": self.count, "ended": self.ended, "returned": self.returned, "last_line": self.line,
+        }  # fmt: skip
         if self.code.co_flags & GENERATOR:
             summary.update(yields=self.yields, yielded=self.yielded, yield_line=self.yield_line, returned=None)
         if not short or len(self.callees):
@@ -183,7 +177,11 @@ class FailureRecorder(Watcher):
         record.line = frame.f_lineno
         if raised:
             record.ended = "raised"
-            self._store_raised(id(frame), record)
+            with self._lock:
+                self._raised.pop(id(frame), None)
+                self._raised[id(frame)] = record
+                while len(self._raised) > _MAX_RAISED:
+                    self._raised.pop(next(iter(self._raised)))
             self._log.passed_on(frame)
             return
         record.ended = "returned"
@@ -232,13 +230,6 @@ class FailureRecorder(Watcher):
             if record is not None and record.code is frame.f_code:
                 return record
         return None
-
-    def _store_raised(self, key: int, record: FrameRecord) -> None:
-        with self._lock:
-            self._raised.pop(key, None)
-            self._raised[key] = record
-            while len(self._raised) > _MAX_RAISED:
-                self._raised.pop(next(iter(self._raised)))
 
     def _add_to_caller(self, frame: FrameType, record: FrameRecord) -> None:
         caller = None if record.is_for_display else self._caller(frame)

@@ -171,15 +171,11 @@ def _without_recorder(levels: list[TracebackType], watcher: Watcher) -> list[Tra
 def still_running(seconds: float, watcher: Watcher) -> dict[str, Any]:
     """The current line of the main thread, in the form of a failure."""
     frame = _current_frames().get(threading.main_thread().ident or 0)
-    return _stack_failure("StillRunning", f"it had not ended after {seconds:g} s", frame, watcher)
+    return stack_failure("StillRunning", f"it had not ended after {seconds:g} s", frame, watcher)
 
 
-def ended_here(status: int, frame: FrameType, watcher: Watcher) -> dict[str, Any]:
-    """The line at which a program ended itself without unwinding, in the form of a failure."""
-    return _stack_failure("os._exit", f"the program ended itself with exit code {status}", frame, watcher)
-
-
-def _stack_failure(kind: str, message: str, frame: FrameType | None, watcher: Watcher) -> dict[str, Any]:
+def stack_failure(kind: str, message: str, frame: FrameType | None, watcher: Watcher) -> dict[str, Any]:
+    """A frame that is running, with the user's frames above it, in the form of a failure."""
     levels: list[FrameType] = []
     while frame is not None and len(levels) < _MAX_FRAMES:
         levels.append(frame)

@@ -71,7 +71,9 @@ def run(report_file: str, options: dict[str, Any], target: list[str]) -> None:
         if os.getpid() == process and ending.acquire(blocking=False):
             code = status
             found["outcome"] = "exited"
-            found["failures"].append({"name": "", **report.ended_here(status, hooks.current_frame(1), watcher)})
+            message = f"the program ended itself with exit code {status}"
+            failure = report.stack_failure("os._exit", message, hooks.current_frame(1), watcher)
+            found["failures"].append({"name": "", **failure})
             finish()
         leave(status)
 

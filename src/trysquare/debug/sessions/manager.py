@@ -62,9 +62,9 @@ class DebugSessionRegistry:
             language=language,
             principal=principal,
             title=spec.title,
+            root=spec.root,
         )
         self._require_free(session)
-        session.root = spec.root
         await self._begin(adapter, spec, session, breakpoints)
         return session
 
@@ -75,7 +75,8 @@ class DebugSessionRegistry:
                 f"Session `{session.id}` was attached to its program, so it cannot restart it.",
                 "Attach again with session_start, or restart the session of the program's parent.",
             )
-        fresh = session.successor()
+        fresh = session.successor(session.id, session.title)
+        fresh.history = session.history
         await self.stop(session)
         breakpoints = [each.spec for each in session.breakpoints] if keep_breakpoints else []
         await self._begin(self._adapter(session.language), spec, fresh, breakpoints)
@@ -211,10 +212,8 @@ class DebugSessionRegistry:
         if len(children) - len(ended) >= MOST_CHILDREN:
             self._background.start(self._end_overrun(parent))
             return None
-        session_id = f"{parent.id}.{next(self._numbers)}"
-        session = DebugSession(session_id=session_id, language=parent.language, principal=parent.principal, title=title)
-        session.parent, session.root = parent.id, parent.root
-        session.allows_side_effects, session.subscribed = parent.allows_side_effects, parent.subscribed
+        session = parent.successor(f"{parent.id}.{next(self._numbers)}", title)
+        session.parent = parent.id
         session.on_end = lambda: self._background.start(self._reap(session))
         session.on_stop = lambda: parent.on_child_stop(session)
         self._sessions[_key(session)] = session

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
@@ -55,8 +55,7 @@ _HISTORY_LENGTH = 200
 LIMIT = 256 * 1024
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OutputPage:
+class OutputPage(NamedTuple):
     """A part of the output. `cursor` is the position after it; `lost` counts the characters dropped before it."""
 
     text: str
@@ -142,7 +141,7 @@ class DebugSession:
     Operations hold `lock`; events are received at any time.
     """
 
-    def __init__(self, *, session_id: str, language: str, principal: str, title: str) -> None:
+    def __init__(self, *, session_id: str, language: str, principal: str, title: str, root: Path) -> None:
         self.id = session_id
         self.language = language
         self.principal = principal
@@ -152,7 +151,7 @@ class DebugSession:
         """Position up to which its output has been shown."""
         self.history: deque[str] = deque(maxlen=_HISTORY_LENGTH)
         """The operations with their outcome and duration, oldest first."""
-        self.root: Path | None = None
+        self.root = root
         self.lock = asyncio.Lock()
         self.started = time.monotonic()
         self.waited = 0.0  # seconds of the last wait
@@ -235,10 +234,11 @@ class DebugSession:
         self.stopped_child = child
         self._changed.set()
 
-    def successor(self) -> DebugSession:
-        """A session to restart the same program: same id, same permissions."""
-        fresh = DebugSession(session_id=self.id, language=self.language, principal=self.principal, title=self.title)
-        fresh.root, fresh.history = self.root, self.history
+    def successor(self, session_id: str, title: str) -> DebugSession:
+        """A session of the same program, or of one that it started: same permissions."""
+        fresh = DebugSession(
+            session_id=session_id, language=self.language, principal=self.principal, title=title, root=self.root
+        )
         fresh.allows_side_effects, fresh.subscribed = self.allows_side_effects, self.subscribed
         return fresh
 

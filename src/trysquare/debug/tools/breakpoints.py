@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
@@ -41,25 +42,25 @@ async def breakpoint(service: DebugService, args: BreakpointArguments, context: 
     """Set, remove or list breakpoints."""
     operation = " ".join(["breakpoint", args.action, *filter(None, [args.location, args.name])])
     async with service.session(args.session_id, context, operation=operation) as session:
-        summary = await _ACTIONS[args.action](service, session, args)
+        summary = await _ACTIONS[args.action](session, args)
         return answer(session, summary, stops_json(session), warnings=unbound(session))
 
 
-async def _list(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _list(session: DebugSession, args: BreakpointArguments) -> str:
     return f"{len(session.breakpoints)} breakpoints"
 
 
-async def _clear_all(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _clear_all(session: DebugSession, args: BreakpointArguments) -> str:
     gone = await session.remove_breakpoints([each.number for each in session.breakpoints])
     others = await session.rules.clear()
     return f"Removed {len(gone) + others} breakpoints."
 
 
-async def _remove(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _remove(session: DebugSession, args: BreakpointArguments) -> str:
     if args.name and not args.location:
         await session.rules.remove_function(args.name)
         return f"Removed the breakpoint at function `{args.name}`."
-    location = _location(service, session, args)
+    location = _location(session, args)
     numbers = [each.number for each in session.breakpoints if _is_at(each, location)]
     if not numbers:
         raise InvalidArguments(f"No breakpoint at {location}.", instruction="List them with action=list.")
@@ -67,19 +68,14 @@ async def _remove(service: DebugService, session: DebugSession, args: Breakpoint
     return f"Removed the breakpoint at {location}."
 
 
-async def _set(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
-    location = _location(service, session, args)
-    _require_reading(session, args, location.file)
-    conditions = {"condition": args.condition, "hit_condition": args.hit_condition, "log_message": args.log_message}
-    spec = BreakpointSpec(
-        file=location.file, line=location.line, column=location.column, guarded=not session.allows_side_effects,
-        **conditions,
-    )  # fmt: skip
+async def _set(session: DebugSession, args: BreakpointArguments) -> str:
+    location = _location(session, args)
+    spec = breakpoint_spec(args, location, language=session.language, allowed=session.allows_side_effects)
     made = await session.add_breakpoint(spec)
     return f"{'Set' if made.bound.verified else 'Not bound yet:'} a breakpoint at {made.location}."
 
 
-async def _watch(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _watch(session: DebugSession, args: BreakpointArguments) -> str:
     name = require_argument(args.name, "name", "Name the value to watch.")
     _require_reading(session, args)
     frame = await frame_at(session, 0)
@@ -87,13 +83,13 @@ async def _watch(service: DebugService, session: DebugSession, args: BreakpointA
     return f"It stops when `{name}` is {_ACCESSED[args.access_type]}."
 
 
-async def _unwatch(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _unwatch(session: DebugSession, args: BreakpointArguments) -> str:
     name = require_argument(args.name, "name", "Name the value that is watched.")
     await session.rules.unwatch(name)
     return f"`{name}` is no longer watched."
 
 
-async def _function(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _function(session: DebugSession, args: BreakpointArguments) -> str:
     name = require_argument(args.name, "name", "Name the function to stop in.")
     session.require_alive()
     if session.language == "python" and not name.isidentifier():
@@ -108,7 +104,7 @@ async def _function(service: DebugService, session: DebugSession, args: Breakpoi
     return f"It stops where `{name}` is entered." if bound.verified else f"Not bound yet: {bound.message or name}."
 
 
-async def _exceptions(service: DebugService, session: DebugSession, args: BreakpointArguments) -> str:
+async def _exceptions(session: DebugSession, args: BreakpointArguments) -> str:
     if args.filters is None:
         known = ", ".join(session.debugger.capabilities.exception_filters) or "none"
         raise InvalidArguments(
@@ -126,16 +122,21 @@ _ACTIONS = {
 }  # fmt: skip
 
 
-def _require_reading(session: DebugSession, args: BreakpointArguments, file: str = "") -> None:
-    require_parts(
-        session.language, args.condition, args.hit_condition, args.log_message,
-        allowed=session.allows_side_effects, file=file,
-    )  # fmt: skip
+def breakpoint_spec(given: ToolArguments, location: Location, *, language: str, allowed: bool) -> BreakpointSpec:
+    """The breakpoint of a call; its conditions are refused if they could do more than read."""
+    parts = given.model_dump(include={"condition", "hit_condition", "log_message"})
+    require_parts(language, **parts, allowed=allowed, file=location.file)
+    return BreakpointSpec(file=location.file, line=location.line, column=location.column, guarded=not allowed, **parts)
 
 
-def _location(service: DebugService, session: DebugSession, args: BreakpointArguments) -> Location:
+def _require_reading(session: DebugSession, args: BreakpointArguments) -> None:
+    conditions = (args.condition, args.hit_condition, args.log_message)
+    require_parts(session.language, *conditions, allowed=session.allows_side_effects)
+
+
+def _location(session: DebugSession, args: BreakpointArguments) -> Location:
     text = require_argument(args.location, "location", "Write it as file:line, such as src/app.py:42.")
-    return read_location(text, session.root or service.config.root, column=args.column)
+    return read_location(text, session.root, column=args.column)
 
 
 def _is_at(breakpoint: Breakpoint, location: Location) -> bool:

@@ -45,24 +45,23 @@ async def execute(service: DebugService, args: Execute, context: CallContext) ->
         # Before taking the session's lock: whoever has it may be waiting for the very stop that this brings.
         await _pause(session)
     async with service.session(args.session_id, context, operation=f"execute {args.action}") as session:
-        outcome, warnings = await _execute(service, session, args)
+        outcome, warnings = await _execute(session, args)
         in_vain = args.action == "pause" and outcome is None
         result = await service.report(session, outcome, budget=args.budget, warnings=warnings, paused_in_vain=in_vain)
         return _with_output(result, session, collects=args.collect_output)
 
 
-async def _execute(service: DebugService, session: DebugSession, args: Execute) -> tuple[Outcome, tuple[str, ...]]:
+async def _execute(session: DebugSession, args: Execute) -> tuple[Outcome, tuple[str, ...]]:
     timeout = args.timeout if args.wait_for_stop else _NO_WAIT
     if args.action in ("wait", "pause"):
         return await session.wait(timeout=args.timeout), ()
     session.require_stopped()
-    root = session.root or service.config.root
     if args.jump_target or args.action == "goto":
-        outcome = await _jump(session, _location(args.jump_target or args.until, root))
+        outcome = await _jump(session, _location(args.jump_target or args.until, session.root))
         if args.action == "goto" or not isinstance(outcome, Stopped):
             return outcome, ()
     if args.until:
-        return await _run_to(session, [_location(args.until, root)], timeout=timeout)
+        return await _run_to(session, [_location(args.until, session.root)], timeout=timeout)
     return await session.run(session.debugger.resume, timeout=timeout), ()
 
 
@@ -148,8 +147,7 @@ class RunUntil(ToolArguments):
 async def run_until(service: DebugService, args: RunUntil, context: CallContext) -> Result[Any]:
     """Run to a line, and report if it was not reached."""
     async with service.session(args.session_id, context, operation=f"run_until {args.location}") as session:
-        root = session.root or service.config.root
-        wanted = [read_location(text, root) for text in [args.location, *(args.alternative_locations or ())]]
+        wanted = [read_location(text, session.root) for text in [args.location, *(args.alternative_locations or ())]]
         outcome, missed = await _run_to(session, wanted, condition=args.condition, timeout=args.timeout)
         return await service.report(session, outcome, budget=args.budget, warnings=missed)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,27 +16,18 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
+from trysquare.debug.adapters import registry
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
-from trysquare.debug.adapters.registry import (
-    NAMES,
-    SUFFIXES,
-    Framework,
-    Language,
-    check_packages,
-    find_language,
-    language_of,
-    normalize_language,  # fmt: skip
-)
 from trysquare.debug.debugger import BreakpointSpec
-from trysquare.debug.guard import require_parts
 from trysquare.debug.responses import answer, execution_state, next_step
 from trysquare.debug.service import ActionArguments, DebugService, debug_tool
 from trysquare.debug.sessions.launch import AttachSpec, LaunchSpec, SessionSpec, Target, read_location, read_target
 from trysquare.debug.sessions.session import ALWAYS, DebugSession, EventKind, Status
+from trysquare.debug.tools.breakpoints import breakpoint_spec
 
 
 class Init(ToolArguments):
-    language: Annotated[str, Field(description=", ".join(NAMES))]
+    language: Annotated[str, Field(description=", ".join(registry.NAMES))]
     mode: Annotated[Literal["launch", "attach", "remote_attach"], Field(description="How to begin")] = "launch"
     framework: Annotated[str | None, Field(description="pytest, django, flask, jest …")] = None
     workspace_root: str | None = None
@@ -49,10 +39,10 @@ class Init(ToolArguments):
 @debug_tool(read_only=True)
 async def init(service: DebugService, args: Init, context: CallContext) -> Result[Any]:
     """Check a language's debugger and return the call that starts a session."""
-    language = find_language(args.language)
+    language = registry.find_language(args.language)
     roots = [service.workspace(given) for given in (args.workspace_roots or [args.workspace_root])]
     package = language.package
-    [found] = await check_packages([package])
+    [found] = await registry.check_packages([package])
     if found.path is None:
         raise ToolError(
             f"The {language.name} debugger is not installed.",
@@ -81,7 +71,7 @@ def _configuration_call(name: str, roots: list[Path]) -> JsonObject:
     return {"launch_config_name": name, "workspace_root": str(root)}
 
 
-def _start_call(language: Language, framework: Framework | None, args: Init) -> JsonObject:
+def _start_call(language: registry.Language, framework: registry.Framework | None, args: Init) -> JsonObject:
     match args.mode:
         case "attach":
             return {"pid": 12345, "language": language.name}
@@ -93,7 +83,7 @@ def _start_call(language: Language, framework: Framework | None, args: Init) -> 
             return {"target": language.sample, "breakpoints": [{"file": language.sample, "line": 1}]}
 
 
-def _framework(language: Language, name: str) -> Framework:
+def _framework(language: registry.Language, name: str) -> registry.Framework:
     for each in language.frameworks:
         if each.name == name.lower():
             return each
@@ -141,10 +131,11 @@ async def session_start(service: DebugService, args: SessionStart, context: Call
     wanted, warnings = _with_configuration(args, root)
     language, spec = _spec(wanted, root)
     roots = (root, *(service.workspace(folder) for folder in args.source_paths or ()))
-    breakpoints = [
-        _breakpoint_spec(each, roots, language=language, allowed=args.allow_side_effects)
-        for each in args.breakpoints or ()
-    ]
+    breakpoints: list[BreakpointSpec] = []
+    for each in args.breakpoints or ():
+        folder = next((folder for folder in roots if (folder / each.file).exists()), root)
+        location = read_location(f"{each.file}:{each.line}", folder)
+        breakpoints.append(breakpoint_spec(each, location, language=language, allowed=args.allow_side_effects))
     session = await service.sessions.start(
         language, spec, principal=context.principal.subject, breakpoints=breakpoints, session_id=args.session_id
     )
@@ -194,7 +185,7 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
             root=root, pid=args.pid, host=args.host or "127.0.0.1", port=args.port, source_paths=sources,
             just_my_code=args.just_my_code, timeout=args.timeout,
         )  # fmt: skip
-        return normalize_language(args.language) if args.language else "python", spec
+        return registry.normalize_language(args.language) if args.language else "python", spec
     folder = (root / (args.cwd or "")).resolve()
     target = read_target(_target(args), folder, runtime=args.runtime_path)
     target = replace(target, words=(*target.words, *(args.args or ())))
@@ -203,7 +194,7 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
         raise InvalidArguments(
             "`python -c` has no file to stop in.", instruction="Write the code to a file, and start that."
         )
-    language = language_of(target, given="python" if args.module else args.language)
+    language = registry.language_of(target, given="python" if args.module else args.language)
     if not folder.is_dir():
         raise InvalidArguments(f"`cwd` is not a directory: {folder}.")
     return language, LaunchSpec(
@@ -228,7 +219,7 @@ def _require_file(target: Target, folder: Path) -> None:
     """Refuse a missing program or test file, which its debugger would report as a crash of the program."""
     name = target.words[0].partition("::")[0] if target.words else ""
     is_file = target.kind in ("program", "pytest") and name.endswith(".py")
-    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in SUFFIXES
+    is_source = target.kind == "command" and len(target.words) > 0 and Path(name).suffix in registry.SUFFIXES
     if (is_file or is_source) and not (folder / name).exists():
         near = closest_names(name, [str(each.relative_to(folder)) for each in folder.glob(f"*{Path(name).suffix}")])
         raise InvalidArguments(
@@ -237,19 +228,6 @@ def _require_file(target: Target, folder: Path) -> None:
             if near
             else "Send a path relative to workspace_root, or to cwd if that is set.",
         )
-
-
-def _breakpoint_spec(
-    given: BreakpointArgument, roots: Sequence[Path], *, language: str, allowed: bool
-) -> BreakpointSpec:
-    root = next((each for each in roots if (each / given.file).exists()), roots[0])
-    location = read_location(f"{given.file}:{given.line}", root)
-    conditions = (given.condition, given.hit_condition, given.log_message)
-    require_parts(language, *conditions, allowed=allowed, file=location.file)
-    return BreakpointSpec(
-        file=location.file, line=location.line, condition=given.condition, hit_condition=given.hit_condition,
-        log_message=given.log_message, guarded=not allowed,
-    )  # fmt: skip
 
 
 class SessionArguments(ActionArguments):
