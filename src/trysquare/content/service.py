@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
-
-import anyio
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -72,7 +71,7 @@ class Api:
                 answer = await self._sent(client, request)
                 if answer.status != 429:
                     return self._read(method, answer)
-                await anyio.sleep(answer.wait)
+                await asyncio.sleep(answer.wait)
             return self._read(method, await self._sent(client, request))
 
     async def _sent(self, client: httpx2.AsyncClient, request: httpx2.Request) -> _Answer:

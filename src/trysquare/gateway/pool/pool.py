@@ -9,9 +9,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import cast
 
-import anyio
-
-from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
@@ -177,8 +175,7 @@ async def open_pool(
         try:
             yield pool
         finally:
-            with anyio.CancelScope(shield=True):
-                await pool.close()
+            await shielded(pool.close())
 
 
 def _definition(entry: JsonObject) -> ToolDefinition | None:
