@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError, require_extra
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import folded
@@ -132,6 +132,7 @@ class _Answer:
 
 async def http_client(url: str) -> httpx2.AsyncClient:
     """A client of one service, without redirects."""
+    require_extra("content", "httpx2", feature="This tool", code=ErrorCode.UPSTREAM_UNAVAILABLE)
     return await open_client(url, timeout=_SECONDS)
 
 

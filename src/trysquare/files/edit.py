@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -113,6 +112,9 @@ def _back_up(target: Path) -> Path:
 
 def _write_atomically(target: Path, content: bytes, new_mode: int) -> None:
     mode = target.stat().st_mode & 0o777 if target.exists() else new_mode
+    # Imported here: reading settings needs this module, too.
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

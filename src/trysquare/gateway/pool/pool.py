@@ -11,6 +11,7 @@ from typing import cast
 
 from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, require_extra
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.limits import SuspendedCalls
@@ -29,6 +30,9 @@ _CHANGE_SECONDS = 0.05
 
 def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
     """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
+    if config.url:
+        feature = f"Server `{config.name}`, which is reached by HTTP,"
+        require_extra("gateway", "httpx2", feature=feature, code=ErrorCode.UPSTREAM_UNAVAILABLE)
     return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
 
 
