@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from tests.bots.bot_folders import write_bot
 from trysquare import ErrorCode, StaticToolset, ToolError
@@ -242,3 +244,15 @@ def test_a_base_install_opens_every_provider_that_needs_no_extra(tmp_path: Path)
     )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == [True, True]
+
+
+def test_the_oldest_versions_that_are_tried_are_the_declared_ones() -> None:
+    text = (ROOT / "constraints" / "oldest.txt").read_text(encoding="utf-8")
+    pins = {name: Version(version) for name, version in re.findall(r"^([a-z0-9-]+)==([^ ;\\]+)", text, re.MULTILINE)}
+    untried = [
+        f"{requirement} is tried with {pins[canonicalize_name(requirement.name)]}"
+        for requirement in declared()
+        for specifier in requirement.specifier
+        if specifier.operator == ">=" and pins[canonicalize_name(requirement.name)] != Version(specifier.version)
+    ]
+    assert untried == [], "Raise the lower bound to the version that is tried, or run `make lock` after lowering one."

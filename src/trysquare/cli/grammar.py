@@ -145,8 +145,11 @@ def _certify(tools: Sequence[grammars.CallableTool], *, samples: int, seed: int,
     if samples < 1:
         raise ConfigurationError(f"expected 1 or more samples; got {samples}.", where="--samples")
     if not all(map(find_spec, ("jsonschema", "llguidance", "numpy"))):
-        missing = "Sampling needs jsonschema, llguidance and NumPy."
-        raise ConfigurationError(missing, where="--certify", hint="Run: pip install 'trysquare[local]'")
+        raise ConfigurationError(
+            "Sampling needs jsonschema, llguidance and NumPy.",
+            where="--certify",
+            hint="Run: pip install 'trysquare[local]'",
+        )
     from llguidance import LLTokenizer
 
     from trysquare.grammar.engine import llguidance_engine
