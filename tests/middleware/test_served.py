@@ -15,9 +15,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from tests.in_process import in_process
 from trysquare import Consent, StaticToolset, Toolset, tool
 from trysquare.middleware import MiddlewareConfig, with_middleware
-from trysquare.server import ServeOptions, build_server
+from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
 from trysquare.store.database import open_database
 
@@ -56,7 +57,7 @@ class Disk:
 
 
 def client_of(toolset: Toolset, era: str, options: ServeOptions | None = None, **callbacks: Any) -> Client:
-    return Client(build_server(toolset, options or ServeOptions()), mode=era, **callbacks)
+    return Client(in_process(toolset, options or ServeOptions()), mode=era, **callbacks)
 
 
 @pytest.mark.parametrize(("era", "how"), [("legacy", "elicitation"), ("2026-07-28", "input_required")])

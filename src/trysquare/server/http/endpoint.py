@@ -110,7 +110,7 @@ class McpEndpoint:
         if not (_accepts(accept, _JSON_TYPE) and _accepts(accept, _EVENT_TYPE)):
             raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
         if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
-            raise Refusal(415, "Unsupported Media Type: send application/json.")
+            raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
         try:
             body = await exchange.body(self._max_body)
         except BodyTooLarge:
