@@ -43,6 +43,5 @@ async def transport_to(server: McpServer) -> AsyncGenerator[tuple[Any, Any]]:
             yield from_server, to_server
         finally:
             with anyio.CancelScope(shield=True):
-                server.hub.close()
                 await connection.close("the client has gone", grace=3)
             tasks.cancel_scope.cancel()

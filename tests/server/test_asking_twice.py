@@ -12,6 +12,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from tests.in_process import in_process
 from tests.server.clients import served_http
 from trysquare import CallContext, Consent, StaticToolset, tool, wait_for
 from trysquare.integrations.fastmcp import TrysquareProvider

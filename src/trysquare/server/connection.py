@@ -92,7 +92,8 @@ class Connection:
     async def close(self, reason: str, *, grace: float) -> None:
         """End everything. Subscriptions that were ended before send their result; other open requests are cancelled."""
         self._server.hub.remove(self._session)
-        await _wait([self._running[request_id] for request_id in self._endless], grace)
+        if self._server.hub.is_closed:
+            await _wait([self._running[request_id] for request_id in self._endless], grace)
         self._asked.disconnect(reason)
         running = [*self._running.values()]
         for task in running:

@@ -57,6 +57,8 @@ class NotificationHub:
         self._cache: dict[Hashable, bytes] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsubscribe: Callable[[], None] | None = None
+        self.is_closed = False
+        """Whether open subscriptions have been ended."""
 
     @property
     def cache(self) -> dict[Hashable, bytes]:
@@ -71,12 +73,14 @@ class NotificationHub:
 
     def start(self) -> None:
         """Follow the toolset's changes from now on. Needs a running loop; calling it again does nothing."""
+        self.is_closed = False
         if self._unsubscribe is None:
             self._loop = asyncio.get_running_loop()
             self._unsubscribe = self._toolset.subscribe(self._on_change)
 
     def close(self) -> None:
         """End the open requests of all listeners with their result, and follow no more changes."""
+        self.is_closed = True
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
