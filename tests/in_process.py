@@ -15,9 +15,19 @@ from trysquare.server import McpServer, ServeOptions, build_server
 from trysquare.server.connection import Connection
 
 
+@asynccontextmanager
+async def _to_own_server(toolset: Toolset, options: ServeOptions | None) -> AsyncGenerator[tuple[Any, Any]]:
+    server = build_server(toolset, options)
+    try:
+        async with transport_to(server) as streams:
+            yield streams
+    finally:
+        server.hub.close()
+
+
 def in_process(toolset: Toolset, options: ServeOptions | None = None) -> Any:
     """The transport to a new server of the toolset: `Client(in_process(toolset))`."""
-    return transport_to(build_server(toolset, options))
+    return _to_own_server(toolset, options)
 
 
 @asynccontextmanager

@@ -108,15 +108,22 @@ async def serve_descriptors(
 
 @contextlib.contextmanager
 def _stopped_by_sigterm(transport: StdioTransport) -> Generator[None]:
-    """End in order on SIGTERM, so that what tools opened is closed. Only the main thread takes signals."""
+    """End in order on SIGTERM: `SystemExit` closes what tools opened. Only the main thread takes signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    before = signal.getsignal(signal.SIGTERM)
-    loop.add_signal_handler(signal.SIGTERM, transport.stop)
+    before, signals = signal.getsignal(signal.SIGTERM), list[int]()
+
+    def stop() -> None:
+        signals.append(signal.SIGTERM)
+        transport.stop()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         signal.signal(signal.SIGTERM, before)
+    if signals:
+        raise SystemExit(128 + signal.SIGTERM)

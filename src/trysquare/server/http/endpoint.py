@@ -43,8 +43,9 @@ from trysquare.server.http.exchange import (
     Scope,
     Send,
 )
+from trysquare.server.http.responder import Responder
 from trysquare.server.http.sessions import HttpSession, SessionRegistry
-from trysquare.server.http.streams import EventStream, Responder, hold
+from trysquare.server.http.streams import EventStream, hold
 from trysquare.server.server import McpServer, Route
 from trysquare.server.session import Request
 

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Raw
 
@@ -17,7 +17,7 @@ from trysquare.protocol.envelope import SESSION_HEADER
 from trysquare.protocol.messages import Message, RequestId, error_of
 from trysquare.protocol.versions import VERSIONS
 from trysquare.server.http.exchange import JSON, Exchange, Headers
-from trysquare.server.http.streams import EventStream, Responder
+from trysquare.server.http.streams import EventStream
 from trysquare.server.session import Session
 
 MAX_SESSIONS: Final = 10_000
@@ -25,6 +25,12 @@ _MAX_STREAMS: Final = 64
 """Streams of a session that can be resumed."""
 _MAX_WAITING: Final = 256
 """Notifications that wait for a client without an open stream."""
+
+
+class Cancellable(Protocol):
+    """Work that can be cancelled."""
+
+    def cancel(self) -> None: ...
 
 
 class HttpSession(Session):
@@ -39,7 +45,7 @@ class HttpSession(Session):
         self.json_headers: Headers = [JSON, *self.headers]
         self.can_ask = is_kept
         self.asked: PendingRequests[Raw] = PendingRequests()
-        self.running: dict[RequestId, Responder] = {}
+        self.running: dict[RequestId, Cancellable] = {}
         self.closed = asyncio.Event()
         self._streams: OrderedDict[str, EventStream] = OrderedDict()
         self.standalone: EventStream | None = None
