@@ -34,6 +34,13 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     return [map_strings(item, change) for item in cast(list[Any], value)] if isinstance(value, list) else value
 
 
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same JSON value with everything changed that is neither an object nor a list; keys stay."""
+    if isinstance(value, dict):
+        return {key: map_leaves(part, change) for key, part in cast(JsonObject, value).items()}
+    return [map_leaves(item, change) for item in cast(list[Any], value)] if isinstance(value, list) else change(value)
+
+
 def objects_in(waiting: list[Any]) -> Iterator[JsonObject]:
     """Every object in some JSON values, however deep."""
     while waiting:
