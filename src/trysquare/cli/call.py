@@ -76,7 +76,7 @@ def _json(text: str, where: str) -> Any:
     except RecursionError:
         raise ConfigurationError("no valid JSON: nested too deeply.", where=where) from None
     except ValueError:
-        # Python refuses to read a whole number of more than 4300 digits.
+        # Python refuses to read an integer of more than 4300 digits.
         raise ConfigurationError("a number in it is too long.", where=where) from None
 
 

@@ -1,4 +1,4 @@
-"""ToolArguments base model, and arguments by action."""
+"""ToolArguments: base model of arguments, and unions of them by action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JsonObject, safe accessors, the only local $ref resolver."""
+"""JSON values: safe accessors, maps over their parts, and the only resolver of local `$ref`s."""
 
 from __future__ import annotations
 

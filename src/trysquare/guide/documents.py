@@ -1,4 +1,4 @@
-"""Document, Category, Collection; front matter; resource URIs."""
+"""Documents, categories and collections: front matter, types and resource URIs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def read_document(
     head = {**(extra or {}), **parted.head}
     priority = head.get("priority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int):
-        raise FrontMatterError("`priority` must be a whole number.")
+        raise FrontMatterError("`priority` must be an integer.")
     return Document(
         id=id,
         text=parted.body,

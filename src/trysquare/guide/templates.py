@@ -1,4 +1,4 @@
-"""Jinja sandbox and rendering."""
+"""Templates of documents: a Jinja sandbox with bounded rendering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TrysquareProvider for FastMCP 4."""
+"""TrysquareProvider: a toolset as a provider of FastMCP 4."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class FastMcpCaller:
     @property
     def asks_by(self) -> str:
         """How a receipt says that a human was asked."""
-        return "input_required" if is_modern(self._context) else "elicitation"
+        return "input_required" if is_stateless(self._context) else "elicitation"
 
     @property
     def waits(self) -> bool:
@@ -117,7 +117,7 @@ class FastMcpCaller:
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
         """Put all of them to the client; in 2026-07-28 it answers with its next call."""
-        if is_modern(self._context):
+        if is_stateless(self._context):
             return self._answers.take(requests)
         return {wanted.key: await self._put(wanted) for wanted in requests}
 
@@ -155,15 +155,15 @@ def active_context() -> Context | None:
         return None
 
 
-def is_modern(context: Context) -> bool:
-    """Whether the client speaks the era in which it is asked by an answer and calls again."""
+def is_stateless(context: Context) -> bool:
+    """Whether the client speaks a protocol version in which a result asks it and it calls again."""
     request = context.request_context
     return request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def _answers_so_far(context: Context) -> ElicitationAnswers:
     """What this call's client has answered in earlier rounds. FastMCP seals the state, so it proves what was asked."""
-    if not is_modern(context):
+    if not is_stateless(context):
         return ElicitationAnswers(None, None)
     responses = {
         slot: answer.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -433,7 +433,7 @@ class TrysquareProvider(Provider):
     def _remember_session(self) -> None:
         """Keep the way to a client that has listed, to tell it of changes. Only a connection with a session has one."""
         context = active_context()
-        if context is None or context.request_context is None or is_modern(context):
+        if context is None or context.request_context is None or is_stateless(context):
             return
         self._sessions[context.session_id] = context.session
         self._sessions.move_to_end(context.session_id)
