@@ -56,7 +56,7 @@ def _print(result: Result[Any]) -> None:
     if result.instruction:
         print(f"trysquare: {result.instruction}", file=sys.stderr)
     if output := str(result.fields.get("output") or ""):
-        print(f"The last that it wrote:\n{output}")
+        print(f"Last output:\n{output}")
 
 
 COMMAND = Command(explain, _OPTIONS)

@@ -211,8 +211,7 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
     why = f" The question has {size} bytes, more than a client is asked to show." if size > MAX_QUESTION else ""
     raise ConsentNeeded(
         f"A human has to approve this call first.{why} In their own terminal they run: {command}",
-        instruction="Show the user this command and wait for their word; only they can run it. "
-        "Then send the same call again.",
+        instruction="Show the user this command and wait; only they can run it. Then send the same call again.",
         fields={"approval": {"code": decision.code, "command": command, "expires_in": round(decision.expires_in or 0)}},
     )
 

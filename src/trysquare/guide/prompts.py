@@ -88,7 +88,9 @@ def find_command(project: Project, line: CommandLine) -> Document:
     if document is None:
         close = closest_names(line.name, known, count=3) or sorted(known)[:5]
         named = ", ".join(f"`:{each}`" for each in close) or "none"
-        raise NotFound(f"There is no command `:{line.name[:80]}`. There are {named}.", code=ErrorCode.PROMPT_NOT_FOUND)
+        raise NotFound(
+            f"Unknown command `:{line.name[:80]}`. Known commands: {named}.", code=ErrorCode.PROMPT_NOT_FOUND
+        )
     required = document.metadata.get("arguments_required", 0)
     if isinstance(required, int) and len(line.arguments) < required:
         raise InvalidArguments(
