@@ -21,9 +21,13 @@ from trysquare.processes.supervisor import supervise
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
 _OPTIONS = (
     option("target", metavar="TARGET", nargs="+", help=_ABOUT_TARGET),
-    option("--project", type=Path, default=Path("."), help="the directory to run in (default: this one)"),
+    option(
+        "--project", type=Path, metavar="FOLDER", default=Path("."), help="the directory to run in (default: this one)"
+    ),
     option("--python", metavar="PATH", help="the Python to use (default: that of the directory's .venv)"),
-    option("--timeout", type=float, default=TIMEOUT, help="timeout in seconds (default: %(default)g)"),
+    option(
+        "--timeout", type=float, metavar="SECONDS", default=TIMEOUT, help="timeout in seconds (default: %(default)g)"
+    ),
     JSON,
 )
 

@@ -137,7 +137,7 @@ class Project:
         return [*(each for each in files if (each.id.category, folded(each.id.name)) not in taken), *stored]
 
     def is_current(self, documents: Sequence[Document]) -> bool:
-        """Whether these documents are as they lie on disk now."""
+        """Whether these documents match the files on disk."""
         # Each library is asked, also after one said no: asking is what makes it read again.
         answers = [library.is_current(documents) for library in self.libraries]
         return all(answers)

@@ -113,7 +113,7 @@ class _Options(dict[str, "str | bool"]):
 
 
 POSITIONS = tuple(f"arg{digit}" for digit in "123456789ABCDEF")
-"""Prompts know named arguments only; these fifteen stand for `*args` and are not shown to people."""
+"""Prompts have named arguments only; these fifteen stand for `*args` and are not shown to people."""
 
 
 def guide_prompt(projects: Projects) -> Prompt:

@@ -122,7 +122,7 @@ class _Link:
     def _give_up(self, number: int) -> None:
         self._settle(number, GatewayError("The call was cancelled."))
         params = {"requestId": number, "reason": "The caller no longer waits."}
-        with contextlib.suppress(GatewayError):  # Whoever is gone need not hear that nobody waits.
+        with contextlib.suppress(GatewayError):  # A cancellation need not reach a server that has ended.
             self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
     def _end(self, reason: str) -> None:
@@ -455,7 +455,7 @@ async def _schema_of(gateway: Gateway, name: str, sent: Json) -> Json:
 def restored(given: Any, schema: Json, name: str) -> Json:
     """An object as it was before Elysia put what it has under `value`, if anything, in its place.
 
-    JSON text comes through Elysia unharmed. Raises where nobody can tell what was meant: half an object is never sent.
+    JSON text comes through Elysia unharmed. Raises if the input is ambiguous: half an object is never sent.
     """
     properties, required = _object(schema.get("properties")), _texts(schema.get("required"))
     whole = _beside_value(given, properties, required) if "value" in properties else _object_in(given)

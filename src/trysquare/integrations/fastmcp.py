@@ -209,7 +209,7 @@ class ProvidedTool(FastMcpTool):
         return made
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Call the tool by the one way in. Failures are results, so FastMCP has nothing to mask."""
+        """Call the tool through `call_tool`. Failures are results, so FastMCP has nothing to mask."""
         caller, context = _call_context(self._source)
         result = None
         with suppress(InputRequired):
@@ -334,7 +334,7 @@ def _principal(transport: str | None) -> Principal:
 
 
 async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
-    """Await the work; a foreseen failure becomes FastMCP's error of the same text, a crash tells an id only."""
+    """Await the work; an expected failure becomes FastMCP's error of the same text, a crash one with an id only."""
     try:
         return await guard_crash(what, work, arguments=arguments)
     except NotFound as error:
@@ -414,7 +414,7 @@ class TrysquareProvider(Provider):
         """Pass on what changes in the toolset, for as long as the server runs."""
         loop = asyncio.get_running_loop()
         changes: asyncio.Queue[Change] = asyncio.Queue()
-        # A toolset may tell of a change from any thread.
+        # A toolset may report a change from any thread.
         unsubscribe = self._toolset.subscribe(lambda change: _enqueue(loop, changes, change))
         telling = asyncio.create_task(self._tell(changes))
         try:
@@ -431,7 +431,7 @@ class TrysquareProvider(Provider):
                 await _notify(session, change)
 
     def _remember_session(self) -> None:
-        """Keep the way to a client that has listed, to tell it of changes. Only a connection with a session has one."""
+        """Keep the session of a client that has listed, to notify it of changes."""
         context = active_context()
         if context is None or context.request_context is None or is_stateless(context):
             return

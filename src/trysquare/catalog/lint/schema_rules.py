@@ -114,7 +114,7 @@ def clear_parameter_names(node: Node, options: LintOptions) -> Iterator[str]:
 
 @rule("advice", each_tool, "Leave titles out; names and descriptions say it already.")
 def no_titles(tool: Tool, options: LintOptions) -> Iterator[str]:
-    """Generated titles cost tokens and tell nothing."""
+    """Generated titles cost tokens and add no information."""
     places = ["the top", *(f"`{node.path}`" for node in nodes(tool.input_schema) if node.text("title"))]
     found = places[1:] if not isinstance(tool.input_schema.get("title"), str) else places
     if found:

@@ -124,7 +124,7 @@ def _have_places(one: Tool, other: Tool) -> bool:
 
 
 def _own_words(tool: Tool, other: Tool) -> set[str]:
-    # Words of one meaning tell nothing apart.
+    # Synonyms do not distinguish tools.
     return (_meanings(tool.name) - _meanings(other.name)) & _meanings(tool.description)
 
 
