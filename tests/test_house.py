@@ -46,6 +46,33 @@ PRIVATE_NAMES = {
     "server/http/fast_path.py": "answers tools/call without the SDK's streams, guarded by its version",
     "jobs/dbos.py": "DBOS has no public way to refuse pickles, guarded by its version",
 }
+# Packages that only some places import, so that the rest works without them and one place knows their ways.
+CONFINED = {
+    "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
+    "mcp_types": ("server/", "gateway/upstream/", "gateway/results/shape.py", "integrations/fastmcp.py"),
+    "fastmcp": ("integrations/fastmcp.py",),
+    "pydantic_ai": ("integrations/pydantic_ai.py",),
+    "starlette": ("server/",),
+    "uvicorn": ("server/http/",),
+    "httpx2": ("net/", "gateway/upstream/", "content/"),
+    "dbos": ("jobs/dbos.py",),
+    "sqlalchemy": ("jobs/",),
+    "psycopg": ("store/workflows_postgres.py",),
+    "opentelemetry": ("middleware/tracing.py",),
+    "xllamacpp": ("models/local/",),
+    "llguidance": ("models/local/", "grammar/", "workbench/generation.py", "cli/grammar.py"),
+    "numpy": ("grammar/",),
+    "websockets": ("debug/cdp/",),
+    "jinja2": ("guide/templates.py",),
+    "keyring": ("gateway/config/secrets.py",),
+    "yaml": ("files/front_matter.py",),
+    "watchfiles": ("files/watch.py",),
+}
+# Programs of their own, in other processes or environments: they import nothing of Trysquare, the recorder only itself.
+STANDALONE = (
+    "processes/reaper.py", "workbench/grep_worker.py", "workbench/sandbox/landlock_exec.py",
+    "bots/scanners/regex_worker.py", "gateway/results/query_worker.py", "integrations/elysia.py",
+)  # fmt: skip
 PUBLIC_IN_SPITE_OF_THE_NAME = {("os", "_exit"), ("sys", "_getframe"), ("ctypes", "_fields_")}
 # Words of the former vocabulary, each with the word to use instead.
 FORMER_WORDS = {
@@ -467,6 +494,24 @@ def imported_packages(tree: ast.Module) -> Iterator[str]:
             yield from (name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.partition(".")[0]
+
+
+def test_packages_are_imported_only_where_they_belong() -> None:
+    found = {
+        f"{name}: {package}"
+        for path in FILES
+        for package in set(imported_packages(parsed(path)))
+        if not (name := path.relative_to(SOURCE).as_posix()).startswith(CONFINED.get(package, ""))
+    }
+    assert found == set(), "Call the module that wraps the package."
+
+
+def test_programs_of_their_own_import_nothing_of_trysquare() -> None:
+    assert [name for name in STANDALONE if "trysquare" in imported_packages(parsed(SOURCE / name))] == []
+    imported = {
+        module for path in (SOURCE / "debug/recorder").glob("*.py") for module, _ in imported_names(parsed(path))
+    }
+    assert {module for module in imported if not module.startswith("trysquare.debug.recorder")} == set()
 
 
 def test_every_imported_package_is_declared_with_bounds() -> None:
