@@ -185,7 +185,7 @@ def _verifier(app: App, origins: Origins) -> TokenVerifier | None:
 
 
 def _reason_for_tokens(app: App, origins: Origins) -> str | None:
-    """Why this server must not serve without a token, although it knows of none."""
+    """Why this server must not serve without a token, although none exists."""
     if "http.tokens" in origins:
         return "`http.tokens` is set and empty"
     if app.settings.database is not None:
