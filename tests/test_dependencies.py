@@ -19,21 +19,15 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from tests.bots.bot_folders import write_bot
-from trysquare import ErrorCode, StaticToolset, ToolError
-from trysquare.bots.graph import problems_of
-from trysquare.bots.scanners.kinds import checked_schema
+from trysquare import ErrorCode, ToolError
+from trysquare.app import open_app
+from trysquare.bots import load_bot
 from trysquare.cli.doctor import EXTRAS
-from trysquare.content import ContentConfig
-from trysquare.content.rss_feed import rss_feed_tool
-from trysquare.content.service import Api
-from trysquare.gateway import ServerConfig
-from trysquare.gateway.models import ConfigLocation
-from trysquare.gateway.pool.pool import open_transport
+from trysquare.core.json import JsonObject
 from trysquare.gateway.results.query_worker import Refused, query
 from trysquare.models import open_model
-from trysquare.processes.supervisor import ProcessSupervisor
+from trysquare.settings import Settings
 from trysquare.testing import call
-from trysquare.workbench.generation import check_schema
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "trysquare"
@@ -136,42 +130,52 @@ async def test_a_model_behind_an_api_names_its_extra() -> None:
     assert missing.value.instruction == installing("models")
 
 
-@pytest.mark.usefixtures("absent")
-async def test_content_tools_name_their_extra() -> None:
-    feed = await call(
-        StaticToolset([rss_feed_tool(ContentConfig())]), "rss_feed", {"action": "fetch", "url": "https://a.example"}
-    )
-    assert (feed.code, feed.instruction) == (ErrorCode.FETCH_FAILED, installing("content"))
-    with pytest.raises(ToolError) as missing:
-        await Api(service="Notion", url="https://a.example", token_setting="t").send("GET", "/", headers={})
-    assert missing.value.instruction == installing("content")
+async def called(folder: Path, tool: str, arguments: JsonObject, **settings: Any) -> tuple[Any, Any]:
+    """The code and the instruction that a tool of the opened settings answers with."""
+    async with open_app(Settings(project=folder, **settings)) as app:
+        result = await call(app.toolset, tool, arguments)
+    return result.code, result.instruction
 
 
 @pytest.mark.usefixtures("absent")
-async def test_a_remote_server_behind_the_gateway_names_the_extra() -> None:
-    remote = ServerConfig(
-        name="far", tool_name="mcp_far", transport="http", location=ConfigLocation(file="mcp.json", line=1),
-        url="https://a.example/mcp",
-    )  # fmt: skip
-    with pytest.raises(ToolError, match="`far`") as missing:
-        open_transport(remote, ProcessSupervisor())
-    assert missing.value.code == ErrorCode.UPSTREAM_UNAVAILABLE
-    assert missing.value.instruction == installing("gateway")
+async def test_content_tools_name_their_extra(tmp_path: Path) -> None:
+    content = {"content": {"google_token": "x"}, "workbench": [tmp_path]}
+    feed = await called(tmp_path, "rss_feed", {"action": "fetch", "url": "https://a.example"}, **content)
+    assert feed == (ErrorCode.FETCH_FAILED, installing("content"))
+    events = await called(tmp_path, "calendar", {"action": "get_event", "event_id": "1"}, **content)
+    assert events == (ErrorCode.UPSTREAM_UNAVAILABLE, installing("content"))
 
 
 @pytest.mark.usefixtures("absent")
-def test_a_path_into_a_large_result_names_the_extra() -> None:
+async def test_the_schema_of_an_answer_names_its_extra(tmp_path: Path) -> None:
+    wanted = {"action": "generate_structured", "prompt": "p", "json_schema": {"type": "object"}}
+    model = {"model": "openai:m@http://127.0.0.1:1/v1", "workbench": [tmp_path]}
+    assert await called(tmp_path, "logit", wanted, **model) == (ErrorCode.MODEL_UNAVAILABLE, installing("models"))
+
+
+@pytest.mark.usefixtures("absent")
+async def test_a_remote_server_behind_the_gateway_names_its_extra(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"far": {"url": "https://a.example/mcp"}}}), encoding="utf-8")
+    answer = await called(tmp_path, "mcp_far", {"action": "list"}, gateway=[file])
+    assert answer == (ErrorCode.UPSTREAM_UNAVAILABLE, installing("gateway"))
+
+
+@pytest.mark.usefixtures("absent")
+def test_a_path_into_a_large_result_names_its_extra() -> None:
     with pytest.raises(Refused) as missing:
         query({"path": "$.a", "offset": 0, "budget": 100}, b"{}")
     assert "pip install 'trysquare[gateway]'" in (missing.value.instruction or "")
 
 
 @pytest.mark.usefixtures("absent")
-def test_schemas_of_bots_and_of_models_name_their_extras() -> None:
-    for check, extra in ((checked_schema, "bots"), (problems_of, "bots"), (check_schema, "models")):
-        with pytest.raises(ToolError) as missing:
-            check({"type": "object"})
-        assert missing.value.instruction == installing(extra)
+def test_schemas_of_bots_name_their_extra(tmp_path: Path) -> None:
+    scanner = {"kind": "schema", "applies_to": "story", "schema": {"type": "object"}}
+    rule = {"description": "A rule.", "scanner": scanner}
+    bot = write_bot(tmp_path, {"behaviors/1_shape/3_rules/a_rule.json": rule})
+    with pytest.raises(ToolError) as missing:
+        load_bot(bot)
+    assert missing.value.instruction == installing("bots")
 
 
 def closure() -> set[str]:
