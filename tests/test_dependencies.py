@@ -220,6 +220,7 @@ from pathlib import Path
 
 from trysquare.app import open_app
 from trysquare.core.call import call_tool
+from trysquare.server import http_app
 from trysquare.settings import Settings
 
 async def main(folder):
@@ -230,6 +231,7 @@ async def main(folder):
     )
     async with open_app(settings) as app:
         found = await call_tool(app.toolset, "greet", {"name": "Ada"})
+        http_app(app.toolset)
         print(json.dumps([found.success, len(app.toolset.tools()) > 20]))
 
 asyncio.run(main(sys.argv[1]))
@@ -248,6 +250,35 @@ def test_a_base_install_opens_every_provider_that_needs_no_extra(tmp_path: Path)
     )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == [True, True]
+
+
+SERVED = """
+import sys
+from trysquare.cli.main import main
+
+code = main(["serve", "--tools", "trysquare.example_tools:tools"])
+print(code, *sorted({name.split(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def test_a_stdio_server_loads_no_package_that_it_does_not_need() -> None:
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "tools/call", "params": {"name": "greet", "arguments": {"name": "Ada"}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+    ended = subprocess.run(
+        [sys.executable, "-c", SERVED], input=lines, capture_output=True, text=True, timeout=100, check=True
+    )
+    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [1, 2, 3]
+    code, *loaded = ended.stderr.splitlines()[-1].split()
+    assert code == "0"
+    assert "msgspec" in loaded
+    unneeded = {"mcp", "mcp_types", "starlette", "anyio", "httpx2", "httpcore2", "jsonschema", "uvicorn", "jwt", "yaml"}
+    assert unneeded & set(loaded) == set()
 
 
 def test_the_oldest_versions_that_are_tried_are_the_declared_ones() -> None:
