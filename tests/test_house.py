@@ -41,9 +41,6 @@ MOST_INNER_IMPORTS = 1_380
 
 # Where a private name of another package may be used, and why.
 PRIVATE_NAMES = {
-    "server/_sdk.py": "what the MCP SDK has no public name for, guarded by its version",
-    "server/lazy_imports.py": "defers imports of the MCP SDK, guarded by its version",
-    "server/http/fast_path.py": "answers tools/call without the SDK's streams, guarded by its version",
     "jobs/dbos.py": "DBOS has no public way to refuse pickles, guarded by its version",
 }
 # Packages that only some places import, so that the rest works without them and one place knows their ways.
