@@ -23,6 +23,7 @@ from trysquare import ErrorCode, ToolError
 from trysquare.app import open_app
 from trysquare.bots import load_bot
 from trysquare.cli.doctor import EXTRAS
+from trysquare.cli.main import main
 from trysquare.core.json import JsonObject
 from trysquare.gateway.results.query_worker import Refused, query
 from trysquare.models import open_model
@@ -159,6 +160,14 @@ async def test_a_remote_server_behind_the_gateway_names_its_extra(tmp_path: Path
     file.write_text(json.dumps({"mcpServers": {"far": {"url": "https://a.example/mcp"}}}), encoding="utf-8")
     answer = await called(tmp_path, "mcp_far", {"action": "list"}, gateway=[file])
     assert answer == (ErrorCode.UPSTREAM_UNAVAILABLE, installing("gateway"))
+
+
+@pytest.mark.usefixtures("absent")
+def test_signing_in_names_its_extra(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"far": {"url": "https://a.example/mcp"}}}), encoding="utf-8")
+    assert main(["gateway", "login", "far", "--gateway", str(file)]) == 1
+    assert installing("login") in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("absent")
