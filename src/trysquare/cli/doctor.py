@@ -31,7 +31,7 @@ from trysquare.store import project_state, user_state
 from trysquare.store.database import open_database
 from trysquare.store.location import FILE
 
-_NEEDED = ("trysquare", "mcp", "pydantic")
+_NEEDED = ("trysquare", "msgspec", "pydantic", "uvicorn")
 EXTRAS = {
     "bots": "jsonschema",
     "code": "tree-sitter-python",
