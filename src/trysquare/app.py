@@ -22,7 +22,6 @@ from trysquare.server.options import state_keys
 from trysquare.settings import Settings
 from trysquare.settings.load import value_of
 from trysquare.store import LazyApprovals, LazyDatabase
-from trysquare.store.handles import SweptHandles
 
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
@@ -53,7 +52,11 @@ class App:
         """The store for pages of long results; a `shared` one is read by other processes too."""
         own = self.settings.limits
         limits = KeepLimits(total=own.kept_bytes, per_caller=own.kept_bytes_per_caller)
-        return SweptHandles(self.state, limits=limits) if shared else MemoryHandles(limits=limits)
+        if not shared:
+            return MemoryHandles(limits=limits)
+        from trysquare.store.handles import SweptHandles
+
+        return SweptHandles(self.state, limits=limits)
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """The options for serving the toolset; `shared` as in `handles`."""

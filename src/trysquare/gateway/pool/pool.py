@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import cast
 
-import anyio
-
-from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, require_extra
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.limits import SuspendedCalls
@@ -31,6 +30,9 @@ _CHANGE_SECONDS = 0.05
 
 def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
     """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
+    if config.url:
+        feature = f"Server `{config.name}`, which is reached by HTTP,"
+        require_extra("gateway", "httpx2", feature=feature, code=ErrorCode.UPSTREAM_UNAVAILABLE)
     return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
 
 
@@ -177,8 +179,7 @@ async def open_pool(
         try:
             yield pool
         finally:
-            with anyio.CancelScope(shield=True):
-                await pool.close()
+            await shielded(pool.close())
 
 
 def _definition(entry: JsonObject) -> ToolDefinition | None:
