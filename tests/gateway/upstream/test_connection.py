@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.upstream.connection import Connection, Disconnected, ErrorResponse, ServerRequest
+from trysquare.gateway.upstream.connection import Connection, Disconnected, ServerRequest
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, TransportError
+from trysquare.protocol.messages import RpcError
 
 
 class Recorder:
@@ -87,7 +88,7 @@ async def test_an_error_is_raised_and_one_that_cannot_be_read_as_well() -> None:
     for answer in (b'{"id":1,"error":{"code":-32000,"message":"no"}}', b'{"id":2,"error":5}', b'{"id":3}'):
         exchange = connection.begin("a", b"{}")
         connection.receive(answer)
-        with pytest.raises(ErrorResponse):
+        with pytest.raises(RpcError):
             await exchange.wait_result()
 
 

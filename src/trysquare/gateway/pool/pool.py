@@ -17,13 +17,13 @@ from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.limits import SuspendedCalls
 from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport
-from trysquare.gateway.upstream import codec as frames
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.lists import read_list
 from trysquare.gateway.upstream.request import UpstreamRequest
 from trysquare.gateway.upstream.session import ServerInfo
 from trysquare.gateway.upstream.transport import Transport
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
+from trysquare.protocol.messages import encode
 
 _CHANGE_SECONDS = 0.05
 """Equal changes that a server announces within this time are reported once."""
@@ -64,14 +64,14 @@ class ServerPool:
 
         A failure is a `ToolError` with the field `outcome`.
         """
-        fields = b'"name":%s,"arguments":%s' % (frames.encode(tool), arguments_json)
+        fields = b'"name":%s,"arguments":%s' % (encode(tool), arguments_json)
         return self._find(server).call(UpstreamRequest("tools/call", tool, fields), context, on_sent)
 
     async def request(
         self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""
     ) -> bytes:
         """Send any other request and return its result in JSON. `about` names its prompt or resource."""
-        request = UpstreamRequest(method, about, frames.encode(params)[1:-1])
+        request = UpstreamRequest(method, about, encode(params)[1:-1])
         return (await self._find(server).call(request, context or CallContext(), lambda: None)).body
 
     async def definitions(self, server: str) -> list[ToolDefinition]:
