@@ -16,8 +16,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-import anyio
-
 from trysquare.core.threads import run_in_thread
 from trysquare.processes import reaper
 from trysquare.processes.reaper import TOKEN_VARIABLE, Entry, carries, end_all, handle_of, look_up, processes
@@ -201,7 +199,10 @@ async def supervise() -> AsyncGenerator[ProcessSupervisor]:
     try:
         yield supervisor
     finally:
-        with anyio.CancelScope(shield=True):
+        # Imported here, because nothing before the end needs it.
+        from anyio import CancelScope
+
+        with CancelScope(shield=True):
             await supervisor.close()
 
 

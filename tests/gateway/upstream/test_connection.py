@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare.gateway.upstream.connection import Connection, Disconnected, ServerRequest
-from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, TransportError
+from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, Transport, TransportError
 from trysquare.protocol.messages import RpcError
 
 
-class Recorder:
+class Recorder(Transport):
     """A channel that keeps what is sent, and an observer that keeps what it is told."""
 
     owns_process = True

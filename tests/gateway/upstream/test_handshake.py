@@ -16,6 +16,7 @@ from trysquare.gateway.upstream.transport import (
     DisconnectReason,
     OutgoingMessage,
     RequestId,
+    Transport,
     TransportError,
     TransportListener,
 )
@@ -25,7 +26,7 @@ OWN = ClientInfo(name="test", version="1", capabilities={"elicitation": {}})
 NOT_FOUND = {"error": {"code": -32601, "message": "Method not found"}}
 
 
-class Script:
+class Script(Transport):
     """A channel to a server that answers each method as it is written; what is not written gets no answer."""
 
     owns_process = True
