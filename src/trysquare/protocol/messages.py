@@ -174,7 +174,7 @@ def encode(value: Any) -> bytes:
     except (UnicodeEncodeError, OverflowError, TypeError, msgspec.EncodeError):
         from pydantic_core import to_json
 
-        return to_json(encodable_value(msgspec.to_builtins(value)), inf_nan_mode="null", fallback=str)
+        return to_json(encodable_value(msgspec.to_builtins(value, enc_hook=str)), inf_nan_mode="null", fallback=str)
 
 
 def encode_result(request_id: AnyId, result: Any) -> bytes:
