@@ -12,7 +12,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.providers import Origins, chosen_profiles, state_file, tool_providers
 from trysquare.settings import Settings
 from trysquare.settings.load import value_of
-from trysquare.store import LazyApprovals, LazyDatabase
+from trysquare.store import LazyDatabase
 
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
@@ -101,6 +101,7 @@ def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, stat
     from trysquare.catalog import with_catalog
     from trysquare.core.toolset import CombinedToolset, DiscoveringToolset
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
+    from trysquare.store import LazyApprovals
 
     config = MiddlewareConfig(prefix=settings.prefix or "", approvals=LazyApprovals(state))
     try:
@@ -123,6 +124,7 @@ def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, stat
 def agent_environment(settings: Settings, origins: Origins) -> Generator[AgentEnvironment]:
     """What agents run in: configured tools and models, and the state file with the approvals."""
     from trysquare.agents.runner import AgentEnvironment, configured_model
+    from trysquare.store import LazyApprovals
 
     @asynccontextmanager
     async def open_toolset(wanted: Settings) -> AsyncGenerator[Toolset]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings import Origin, Settings
-from trysquare.store import LazyApprovals, LazyDatabase, project_state, user_state
+from trysquare.store import LazyDatabase, project_state, user_state
 from trysquare.store.lazy import LazyDatabases
 from trysquare.store.location import FOLDER, find_project_id, get_project_id, prepare_folder
 
@@ -102,6 +102,7 @@ async def open_bot_tools(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of every workflow bot."""
     from trysquare.bots import open_bot
     from trysquare.core.toolset import CombinedToolset
+    from trysquare.store import LazyApprovals
 
     async with AsyncExitStack() as stack:
         open_store = partial(workflow_store, settings, stack.enter_context(open_states()))
