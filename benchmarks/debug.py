@@ -106,7 +106,7 @@ Conversation = Callable[[DebugResults, Talk, Path, int], None]
 
 
 def _servers() -> dict[str, tuple[list[str], Conversation]]:
-    found = {OURS: ([sys.executable, "-m", "trysquare", "serve", "--debug"], _our_conversation)}
+    found = {OURS: ([sys.executable, "-m", "trysquare", "serve", "--debugger"], _our_conversation)}
     if PACKAGE.exists():
         found[THEIRS] = ([str(node()), str(PACKAGE / "dist" / "cli.mjs"), "stdio"], _their_conversation)
     else:

@@ -21,8 +21,8 @@ def is_right(question: Question, calls: Sequence[JsonObject]) -> bool:
         return False
     checker, language = _checker()
     written = [{call["name"]: call["args"]} for call in calls]
-    told = list(question.functions)
-    found = checker(told, written, list(question.right), language, SETS[question.set], _OURS)
+    declared = list(question.functions)
+    found = checker(declared, written, list(question.right), language, SETS[question.set], _OURS)
     return bool(found["valid"])
 
 

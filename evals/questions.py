@@ -75,15 +75,15 @@ def _offer(function: JsonObject) -> ToolSpec:
     return ToolSpec(name=name, description=str(function["description"]), schema=schema, flat=schema)
 
 
-def closed_schema(told: JsonObject) -> JsonObject:
+def closed_schema(declared: JsonObject) -> JsonObject:
     """A parameter as JSON schema has it. Objects whose properties are listed have no others."""
-    schema: JsonObject = {"type": _TYPES[str(told.get("type", "string"))]}
-    schema.update({key: told[key] for key in _KEPT if key in told})
-    if schema["type"] == "object" and "properties" in told:
-        properties = cast(dict[str, JsonObject], told["properties"])
+    schema: JsonObject = {"type": _TYPES[str(declared.get("type", "string"))]}
+    schema.update({key: declared[key] for key in _KEPT if key in declared})
+    if schema["type"] == "object" and "properties" in declared:
+        properties = cast(dict[str, JsonObject], declared["properties"])
         schema["properties"] = {name: closed_schema(part) for name, part in properties.items()}
-        schema["required"] = [name for name in cast(list[str], told.get("required", [])) if name in properties]
+        schema["required"] = [name for name in cast(list[str], declared.get("required", [])) if name in properties]
         schema["additionalProperties"] = False
-    if schema["type"] == "array" and "items" in told:
-        schema["items"] = closed_schema(cast(JsonObject, told["items"]))
+    if schema["type"] == "array" and "items" in declared:
+        schema["items"] = closed_schema(cast(JsonObject, declared["items"]))
     return schema

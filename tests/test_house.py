@@ -41,11 +41,35 @@ MOST_INNER_IMPORTS = 1_380
 
 # Where a private name of another package may be used, and why.
 PRIVATE_NAMES = {
-    "server/_sdk.py": "what the MCP SDK has no public name for, guarded by its version",
-    "server/lazy_imports.py": "defers imports of the MCP SDK, guarded by its version",
-    "server/http/fast_path.py": "answers tools/call without the SDK's streams, guarded by its version",
     "jobs/dbos.py": "DBOS has no public way to refuse pickles, guarded by its version",
 }
+# Packages that only some places import, so that the rest works without them and one place knows their ways.
+CONFINED = {
+    "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
+    "mcp_types": ("server/", "gateway/upstream/", "gateway/results/shape.py", "integrations/fastmcp.py"),
+    "fastmcp": ("integrations/fastmcp.py",),
+    "pydantic_ai": ("integrations/pydantic_ai.py",),
+    "starlette": ("server/",),
+    "uvicorn": ("server/http/",),
+    "httpx2": ("net/", "gateway/upstream/", "content/"),
+    "dbos": ("jobs/dbos.py",),
+    "sqlalchemy": ("jobs/",),
+    "psycopg": ("store/workflows_postgres.py",),
+    "opentelemetry": ("middleware/tracing.py",),
+    "xllamacpp": ("models/local/",),
+    "llguidance": ("models/local/", "grammar/", "workbench/generation.py", "cli/grammar.py"),
+    "numpy": ("grammar/",),
+    "websockets": ("debug/cdp/",),
+    "jinja2": ("guide/templates.py",),
+    "keyring": ("gateway/config/secrets.py",),
+    "yaml": ("files/front_matter.py",),
+    "watchfiles": ("files/watch.py",),
+}
+# Programs of their own, in other processes or environments: they import nothing of Trysquare, the recorder only itself.
+STANDALONE = (
+    "processes/reaper.py", "workbench/grep_worker.py", "workbench/sandbox/landlock_exec.py",
+    "bots/scanners/regex_worker.py", "gateway/results/query_worker.py", "integrations/elysia.py",
+)  # fmt: skip
 PUBLIC_IN_SPITE_OF_THE_NAME = {("os", "_exit"), ("sys", "_getframe"), ("ctypes", "_fields_")}
 # Words of the former vocabulary, each with the word to use instead.
 FORMER_WORDS = {
@@ -441,12 +465,17 @@ FORMER_SPELLINGS = {
 
 
 def former_words(text: str) -> set[str]:
-    lowered = text.lower()
-    return {word for word in FORMER_WORDS if re.search(rf"(?<![a-z-])(?<!make ){word}(?:s|ed|ing)?(?![a-z-])", lowered)}
+    """The words of the former vocabulary in a text, also as parts of names such as `BotDesk`."""
+    lowered = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()
+    endings = "(?:s|ed|ing|able)?"
+    return {word for word in FORMER_WORDS if re.search(rf"(?<![a-z-])(?<!make ){word}{endings}(?![a-z-])", lowered)}
 
 
 def test_words_of_the_former_vocabulary_do_not_come_back() -> None:
-    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "AGENTS.md"))]
+    pages = [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "AGENTS.md", "CONTRIBUTING.md")),
+    ]
     found = {
         f"{path.relative_to(ROOT).as_posix()}:{number}": sorted(f"{word} -> {FORMER_WORDS[word]}" for word in words)
         for path in [*(path for path in FILES if path.relative_to(SOURCE).as_posix() not in FORMER_SPELLINGS), *pages]
@@ -462,6 +491,24 @@ def imported_packages(tree: ast.Module) -> Iterator[str]:
             yield from (name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.partition(".")[0]
+
+
+def test_packages_are_imported_only_where_they_belong() -> None:
+    found = {
+        f"{name}: {package}"
+        for path in FILES
+        for package in set(imported_packages(parsed(path)))
+        if not (name := path.relative_to(SOURCE).as_posix()).startswith(CONFINED.get(package, ""))
+    }
+    assert found == set(), "Call the module that wraps the package."
+
+
+def test_programs_of_their_own_import_nothing_of_trysquare() -> None:
+    assert [name for name in STANDALONE if "trysquare" in imported_packages(parsed(SOURCE / name))] == []
+    imported = {
+        module for path in (SOURCE / "debug/recorder").glob("*.py") for module, _ in imported_names(parsed(path))
+    }
+    assert {module for module in imported if not module.startswith("trysquare.debug.recorder")} == set()
 
 
 def test_every_imported_package_is_declared_with_bounds() -> None:

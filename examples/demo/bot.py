@@ -171,7 +171,7 @@ async def kill_and_resume(stage: Stage, server: HttpServer) -> None:
         stage.transcript.expect(found["data"]["clean"] is False, "a story whose name breaks a rule")
         await asyncio.to_thread(_write_graph, _graph_of(stage.project), "Guest books a table")
         clean = await talk.call("tool")
-        stage.transcript.expect(clean["data"]["clean"] is True, "clean rules after the name was mended")
+        stage.transcript.expect(clean["data"]["clean"] is True, "clean rules after the name was corrected")
         closed = await talk.close()
         stage.transcript.expect(closed.get("completed_behavior") == "shape", "the first behavior done")
 

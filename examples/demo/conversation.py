@@ -58,8 +58,8 @@ async def call_corrected(talk: Conversation) -> None:
     refused = await talk.call("greet", {"nme": "Ada", "tone": "wrm"})
     corrected = envelope_of(refused).get("next", {})
     talk.transcript.expect(bool(refused.is_error) and bool(corrected), "an error that carries the corrected call")
-    mended = await talk.call(corrected["tool"], corrected["arguments"])
-    talk.transcript.expect(not mended.is_error, "the corrected call succeeds unchanged")
+    repaired = await talk.call(corrected["tool"], corrected["arguments"])
+    talk.transcript.expect(not repaired.is_error, "the corrected call succeeds unchanged")
 
 
 async def show_progress(talk: Conversation) -> None:

@@ -90,9 +90,9 @@ async def list_servers(gateway: GatewayTalk) -> None:
 
 
 async def repair_calls(gateway: GatewayTalk) -> None:
-    """A call that can be mended safely is, and is told so; one that cannot comes back with the call that works."""
-    mended = await gateway.execute("everything", "get-sum", {"a": "2", "b": 3})
-    gateway.talk.transcript.expect("5" in text_of(mended), "the sum, though a number came as text")
+    """A call that can be repaired safely is, with a note; one that cannot comes back with the call that works."""
+    repaired = await gateway.execute("everything", "get-sum", {"a": "2", "b": 3})
+    gateway.talk.transcript.expect("5" in text_of(repaired), "the sum, though a number came as text")
     wrong = envelope_of(await gateway.execute("everything", "get-sums", {"a": 2, "b": 3}))
     following = wrong.get("next", {})
     right = await gateway.call(following["tool"], following["arguments"])

@@ -149,7 +149,7 @@ def note(title: str) -> str:
     return existing(title)
 
 
-@tools.resource("notes://titles", mime_type="text/plain", description="Titles of all notes, one a line")
+@tools.resource("notes://titles", mime_type="text/plain", description="Titles of all notes, one per line")
 def titles() -> str:
     """The titles of all notes."""
     return "\n".join(notebook.titles())

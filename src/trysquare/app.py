@@ -44,10 +44,10 @@ class App:
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
-    async def settled(self) -> None:
+    async def wait_ready(self) -> None:
         """Wait until every toolset has discovered its tools. A server need not wait; a command that lists once does."""
         for toolset in self.discovering:
-            await toolset.settled()
+            await toolset.wait_ready()
 
     def handles(self, *, shared: bool) -> Handles:
         """The store for pages of long results; a `shared` one is read by other processes too."""

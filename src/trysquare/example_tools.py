@@ -71,7 +71,7 @@ async def delete_note(args: DeleteNote) -> Result[str]:
 
 @tools.declare(category="example", use_when="a long table of squares is wanted", read_only=True, result_limit=2_000)
 async def list_squares(count: int = 1000) -> Result[str]:
-    """List the squares of whole numbers, one a line.
+    """List the squares of integers, one per line.
 
     Args:
         count: How many lines to list
@@ -126,7 +126,7 @@ async def note(title: str) -> str:
 
 @tools.resource("note://index", name="notes", mime_type="text/plain", description="Titles of all notes")
 async def notes() -> str:
-    """The titles of all notes, one a line."""
+    """The titles of all notes, one per line."""
     return "\n".join(sorted(_notes))
 
 

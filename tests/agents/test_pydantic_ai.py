@@ -91,7 +91,7 @@ async def test_an_agent_without_tools_gets_words() -> None:
 
 async def test_an_image_is_refused() -> None:
     agent = Agent(pydantic_ai_model(Scripted()))
-    with pytest.raises(ToolError, match="reads text alone"):
+    with pytest.raises(ToolError, match="reads text only"):
         await agent.run(["Look:", ImageUrl(url="https://example.org/a.png")])
 
 

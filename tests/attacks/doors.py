@@ -16,10 +16,10 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.attacks.vault import Vault
+from tests.in_process import in_process
 from tests.server.clients import served_http
 from trysquare.catalog import with_catalog
 from trysquare.integrations.fastmcp import TrysquareProvider
-from trysquare.server import build_server
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = {"2026-07-28": "2026-07-28", "2025-11-25": "legacy"}
@@ -73,7 +73,7 @@ def build_server_door(mode: str, *, catalog: bool = False) -> Door:
     @asynccontextmanager
     async def door(vault: Vault, human: Human | None) -> AsyncGenerator[Call]:
         toolset = with_catalog(vault.toolset) if catalog else vault.toolset
-        async with Client(build_server(toolset), mode=mode, **_options(human)) as client:  # pyright: ignore[reportArgumentType]
+        async with Client(in_process(toolset), mode=mode, **_options(human)) as client:  # pyright: ignore[reportArgumentType]
             call = _calling(client)
 
             async def through(name: str, arguments: dict[str, Any], meta: dict[str, Any] | None = None) -> Any:

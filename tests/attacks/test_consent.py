@@ -19,6 +19,7 @@ from tests.agents.scripted import call as said
 from tests.attacks.conftest import Attack
 from tests.attacks.doors import MCP_DOORS, VERSIONS, Human
 from tests.attacks.vault import Vault
+from tests.in_process import in_process
 from trysquare import (
     CallContext,
     Consent,
@@ -37,7 +38,7 @@ from trysquare.core.errors import ConsentNeeded
 from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
 from trysquare.middleware.observability import log_calls
 from trysquare.middleware.prefix import prefix_name
-from trysquare.server import ServeOptions, build_server
+from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
 from trysquare.store.database import open_database
 from trysquare.testing import ScriptedCaller, accept, approve, call, decline, make_context
@@ -148,11 +149,11 @@ async def test_prompts_and_resources(attack: Attack, vault: Vault, version: str,
         return str((await client.read_resource(f"vault://{path}")).contents[0])
 
     mode: Any = VERSIONS[version]
-    async with Client(build_server(vault.toolset), mode=mode) as client:
+    async with Client(in_process(vault.toolset), mode=mode) as client:
         assert REQUIRED in await read(client, "a")
     assert vault.ran == []
     human = Human(NO, YES)
-    async with Client(build_server(vault.toolset), mode=mode, elicitation_callback=human) as client:
+    async with Client(in_process(vault.toolset), mode=mode, elicitation_callback=human) as client:
         assert REFUSED in await read(client, "b")
         assert vault.ran == []
         await read(client, "c")
@@ -181,7 +182,7 @@ class Rounds:
 
 
 def _modern(vault: Vault, options: ServeOptions | None = None) -> Client:
-    return Client(build_server(vault.toolset, options), mode="2026-07-28", elicitation_callback=Human(YES))
+    return Client(in_process(vault.toolset, options), mode="2026-07-28", elicitation_callback=Human(YES))
 
 
 def _store(kind: str, approvals: StoredApprovals) -> ServeOptions:

@@ -77,7 +77,7 @@ async def _two_servers(folder: Path, transport: Transport, *, modern: bool) -> A
         async with opened(place) as gateway:
             await gateway.call("mcp_evil")
             await gateway.call("mcp_good")
-            await gateway.toolset.settled()
+            await gateway.toolset.wait_ready()
             yield gateway
 
 
@@ -139,7 +139,7 @@ async def test_a_server_names_its_prompt_like_another(tmp_path: Path, attack: At
     async with opened(place) as gateway:
         for name in servers:
             await gateway.call(f"mcp_{name}")
-        await gateway.toolset.settled()
+        await gateway.toolset.wait_ready()
         async with client_of(gateway.toolset, version) as client:
             names = [one.name for one in (await client.list_prompts()).prompts]
             assert len(set(names)) == 2

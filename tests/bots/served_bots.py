@@ -12,8 +12,8 @@ from typing import Any
 import mcp_types as types
 from mcp import Client
 
+from tests.in_process import in_process
 from trysquare.app import open_app
-from trysquare.server import build_server
 from trysquare.settings import Origin, Settings
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
@@ -86,6 +86,6 @@ async def served(
     configured = Settings.model_validate({"bot": [bot], "project": project, **settings})
     origins = {"project": OPTION} if named else {}
     async with open_app(configured, origins=origins) as app:
-        server = build_server(app.toolset, app.serve_options())
+        server = in_process(app.toolset, app.serve_options())
         async with Client(server, mode=mode, elicitation_callback=person) as client:  # pyright: ignore[reportArgumentType]
             yield BotClient(client=client, project=project, bot=name)

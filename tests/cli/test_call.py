@@ -61,12 +61,12 @@ def test_an_unknown_tool_names_the_nearest(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["{"], "trysquare: the arguments: no valid JSON at line 1, column 2"),
-        (["[1"], "trysquare: the arguments: no valid JSON at line 1, column 3"),
+        (["{"], "trysquare: the arguments: invalid JSON at line 1, column 2"),
+        (["[1"], "trysquare: the arguments: invalid JSON at line 1, column 3"),
         (['{"name": ' + "9" * 5000 + "}"], "trysquare: the arguments: a number in it is too long."),
         (["word"], "trysquare: the arguments: `word` is neither JSON nor key=value."),
-        (["{" * 100_000], "trysquare: the arguments: no valid JSON"),
-        (['{"a":' * 100_000], "trysquare: the arguments: no valid JSON: nested too deeply."),
+        (["{" * 100_000], "trysquare: the arguments: invalid JSON"),
+        (['{"a":' * 100_000], "trysquare: the arguments: invalid JSON: nested too deeply."),
     ],
 )
 def test_arguments_that_are_no_json_are_wrong_usage(run: Run, words: list[str], expected: str) -> None:

@@ -124,7 +124,7 @@ def test_a_secret_is_piped_in_and_filled_in(run: Run, project: Path, monkeypatch
     shown = run("gateway", "list", *FILE)
     assert "broken" not in shown.out
     assert "s3cret" not in shown.out + shown.err + kept.err
-    assert run("gateway", "secret", "key", "--remove").out == "Forgot the secret `key`.\n"
+    assert run("gateway", "secret", "key", "--remove").out == "Deleted the secret `key`.\n"
     assert SystemSecrets().read("key") is None
 
 

@@ -89,10 +89,10 @@ def test_an_export_goes_to_the_given_path_but_never_outside(run: Run, project: P
     [
         (("guide",), 2, "usage: trysquare guide [-h] COMMAND"),
         (("guide", "expot"), 2, "did you mean `export`?"),
-        (("guide", "list"), 2, "no folder of content is named"),
+        (("guide", "list"), 2, "no content directory is named"),
         (("guide", "list", "--guide", "none"), 2, "directory not found"),
         (("guide", "export", *GUIDE), 2, "no exports are configured"),
-        (("guide", "export", "nope", *GUIDE), 1, "no category or collection `nope`"),
+        (("guide", "export", "nope", *GUIDE), 1, "Unknown category or collection `nope`"),
         (("guide", "export", "lang", "--format", "word", *GUIDE), 2, "invalid choice"),
     ],
 )

@@ -54,7 +54,7 @@ def start_job(project: Path, job: str, **argument: Any) -> None:
 
 
 def test_without_jobs_the_list_says_so_and_makes_nothing(run: Run, project: Path) -> None:
-    assert "no jobs" in run("jobs", "list", *HERE).out
+    assert "No jobs" in run("jobs", "list", *HERE).out
     assert run("jobs", "list", "--json", *HERE).json == []
     assert not (project / ".trysquare").exists()
 
@@ -144,7 +144,7 @@ def test_a_job_that_fails_again_says_how_to_go_on(run: Run, project: Path, monke
         (["show", "nope"], 1, "`nope`"),
         (["cancel", "abc123"], 1, "done"),
         (["resume", "abc123"], 1, "done"),
-        (["resume", "abc123", "--answer", "again"], 1, "asks nothing"),
+        (["resume", "abc123", "--answer", "again"], 1, "has no open question"),
         (["replay", "abc123", "--step", "x"], 1, "`x`"),
     ],
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+import trysquare
 from trysquare import ErrorCode
 from trysquare.catalog.lint.engine import RULES
 from trysquare.cli.main import main
 from trysquare.cli.why import pages, read_page
 
+SOURCE = Path(trysquare.__file__).parent
 CODES = [code.value for code in ErrorCode]
 NAMES = [*CODES, *(rule.name for rule in RULES)]
 
@@ -41,3 +44,9 @@ def test_without_a_code_all_are_listed_with_their_cause(capsys: pytest.CaptureFi
 def test_an_unknown_code_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", "TOOL_NOT_FOND"]) == 2
     assert "`TOOL_NOT_FOUND`" in capsys.readouterr().err
+
+
+def test_every_code_is_sent_by_some_module() -> None:
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    sent = set(re.findall(r"\bErrorCode\.([A-Z_]+)\b", sources))
+    assert [code for code in CODES if code not in sent] == [], "Send these, or remove them with their pages."

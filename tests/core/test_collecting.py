@@ -16,12 +16,12 @@ import pytest
 from mcp import Client
 from pydantic import BaseModel
 
+from tests.in_process import in_process
 from trysquare import CallContext, Declarations, ErrorCode, Resource, Result, StaticToolset, tool
 from trysquare.core import iterators as collecting
 from trysquare.core.errors import DeadlineExceeded
 from trysquare.core.resources import resource
 from trysquare.middleware.pagination import paginate_results
-from trysquare.server import build_server
 from trysquare.testing import call, make_context
 
 
@@ -112,7 +112,7 @@ async def test_an_iterator_arrives_whole(form: str, kind: str) -> None:
         return make()
 
     own = paginate_results(tool(plain if kind == "sync" else coroutine))
-    async with Client(build_server(StaticToolset([own]))) as client:
+    async with Client(in_process(StaticToolset([own]))) as client:
         answer = await client.call_tool(own.name, {})
     assert answer.structured_content == {"success": True, "value": expected}
 

@@ -17,6 +17,8 @@ import pytest
 from tests.debug.calling import Tools, line_of, opened, status_of
 from tests.support import missing_component, size
 from trysquare.debug.adapters.lldb import PACKAGE as LLDB
+from trysquare.debug.dap.python import PythonDebugger
+from trysquare.debug.debugger import RequestFailed
 from trysquare.debug.sessions.manager import MOST_CHILDREN
 from trysquare.processes.reaper import TOKEN_VARIABLE, carries, look_up, processes
 
@@ -72,6 +74,21 @@ async def test_a_program_killed_while_it_stands_is_told_at_the_next_call(tools: 
     assert (await tools.call("session"))["data"]["ended"] == "killed by signal 9"
 
 
+async def test_a_breakpoint_that_the_debugger_refuses_has_a_code_of_its_own(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tools.start(tools.write("two.py", "x = 1\ny = 2\n"), 1)
+
+    async def refuse(*_: object) -> None:
+        raise RequestFailed("setBreakpoints", "no room for more")
+
+    monkeypatch.setattr(PythonDebugger, "set_breakpoints", refuse)
+    refused = await tools.refused("breakpoint", location="two.py:2")
+    assert refused["error"]["code"] == "EXECUTION_BREAKPOINT_FAILED"
+    monkeypatch.undo()
+    await tools.call("session", action="stop")
+
+
 async def test_a_debugger_that_is_killed_is_told_and_its_program_goes_with_it(tools: Tools) -> None:
     if not any(shutil.which(name) for name in LLDB.programs):
         missing_component(LLDB.programs[0], "apt-get install lldb-19")
@@ -82,7 +99,7 @@ async def test_a_debugger_that_is_killed_is_told_and_its_program_goes_with_it(to
     [adapter] = [pid for pid in mine(tools.folder) if _name_of(pid).startswith("lldb-dap")]
     os.kill(adapter, signal.SIGKILL)
     refused = await tools.refused("inspect", target="locals")
-    assert refused["error"]["code"] in ("CONNECTION_LOST", "SESSION_TERMINATED")
+    assert refused["error"]["code"] in ("CONNECTION_LOST", "SESSION_LOST", "SESSION_TERMINATED")
     ended = await tools.call("execute", action="wait", timeout=60)
     assert status_of(ended) == "terminated"
     assert ended["data"]["exit_code"] is None

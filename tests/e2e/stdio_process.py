@@ -31,7 +31,7 @@ class StdioProcess:
         self.stderr = b""
 
     async def send(self, *frames: bytes | JsonObject) -> None:
-        """Write frames, one a line."""
+        """Write frames, one per line."""
         assert self._process.stdin is not None
         for frame in frames:
             raw = frame if isinstance(frame, bytes) else json.dumps(frame).encode("ascii")

@@ -31,6 +31,7 @@ from tests.e2e.inspector import inspected
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY
 from tests.guide.opened import opened, write_guide
+from tests.in_process import in_process, transport_to
 from trysquare.core.json import JsonObject
 from trysquare.server import build_server
 
@@ -69,7 +70,7 @@ async def connected(transport: str, mode: str, root: Path, **callbacks: Any) -> 
         else:
             app = await stack.enter_async_context(opened(root))
             served = served_over_http(app.toolset, app.serve_options())
-            target = build_server(app.toolset, app.serve_options())
+            target = in_process(app.toolset, app.serve_options())
             if transport == "http":
                 target = await stack.enter_async_context(served)
         client = Client(target, mode=mode, elicitation_callback=_agree, **callbacks)
@@ -142,11 +143,13 @@ async def test_two_clients_of_one_server_hear_nothing_of_one_another(shop: Path,
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(asyncio.timeout(90))
         app = await stack.enter_async_context(opened(shop))
-        target: Any = build_server(app.toolset, app.serve_options())
+        server = build_server(app.toolset, app.serve_options())
+        targets: list[Any] = [transport_to(server), transport_to(server)]
         if transport == "http":
-            target = await stack.enter_async_context(served_over_http(app.toolset, app.serve_options()))
+            targets = 2 * [await stack.enter_async_context(served_over_http(app.toolset, app.serve_options()))]
         clients = [
-            await stack.enter_async_context(Client(target, mode=mode, elicitation_callback=_agree)) for _ in range(2)
+            await stack.enter_async_context(Client(target, mode=mode, elicitation_callback=_agree))
+            for target in targets
         ]
         await told(clients[0], "set_project", name="bank", root=str(shop.parent / "bank"))
         projects = ("bank", "shop")

@@ -24,7 +24,7 @@ from tests.e2e.offered_tools import PIXEL, tools
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY
 from tests.e2e.test_inspector import NAMES, OURS
-from trysquare.server import build_server
+from tests.in_process import in_process
 
 MODES = ("legacy", "2026-07-28", "auto")
 TRANSPORTS = ("memory", "stdio", "http")
@@ -41,7 +41,7 @@ async def _accept(context: ClientRequestContext, params: Any) -> ElicitResult:
 async def connected(transport: str, mode: str) -> AsyncGenerator[Client]:
     """A client of our server."""
     async with contextlib.AsyncExitStack() as stack:
-        target: Any = build_server(tools.toolset())
+        target: Any = in_process(tools.toolset())
         if transport == "http":
             target = await stack.enter_async_context(served_over_http(tools.toolset()))
         if transport == "stdio":

@@ -8,12 +8,8 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from random import Random
-from typing import Any
 
 import pytest
-from mcp.shared.memory import create_client_server_memory_streams
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from tests.fuzz.frames import modern_meta, random_request
 from tests.fuzz.properties import left_behind, require_no_traceback
@@ -22,6 +18,7 @@ from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
 from trysquare.core.json import JsonObject
 from trysquare.server import build_server
+from trysquare.server.connection import Connection
 
 pytestmark = pytest.mark.timeout(size(120, 1200))
 
@@ -32,30 +29,30 @@ UNANSWERED = {"subscriptions/listen"}
 
 
 class Conversation:
-    """Requests and answers over streams in memory."""
+    """Requests and answers in memory."""
 
-    def __init__(self, read: Any, write: Any) -> None:
-        self._read = read
-        self._write = write
+    def __init__(self) -> None:
+        self._received: asyncio.Queue[bytes] = asyncio.Queue()
+        self.connection = Connection(build_server(fuzz_toolset()), self._received.put_nowait)
         self.answers: dict[str | int, JsonObject] = {}
 
-    async def send(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
-        await self._write.send(SessionMessage(message=message))
+    async def send(self, message: JsonObject) -> None:
+        self.connection.receive(json.dumps({"jsonrpc": "2.0", **message}).encode())
+        await asyncio.sleep(0)
 
     async def answer(self, request_id: str | int) -> JsonObject:
         """The answer to a request, once it is there; others that come first are kept."""
         async with asyncio.timeout(60):
             while request_id not in self.answers:
-                received: Any = await self._read.receive()
-                message: JsonObject = received.message.model_dump(by_alias=True, exclude_unset=True)
-                # Method names come back as they were sent, half characters included; the transports see to those.
-                require_no_traceback(json.dumps(message, allow_nan=False))
+                received = await self._received.get()
+                require_no_traceback(received.decode())
+                message: JsonObject = json.loads(received)
                 if "method" not in message:
                     self.answers[message["id"]] = message
         return self.answers.pop(request_id)
 
     async def ask(self, method: str, params: JsonObject, request_id: str | int) -> JsonObject:
-        await self.send(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
+        await self.send({"id": request_id, "method": method, "params": params})
         return await self.answer(request_id)
 
 
@@ -63,15 +60,10 @@ class Conversation:
 async def conversation(era: str) -> AsyncGenerator[Conversation]:
     """A server that has chosen its era; it must have left nothing behind in the end."""
     before = asyncio.all_tasks()
-    server = build_server(fuzz_toolset())
-    async with create_client_server_memory_streams() as ((read, write), (server_read, server_write)):
-        running = asyncio.create_task(server.run(server_read, server_write, server.create_initialization_options()))
-        talk = Conversation(read, write)
-        await _greet(talk, era)
-        yield talk
-        await write.aclose()
-        async with asyncio.timeout(30):
-            await running
+    talk = Conversation()
+    await _greet(talk, era)
+    yield talk
+    await talk.connection.close("the test has ended", grace=30)
     assert left_behind(before) == []
 
 
@@ -82,7 +74,7 @@ async def _greet(talk: Conversation, era: str) -> None:
     client = {"name": "fuzz", "version": "1"}
     params: JsonObject = {"protocolVersion": era, "capabilities": {}, "clientInfo": client}
     assert "result" in await talk.ask("initialize", params, "greeting")
-    await talk.send(JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized"))
+    await talk.send({"method": "notifications/initialized"})
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -101,9 +93,9 @@ async def test_every_request_is_answered(era: str, caplog: pytest.LogCaptureFixt
 
 async def _sent(talk: Conversation, message: JsonObject, number: int) -> tuple[str | int | None, JsonObject]:
     if message["method"].startswith("notifications/"):
-        await talk.send(JSONRPCNotification(jsonrpc="2.0", method=message["method"], params=message["params"]))
+        await talk.send({"method": message["method"], "params": message["params"]})
         return None, message
-    await talk.send(JSONRPCRequest(jsonrpc="2.0", id=number, method=message["method"], params=message["params"]))
+    await talk.send({"id": number, "method": message["method"], "params": message["params"]})
     return number, message
 
 

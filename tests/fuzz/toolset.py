@@ -70,7 +70,7 @@ async def echo(text: str) -> str:
 
 @tools.declare()
 def add(left: int, right: int = 1) -> int:
-    """Add two whole numbers."""
+    """Add two integers."""
     return left + right
 
 

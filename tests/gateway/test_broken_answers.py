@@ -63,7 +63,7 @@ REFUSED = {
 async def alone(gateway: Gateway) -> None:
     """Start the server and wait for its lists: a response without an id is only for the one pending request."""
     assert (await gateway.execute("odd", "plain")).success
-    await gateway.toolset.settled()
+    await gateway.toolset.wait_ready()
 
 
 @pytest.mark.parametrize("case", DELIVERED)
@@ -84,7 +84,7 @@ async def test_an_answer_that_cannot_be_passed_on_is_refused_at_once(tmp_path: P
         for mode in ("legacy", "2026-07-28"):
             async with client_of(gateway.toolset, mode) as client:
                 # A client that connects may have the lists read again.
-                await gateway.toolset.settled()
+                await gateway.toolset.wait_ready()
                 result = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
                 plain = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "plain"})
             assert result.is_error

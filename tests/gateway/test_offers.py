@@ -22,7 +22,7 @@ TEMPLATES = answered('{"resourceTemplates":[{"uriTemplate":"memo://{name}","name
 async def test_one_list_that_a_server_lacks_hides_no_other(tmp_path: Path, lacking: str, refusal: bytes) -> None:
     answers = {"prompts/list": PROMPTS, "resources/list": RESOURCES, "resources/templates/list": TEMPLATES}
     async with dictated(tmp_path, {**answers, lacking: refusal}, discover=True) as gateway:
-        await gateway.toolset.settled()
+        await gateway.toolset.wait_ready()
         for mode in ("legacy", "2026-07-28"):
             async with client_of(gateway.toolset, mode) as client:
                 prompts = [one.name for one in (await client.list_prompts()).prompts]
@@ -38,7 +38,7 @@ async def test_a_later_change_is_shown_although_a_method_is_missing(tmp_path: Pa
     async with entry_of(tmp_path, "odd", {"resources/templates/list": MISSING}) as before:
         place.write_config({"odd": before})
         async with opened(place, discover=True) as gateway:
-            await gateway.toolset.settled()
+            await gateway.toolset.wait_ready()
             assert not gateway.toolset.prompts()
     answers = {"resources/templates/list": MISSING, "prompts/list": PROMPTS}
     async with entry_of(tmp_path, "odd", answers), opened(place) as gateway:

@@ -81,7 +81,7 @@ async def test_a_command_sees_its_arguments_and_options(app: App, words: tuple[s
         ((":reveiw", "x"), "`:review`"),
         ((":",), "name is missing"),
         ((":review 'x",), "cannot be read"),
-        ((":../lang/python", "x"), "no command"),
+        ((":../lang/python", "x"), "Unknown command"),
     ],
 )
 async def test_a_command_that_cannot_run_says_why(app: App, words: tuple[str, ...], message: str) -> None:

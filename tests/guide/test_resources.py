@@ -47,7 +47,7 @@ async def test_every_listed_address_can_be_read(app: App) -> None:
     for each in listed:
         if each.uri != hidden:
             assert await read(app, each.uri)
-    with pytest.raises(NotFound, match="flag hides it"):
+    with pytest.raises(NotFound, match="hidden by a flag"):
         await read(app, hidden)
 
 

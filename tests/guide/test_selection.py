@@ -82,13 +82,13 @@ def test_a_name_that_is_both_means_the_collection_outside_and_the_category_insid
 @pytest.mark.parametrize(
     ("text", "says", "nearest"),
     [
-        ("lnag", "There is no category or collection `lnag`", ["lang"]),
+        ("lnag", "Unknown category or collection `lnag`", ["lang"]),
         ("lang/pyhton", "Nothing matches `lang/pyhton`", ["python"]),
         ("lang/../../*", "Nothing matches", []),
         ("lang/python.mustache", "Nothing matches", None),
         ("lang/g", "Nothing matches", None),
         ("#nosuch", "Nothing matches `#nosuch`", []),
-        ("lang,-lnag", "There is no category or collection `lnag`", ["lang"]),
+        ("lang,-lnag", "Unknown category or collection `lnag`", ["lang"]),
         ("lang & docs", "Nothing matches", []),
         ("lang,-lang", "excludes all that it names", None),
     ],

@@ -15,9 +15,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from tests.in_process import in_process
 from trysquare import Consent, StaticToolset, Toolset, tool
 from trysquare.middleware import MiddlewareConfig, with_middleware
-from trysquare.server import ServeOptions, build_server
+from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
 from trysquare.store.database import open_database
 
@@ -56,7 +57,7 @@ class Disk:
 
 
 def client_of(toolset: Toolset, era: str, options: ServeOptions | None = None, **callbacks: Any) -> Client:
-    return Client(build_server(toolset, options or ServeOptions()), mode=era, **callbacks)
+    return Client(in_process(toolset, options or ServeOptions()), mode=era, **callbacks)
 
 
 @pytest.mark.parametrize(("era", "how"), [("legacy", "elicitation"), ("2026-07-28", "input_required")])
@@ -120,10 +121,7 @@ async def test_a_long_answer_is_read_to_its_end_by_cursor_and_by_resource(era: s
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("telemetry", [True, False], ids=["with the SDK's spans", "without them"])
-async def test_a_request_has_one_span_whoever_opens_it(
-    monkeypatch: pytest.MonkeyPatch, era: str, telemetry: bool
-) -> None:
+async def test_a_request_has_one_span(monkeypatch: pytest.MonkeyPatch, era: str) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -134,7 +132,7 @@ async def test_a_request_has_one_span_whoever_opens_it(
         return "hello"
 
     toolset = with_middleware(StaticToolset([tool(greet)]), MiddlewareConfig())
-    async with client_of(toolset, era, ServeOptions(telemetry=telemetry)) as client:
+    async with client_of(toolset, era) as client:
         await client.call_tool("greet", {})
     calls = [span for span in exporter.get_finished_spans() if "greet" in span.name]
     served = [span for span in calls if span.kind is trace.SpanKind.SERVER]

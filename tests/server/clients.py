@@ -11,8 +11,9 @@ import mcp_types as types
 import uvicorn
 from mcp import Client
 
+from tests.in_process import in_process
 from trysquare import Toolset
-from trysquare.server import HttpOptions, ServeOptions, build_server, http_app
+from trysquare.server import HttpOptions, ServeOptions, http_app
 
 MODES = ("legacy", "2026-07-28", "auto")
 MODERN_META = {
@@ -24,7 +25,7 @@ MODERN_META = {
 
 def client_of(toolset: Toolset, mode: str, options: ServeOptions | None = None, **callbacks: Any) -> Client:
     """A client in the same process."""
-    return Client(build_server(toolset, options), mode=mode, **callbacks)  # pyright: ignore[reportArgumentType]
+    return Client(in_process(toolset, options), mode=mode, **callbacks)  # pyright: ignore[reportArgumentType]
 
 
 def text_of(result: types.CallToolResult) -> str:

@@ -12,10 +12,10 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from tests.in_process import in_process
 from tests.server.clients import served_http
 from trysquare import CallContext, Consent, StaticToolset, tool, wait_for
 from trysquare.integrations.fastmcp import TrysquareProvider
-from trysquare.server import build_server
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
@@ -128,7 +128,7 @@ class User:
 
 
 async def through_our_server(function: Callable[..., Any], mode: Any, user: User, **options: Any) -> Any:
-    return await _sent(build_server(StaticToolset([tool(function, **options)])), function.__name__, mode, user)
+    return await _sent(in_process(StaticToolset([tool(function, **options)])), function.__name__, mode, user)
 
 
 async def over_http(function: Callable[..., Any], mode: Any, user: User, **options: Any) -> Any:

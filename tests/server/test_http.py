@@ -227,7 +227,7 @@ async def test_an_unknown_profile_is_refused_with_the_nearest() -> None:
     async with served_http(declared.toolset()) as base:
         answer = await post(f"{base}/mcp?profile=levls", listing())
     assert answer.status_code == 400
-    assert "`levels`" in answer.json()["error_description"]
+    assert "`levels`" in answer.json()["error"]["message"]
 
 
 async def test_a_body_over_the_limit_is_refused() -> None:
@@ -330,7 +330,8 @@ async def test_a_list_that_depends_on_the_token_is_private() -> None:
         scoped = await post(f"{base}/mcp", listing(), Authorization="Bearer bots")
         whole = await post(f"{base}/mcp", listing(), Authorization="Bearer all")
     assert scoped.json()["result"]["cacheScope"] == "private"
-    assert whole.json()["result"]["cacheScope"] == "public"
+    # What one token sees in full, another one may not see at all.
+    assert whole.json()["result"]["cacheScope"] == "private"
 
 
 async def test_an_answer_of_another_principal_is_refused() -> None:
@@ -341,7 +342,7 @@ async def test_an_answer_of_another_principal_is_refused() -> None:
         body["params"]["inputResponses"] = {"first": {"action": "accept", "content": {"word": "w"}}}
         stolen = await post(f"{base}/mcp", body, Authorization="Bearer all2")
         own = await post(f"{base}/mcp", body, Authorization="Bearer all")
-    assert stolen.json()["error"]["message"] == "Invalid or expired requestState"
+    assert stolen.json()["error"]["data"] == {"reason": "invalid_request_state"}
     assert list(own.json()["result"]["inputRequests"]) == ["second"]
 
 

@@ -1,4 +1,4 @@
-"""Calls over HTTP that are answered directly: what a client sees of them, and what is left to the SDK."""
+"""Calls over HTTP: what a client sees of them in both protocol versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.server.sample import declared
 from tests.support import size as size_of
 from trysquare import CallContext, Principal, Result, StaticToolset, tool
 from trysquare.server import HttpOptions
-from trysquare.server.http import fast_path as exchanges
+from trysquare.server.http import streams
 from trysquare.server.http.auth import StaticTokens
 
 ACCEPT = "application/json, text/event-stream"
@@ -94,16 +94,13 @@ async def in_session(client: httpx2.AsyncClient, address: str) -> Raw:
     opened = await client.post(address, json=hello, headers={"Accept": ACCEPT})
     made = Raw(client, address, opened.headers["mcp-session-id"])
     await made.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    with anyio.fail_after(10):
-        # The SDK takes notice of the notification on its own time, and answers calls itself until then.
-        while (await made.call("add", {"a": 1, "b": 1})).headers["content-type"] != "application/json":
-            pass
     return made
 
 
 async def events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
     async for line in response.aiter_lines():
-        if line.startswith("data: "):
+        # The first event of a stream may be empty: only its id counts.
+        if line.startswith("data: {"):
             yield json.loads(line.removeprefix("data: "))
 
 
@@ -203,7 +200,8 @@ async def test_a_call_that_is_taken_back_stops_and_gets_no_answer() -> None:
             await client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": taken_back})
             await stopped.wait()
             response = await calling
-    assert (response.headers["content-type"], response.text) == ("text/event-stream", "")
+    assert response.headers["content-type"] == "text/event-stream"
+    assert "result" not in response.text
 
 
 async def test_the_end_of_a_session_stops_its_calls() -> None:
@@ -241,7 +239,7 @@ async def test_a_lost_connection_does_not_take_back_a_call_of_a_session() -> Non
 
 @eras
 async def test_a_long_silent_call_keeps_its_connection_open(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchanges, "_PING_INTERVAL", 0.01)
+    monkeypatch.setattr(streams, "PING_SECONDS", 0.01)
     heard = anyio.Event()
 
     async def wait() -> Result[str]:
@@ -256,7 +254,7 @@ async def test_a_long_silent_call_keeps_its_connection_open(era: str, monkeypatc
             async for line in response.aiter_lines():
                 lines.append(line)
                 heard.set()
-    assert lines[0] == ": ping"
+    assert ": ping" in lines
     assert any('"done"' in line for line in lines)
 
 
@@ -355,7 +353,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(era: str) -> None:
 
 
 @pytest.mark.parametrize("params", [{}, {"name": 3}, {"name": "add", "arguments": [1]}, {"name": "add", "_meta": 3}])
-async def test_parameters_that_are_wrong_are_answered_by_the_sdk(params: dict[str, Any]) -> None:
+async def test_parameters_that_are_wrong_are_an_error_of_the_protocol(params: dict[str, Any]) -> None:
     async with raw(era="2025-11-25") as client:
         response = await client.post({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
     assert '"code":-32602' in response.text

@@ -50,7 +50,7 @@ async def test_a_prompt_may_ask_the_user(mode: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("leter", {}, "There is no prompt `leter`. The nearest are `letter`."),
+        ("leter", {}, "Unknown prompt `leter`. Did you mean `letter`?"),
         ("letter", {}, "`to` is missing"),
         ("letter", {"to": "Ada", "tune": "x"}, "`tune`"),
     ],

@@ -14,7 +14,7 @@ from tests.server.clients import MODES, Person, client_of, text_of
 from tests.server.sample import changing, declared
 from trysquare import CallContext, Principal, Result, StaticToolset, tool
 from trysquare.catalog import ProfileChoice
-from trysquare.server import ServeOptions, build_server
+from trysquare.server import ServeOptions
 
 eras = pytest.mark.parametrize("mode", MODES)
 
@@ -254,14 +254,6 @@ async def test_a_client_that_discovers_learns_what_the_server_can() -> None:
         assert client.protocol_version == "2026-07-28"
     assert told["tools"] == {"listChanged": True}
     assert told["resources"] == {"subscribe": True, "listChanged": True}
-
-
-@eras
-async def test_a_schema_is_found_by_name_without_listing(mode: str) -> None:
-    server = build_server(declared.toolset())
-    assert server.get_tool_input_schema is not None
-    assert server.get_tool_input_schema("add") == next(iter(declared.toolset().tools())).input_schema
-    assert server.get_tool_input_schema("no such tool") is None
 
 
 @eras

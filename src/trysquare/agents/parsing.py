@@ -1,4 +1,4 @@
-"""Tool calls in a model's text, name resolution."""
+"""Parser of tool calls in a model's text, and resolution of tool names."""
 
 from __future__ import annotations
 

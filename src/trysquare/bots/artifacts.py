@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.graph import locked
 from trysquare.bots.workflow.machine import StateConflict
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, as_object
+from trysquare.files.edit import exclusive_lock
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
 from trysquare.store.location import FOLDER, prepare_folder
 
@@ -168,7 +168,7 @@ def read_texts(name: str, raw: Any) -> JsonObject:
 def save_texts(project: Path, path: str, behavior: str, more: JsonObject) -> None:
     """Add answers or decisions to those of a behavior; a new one replaces an old one of the same name."""
     try:
-        with DirectoryRoot(project) as folder, locked(folder):
+        with DirectoryRoot(project) as folder, exclusive_lock(folder.root, directory=True):
             document = _read_document(folder, path)
             saved = document.setdefault(behavior, {})
             for name, value in more.items():

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, definition_ref
+from trysquare.files.edit import exclusive_lock
 from trysquare.files.root import DirectoryRoot
 
 Graph: TypeAlias = Mapping[str, Any]
@@ -360,7 +358,7 @@ def save_graph(folder: DirectoryRoot, path: str, graph: Graph, *, expected_diges
     if problems:
         raise InvalidArguments(f"{path} was not written; the graph would be invalid: {problems[0]}")
     text = _dump(graph)
-    with locked(folder):
+    with exclusive_lock(folder.root, directory=True):
         present = text_or_none(folder, path)
         if (None if present is None else digest_of(present)) != expected_digest:
             raise GraphConflict(f"`{path}` was changed meanwhile.", instruction="Read it again and repeat the edit.")
@@ -376,17 +374,6 @@ def _dump(graph: Graph) -> str:
         # JSON allows a lone surrogate only as an escape.
         return json.dumps(graph, indent=2) + "\n"
     return text
-
-
-@contextmanager
-def locked(folder: DirectoryRoot) -> Generator[None]:
-    """Lock the folder against other writers between check and write."""
-    descriptor = os.open(folder.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def text_or_none(folder: DirectoryRoot, path: str) -> str | None:

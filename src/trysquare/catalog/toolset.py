@@ -191,8 +191,8 @@ class _Catalog:
         """
         if args.name in (FIND, CALL):
             raise InvalidArguments(
-                f"`{args.name}` is called by itself, not through `{CALL}`.",
-                instruction="Name the tool that shall do the work.",
+                f"`{args.name}` cannot be called through `{CALL}`.",
+                instruction="Name another tool; call this one directly.",
             )
         # Through the same toolset and context: consent, limits and errors are those of the tool itself.
         return _next_through_call(await call_tool(self._toolset, args.name, args.arguments, context))

@@ -346,7 +346,7 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
 
 
 _NEW = (
-    option("name", metavar="NAME", help="its name: small letters, digits and underscores"),
+    option("name", metavar="NAME", help="its name: lower-case letters, digits and underscores"),
     option("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory"),
     JSON,
 )

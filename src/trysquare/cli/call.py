@@ -71,12 +71,12 @@ def _json(text: str, where: str) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigurationError(
-            f"no valid JSON at {place}: {error.msg}.", where=where, hint='Write one object: \'{"name": "Ada"}\'.'
+            f"invalid JSON at {place}: {error.msg}.", where=where, hint='Write one object: \'{"name": "Ada"}\'.'
         ) from None
     except RecursionError:
-        raise ConfigurationError("no valid JSON: nested too deeply.", where=where) from None
+        raise ConfigurationError("invalid JSON: nested too deeply.", where=where) from None
     except ValueError:
-        # Python refuses to read a whole number of more than 4300 digits.
+        # Python refuses to read an integer of more than 4300 digits.
         raise ConfigurationError("a number in it is too long.", where=where) from None
 
 

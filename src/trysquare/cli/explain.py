@@ -21,9 +21,13 @@ from trysquare.processes.supervisor import supervise
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
 _OPTIONS = (
     option("target", metavar="TARGET", nargs="+", help=_ABOUT_TARGET),
-    option("--project", type=Path, default=Path("."), help="the directory to run in (default: this one)"),
+    option(
+        "--project", type=Path, metavar="FOLDER", default=Path("."), help="the directory to run in (default: this one)"
+    ),
     option("--python", metavar="PATH", help="the Python to use (default: that of the directory's .venv)"),
-    option("--timeout", type=float, default=TIMEOUT, help="timeout in seconds (default: %(default)g)"),
+    option(
+        "--timeout", type=float, metavar="SECONDS", default=TIMEOUT, help="timeout in seconds (default: %(default)g)"
+    ),
     JSON,
 )
 
@@ -56,7 +60,7 @@ def _print(result: Result[Any]) -> None:
     if result.instruction:
         print(f"trysquare: {result.instruction}", file=sys.stderr)
     if output := str(result.fields.get("output") or ""):
-        print(f"The last that it wrote:\n{output}")
+        print(f"Last output:\n{output}")
 
 
 COMMAND = Command(explain, _OPTIONS)

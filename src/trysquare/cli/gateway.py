@@ -134,7 +134,7 @@ def _print_outcome(outcome: dict[str, Any]) -> None:
         if outcome.get("instruction"):
             print(f"       {outcome['instruction']}")
         if outcome.get("withheld"):
-            print(f"       {outcome['withheld']}; one that it needs is named in its `env` or `x-trysquare.pass_env`.")
+            print(f"       {outcome['withheld']}; pass one that it needs with `env` or `x-trysquare.pass_env`.")
         return
     tools = terminal.count(len(outcome["tools"]), "tool")
     speaks = f"{one_line(outcome['name'], 200)} speaks {outcome['protocol']}"
@@ -188,16 +188,16 @@ def _approve(arguments: argparse.Namespace) -> int:
             return 0
         _print_held(commands, tools)
         terminal.require_terminal("gateway approve", "approve")
-        if not terminal.ask_yes_or_no("Agree to all of this?"):
-            print("Not approved; it stays held.")
+        if not terminal.ask_yes_or_no("Approve all of this?"):
+            print("Not approved; it stays pending.")
             return 1
         for held in commands:
             state.trust.approve(held.server)
         left = state.registry.approve(tools) if tools else ()
     if left:
-        print(f"Changed once more meanwhile, and still held: {', '.join(one_line(held.tool) for held in left)}")
+        print(f"Changed again in the meantime, and still pending: {', '.join(one_line(held.tool) for held in left)}")
         return 1
-    print("Approved. A gateway that runs takes it up within a second.")
+    print("Approved. A running gateway applies it within a second.")
     return 0
 
 
@@ -208,7 +208,7 @@ def _calls(arguments: argparse.Namespace) -> None:
     report = [{**asdict(call), "arguments": json.loads(call.arguments)} for call in calls]
     rows, headings = map(_call_row, calls), ("WHEN", "SERVER", "TOOL", "STATE", "TOOK", "RESULT", "ARGUMENTS")
     unknown = sum(call.state == "sent_unknown" for call in calls)
-    doubt = f"{terminal.count(unknown, 'call')} may have taken effect, or not: look at what they were to change."
+    doubt = f"{terminal.count(unknown, 'call')} may or may not have taken effect: check what they were meant to change."
     then = doubt if unknown else ""
     terminal.print_listing(report, headings, [*rows], json=arguments.json, empty="No call was made.", then=then)
 

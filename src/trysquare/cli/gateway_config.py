@@ -30,8 +30,8 @@ _ABOUT_NAME = "the server's name, and after -- the command"
 _ENTRY = (
     option("--url", help="the address of a remote server, instead of a command"),
     option("--sse", action="store_true", help="use the older SSE transport for the address"),
-    option("--env", **_PAIRS, help="for the command; ${VARIABLES} stay as written"),
-    option("--header", **_PAIRS, help="for the address"),
+    option("--env", **_PAIRS, help="environment variable for the command; ${VARIABLES} stay unexpanded"),
+    option("--header", **_PAIRS, help="HTTP header for the address; can be repeated"),
     option("--description", metavar="TEXT", help="the server's purpose, in one line"),
     add_gateway_options,
 )
@@ -94,12 +94,12 @@ def _add(arguments: argparse.Namespace) -> int:
             return 1
         # Whoever types the command has seen it.
         state.trust.approve(added)
-        print(f"It is reached as: {added.shown}\nTry it with: trysquare gateway test {name} --gateway {file}")
+        print(f"Address: {added.shown}\nTry it with: trysquare gateway test {name} --gateway {file}")
     return 0
 
 
 def _backup_note(backup: Path | None) -> str:
-    return f" The file as it was before is {backup.name}." if backup is not None else ""
+    return f" The previous version is {backup.name}." if backup is not None else ""
 
 
 def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
@@ -119,7 +119,7 @@ def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     if has_mark:
         if rest or unknown:
             extra = (rest or unknown)[0]
-            raise _refused(f"unexpected argument `{extra}` before `--`.", "The command stands behind `--`.")
+            raise _refused(f"unexpected argument `{extra}` before `--`.", "Write the command after `--`.")
         return name, command
     if unknown or (rest and any(word.startswith("-") for word in ours[ours.index(rest[0]) :])):
         line = shlex.join(["trysquare", "gateway", "add", name, "--", *ours[1:]])
@@ -153,7 +153,7 @@ def _process(arguments: argparse.Namespace, command: list[str]) -> dict[str, Any
     if _ADDRESS.match(command[0]):
         raise _refused(f"`{command[0]}` is an address, not a command.", f"Write `… NAME --url {command[0]}`.")
     if not command[0].strip():
-        raise _refused("the command is empty.", "Write it behind `--`.")
+        raise _refused("the command is empty.", "Write it after `--`.")
     entry: dict[str, Any] = {"command": command[0], "args": command[1:]}
     return {**entry, "env": dict(map(_pair, arguments.env))} if arguments.env else entry
 
@@ -212,17 +212,17 @@ def _secret(arguments: argparse.Namespace) -> None:
     name: str = arguments.name
     if arguments.remove:
         gone = gateway.SystemSecrets().remove(name)
-        print(f"Forgot the secret `{name}`." if gone else f"There was no secret `{name}`.")
+        print(f"Deleted the secret `{name}`." if gone else f"There was no secret `{name}`.")
         return
     if sys.stdin.isatty():
         value = getpass.getpass(f"The secret `{name}`: ")
     else:
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
     if not value:
-        raise ConfigurationError("The secret is empty; nothing was kept.")
+        raise ConfigurationError("The secret is empty; nothing was stored.")
     gateway.SystemSecrets().write(name, value)
     reference = name if name.startswith("input:") else f"keyring:{name}"
-    print(f"Kept the secret `{name}`. A file names it as ${{{reference}}}.")
+    print(f"Stored the secret `{name}`. Refer to it in a file as ${{{reference}}}.")
 
 
 _LOGIN = (

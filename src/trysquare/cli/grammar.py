@@ -46,7 +46,7 @@ async def grammar(arguments: argparse.Namespace) -> int | None:
         return _print_schema(arguments.schema, arguments.format)
     loaded = load_and_log(arguments)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
-        await app.settled()
+        await app.wait_ready()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:
         return _certify(tools, samples=arguments.samples, seed=arguments.seed, weights=arguments.weights)

@@ -56,7 +56,7 @@ def _opened(arguments: argparse.Namespace) -> Generator[Projects]:
     loaded = load_and_log(arguments)
     if not loaded.settings.guide:
         raise ConfigurationError(
-            "no folder of content is named.", where="guide", hint="Name one with --guide FOLDER, or in trysquare.toml."
+            "no content directory is named.", where="guide", hint="Name one with --guide FOLDER, or in trysquare.toml."
         )
     with open_states() as states:
         config = guide_config(loaded.settings)

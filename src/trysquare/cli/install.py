@@ -171,11 +171,13 @@ _NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("--name", default="trysquare", help="what the client calls the server (default: trysquare)")
-    parser.add_argument("--scope", choices=("user", "project"), default="user", help="whose file (default: user)")
+    parser.add_argument("--name", default="trysquare", help="name of the server in the client (default: trysquare)")
+    parser.add_argument(
+        "--scope", choices=("user", "project"), default="user", help="configuration file to change (default: user)"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--print", action="store_true", help="print the entry and write nothing")
-    what.add_argument("--remove", action="store_true", help="take the entry out again")
+    what.add_argument("--remove", action="store_true", help="remove the entry")
     parser.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
     parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
 
@@ -197,7 +199,7 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryPlace:
-    """Where an entry stands: a client's file and the path in it."""
+    """Location of an entry: a client's file and the path in it."""
 
     client: Client
     file: Path
@@ -230,7 +232,7 @@ def _client(name: str) -> Client:
     client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
     if client is None:
         close = closest_names(name, CLIENTS)
-        hint = f"The nearest is `{close[0]}`." if close else f"The clients are {', '.join(CLIENTS)}."
+        hint = f"Did you mean `{close[0]}`?" if close else f"The clients are {', '.join(CLIENTS)}."
         raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
     return client
 
@@ -250,7 +252,7 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
         tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
         say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
-            say(f"`{tool}` is too long a name for {place.client.title} with the server's; choose a shorter --name.")
+            say(f"`{tool}` is too long for {place.client.title} with the server's name; choose a shorter --name.")
     return None if chosen == "full" else chosen
 
 
@@ -314,7 +316,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
     backup = replace_file(place.file, before, after, new_mode=_NEW_MODES[place.scope])
     print(f"Wrote `{place.name}` to {place.file}.")
     if backup is not None:
-        print(f"What was there: {backup}")
+        print(f"Previous version: {backup}")
     print(place.client.afterwards)
     return 0
 
@@ -328,7 +330,7 @@ def _remove(place: EntryPlace, *, dry: bool) -> None:
         _print_difference(place.file, before, after)
     else:
         backup = replace_file(place.file, before, after)
-        print(f"Removed `{place.name}` from {place.file}. What was there: {backup}")
+        print(f"Removed `{place.name}` from {place.file}. Previous version: {backup}")
 
 
 def _shown_entry(place: EntryPlace, entry: Any) -> str:

@@ -70,7 +70,7 @@ async def _list(arguments: argparse.Namespace) -> None:
         (each.job, each.state, _part(each), _shown_time(each.updated), " ".join(each.title.split())) for each in found
     ]
     report, headings = [_job_json(each) for each in found], ("JOB", "STATE", "DONE", "UPDATED", "TITLE")
-    terminal.print_listing(report, headings, rows, json=arguments.json, empty="There are no jobs here.")
+    terminal.print_listing(report, headings, rows, json=arguments.json, empty="No jobs.")
 
 
 def _part(found: JobStatus) -> str:
@@ -120,7 +120,7 @@ async def _cancel(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         await jobs.cancel(found.job)
-    print(f"Job {found.job} is cancelled. What it did stays; `trysquare jobs resume {found.job}` takes it up again.")
+    print(f"Job {found.job} is cancelled. Its effects remain; `trysquare jobs resume {found.job}` resumes it.")
 
 
 @asynccontextmanager
@@ -148,19 +148,19 @@ async def _resume(arguments: argparse.Namespace) -> int:
         if arguments.answer is not None:
             await _answer(jobs, found, arguments.answer)
             if found.state in ("running", "asks"):
-                terminal.say(f"Job {found.job} goes on in the process {found.holder}.")
+                terminal.say(f"Job {found.job} continues in process {found.holder}.")
                 return 0
     async with agent_engine(loaded) as engine:
         recorded = len(await engine.steps(found.job))
         await engine.resume(found.job)
-        terminal.say(f"Job {found.job} goes on after {terminal.count(recorded, 'recorded step')}.")
+        terminal.say(f"Job {found.job} continues after {terminal.count(recorded, 'recorded step')}.")
         return _print_outcome(await watch(engine, found.job))
 
 
 async def _answer(jobs: JobReader, found: JobStatus, choice: str) -> None:
     if found.question is None:
         raise ToolError(
-            f"Job `{found.job}` asks nothing.",
+            f"Job `{found.job}` has no open question.",
             code=ErrorCode.VALIDATION_INVALID_PARAM,
             instruction="Leave out --answer.",
         )
@@ -172,7 +172,7 @@ def _print_outcome(found: JobStatus) -> int:
     if found.state != "done" or found.result is None:
         ended = "has failed" if found.state == "failed" else "was cancelled"
         terminal.say(f"Job {found.job} {ended}. {found.error or ''}".rstrip())
-        terminal.say(f"Take it up again with: trysquare jobs resume {found.job}")
+        terminal.say(f"Resume it with: trysquare jobs resume {found.job}")
         return 1
     print(found.result.get("summary", found.result))
     return 0 if found.result.get("status", "finished") == "finished" else 1
@@ -229,7 +229,7 @@ def _named_step(found: JobStatus, steps: Sequence[StepRecord], name: str) -> Ste
         if step.name == name:
             return step
     raise NotFound(
-        f"Job `{found.job}` has recorded no step `{name}`.",
+        f"Job `{found.job}` has no recorded step `{name}`.",
         code=ErrorCode.JOB_NOT_FOUND,
         instruction=f"It has: {', '.join(step.name for step in steps) or 'none'}.",
     )
@@ -303,7 +303,7 @@ _LIMIT = option("--limit", type=int, default=50, metavar="N", help="maximum numb
 _FOLLOW = option("--follow", action="store_true", help="show progress until it ends")
 _ANSWER = option("--answer", metavar="CHOICE", help="the answer to the job's question: again or skip")
 _STEP = option("--step", metavar="NAME", help="show only this step, in full")
-_JOB = (option("job", metavar="JOB", help="its id, or the beginning of it"), add_place_options)
+_JOB = (option("job", metavar="JOB", help="the job's id, or a prefix of it"), add_place_options)
 COMMAND = Command(
     subcommands={
         "list": Command(_list, (_LIMIT, JSON, add_place_options), "show the latest jobs and their state"),

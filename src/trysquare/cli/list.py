@@ -19,7 +19,7 @@ async def list_tools(arguments: argparse.Namespace) -> None:
     """Print the tools, their cost, prompts and resources."""
     loaded = load_and_log(arguments)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
-        await app.settled()
+        await app.wait_ready()
         shown = app.toolset.tools() if arguments.all else listed(app.toolset, app.profiles)
         print_report(_as_json(app, shown), lambda: _print(app, shown), json=arguments.json)
 

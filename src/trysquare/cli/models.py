@@ -17,7 +17,7 @@ def _list(arguments: argparse.Namespace) -> None:
         for model in install.KNOWN.values()
     ]
     report, headings = [_entry(model) for model in install.KNOWN.values()], ("name", "installed", "size", "about")
-    then = f"Models lie in {install.models_folder()}. Use one as local:NAME."
+    then = f"Models are in {install.models_folder()}. Use one as local:NAME."
     print_listing(report, headings, rows, json=arguments.json, then=then)
 
 
@@ -70,7 +70,7 @@ def _check_model(model: install.KnownModel) -> int:
     except ToolError as error:
         print(f"{model.name}: {error.message} {error.instruction}")
         return 1
-    print(f"{model.name}: {path} is as pinned.")
+    print(f"{model.name}: {path} matches the pinned SHA-256.")
     return 0
 
 

@@ -47,7 +47,7 @@ async def run(arguments: argparse.Namespace) -> int:
     if arguments.show:
         return _show(arguments.agent, loaded)
     if not arguments.task:
-        raise ConfigurationError("the task is missing.", where="TASK", hint="Say what it is to do, in quotation marks.")
+        raise ConfigurationError("the task is missing.", where="TASK", hint="Write the task in quotation marks.")
     start_logging(loaded)
     if not loaded.is_set("log_level"):
         # A failed call goes to the model, and is shown as a step.
@@ -65,7 +65,7 @@ async def run(arguments: argparse.Namespace) -> int:
 def _can_keep() -> bool:
     if available():
         return True
-    say("This run is not kept as a job, since dbos is not installed: pip install 'trysquare[jobs]'")
+    say("This run is not stored as a job, because dbos is not installed: pip install 'trysquare[jobs]'")
     return False
 
 
@@ -74,7 +74,7 @@ def _show(name: str, loaded: Loaded) -> int:
         print(built_in_text(name), end="")
         return 0
     definition = load_definition(name, folder=loaded.settings.project / AGENTS_FOLDER)
-    raise ConfigurationError(f"`{definition.name}` is a file of your own already.")
+    raise ConfigurationError(f"`{definition.name}` is not built in: its definition is a file of yours.")
 
 
 def _request(arguments: argparse.Namespace) -> AgentRequest:
@@ -107,7 +107,7 @@ def _outcome(found: JobStatus) -> JsonObject:
     raise ToolError(
         f"Job {found.job} {ended}",
         code=ErrorCode.JOB_CANCELLED if found.state == "cancelled" else ErrorCode.TOOL_FAILED,
-        instruction=f"Take it up again with: trysquare jobs resume {found.job}",
+        instruction=f"Resume it with: trysquare jobs resume {found.job}",
     )
 
 

@@ -18,7 +18,6 @@ from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.core.errors import ConfigurationError
 from trysquare.processes.pipes import redirect_stdout, require_open
 from trysquare.providers import Origins
-from trysquare.server.lazy_imports import deferred_sdk_imports, load_server
 from trysquare.settings import Settings
 from trysquare.settings.load import Loaded
 from trysquare.settings.model import OAuthSettings
@@ -104,8 +103,6 @@ async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
-        # Before any user's module, which must not meet packages that are half imported.
-        load_server()
         from trysquare.server.stdio import serve_descriptors
 
         async with open_app(loaded.settings, origins=loaded.origins) as app:
@@ -116,8 +113,7 @@ async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
 
 async def serve_http(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
     """Serve over HTTP until the process is stopped."""
-    with deferred_sdk_imports():
-        from trysquare.server import serve_http as serve_over_http
+    from trysquare.server import serve_http as serve_over_http
 
     _require_shared_state(loaded.settings)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
@@ -189,7 +185,7 @@ def _verifier(app: App, origins: Origins) -> TokenVerifier | None:
 
 
 def _reason_for_tokens(app: App, origins: Origins) -> str | None:
-    """Why this server must not serve without a token, although it knows of none."""
+    """Why this server must not serve without a token, although none exists."""
     if "http.tokens" in origins:
         return "`http.tokens` is set and empty"
     if app.settings.database is not None:

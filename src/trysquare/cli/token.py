@@ -59,7 +59,7 @@ def create_token(arguments: argparse.Namespace) -> None:
     print(text)
     print(f"\nThis is the token of {info.name}. It is shown only now. Clients send it as:")
     print("  Authorization: Bearer TOKEN")
-    print("A server that already runs without tokens asks for them after its next start.")
+    print("A server that already runs without tokens requires them after its next start.")
 
 
 def _require_scope(scope: str) -> None:
@@ -83,7 +83,7 @@ def list_tokens(arguments: argparse.Namespace) -> None:
         found = tokens.all()
     rows = [(info.name, _scopes(info), info.created, _state(info), info.last_used or "never") for info in found]
     headings = ("NAME", "TOOLSETS", "CREATED", "STATE", "LAST USED")
-    empty = "There are no tokens. `trysquare token create NAME` makes one."
+    empty = "No tokens. Create one with `trysquare token create NAME`."
     print_listing([_as_json(info) for info in found], headings, rows, json=arguments.json, empty=empty)
 
 

@@ -57,7 +57,8 @@ class CreateEvent(_OfCalendar):
     description: Words = None
     location: Location = None
     request_key: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="Sent again with it, nothing is made twice")
+        str | None,
+        Field(min_length=1, max_length=200, description="A key of your choice: repeated, nothing is created twice"),
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""RSS/Atom parsing, safe XML, HTML to text."""
+"""Parsers of RSS and Atom feeds, with bounded XML, and of HTML as text."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ class BlogNotion(ToolArguments):
     title: Annotated[str, Field(min_length=1, max_length=1000, description="Title of the page")]
     expanded_draft: Annotated[str, Field(min_length=1, max_length=MAX_DRAFT, description="The whole text, as Markdown")]
     request_key: Annotated[
-        str, Field(min_length=1, max_length=200, description="Your own; sent again with it, nothing is published twice")
+        str,
+        Field(min_length=1, max_length=200, description="A key of your choice: repeated, nothing is published twice"),
     ]
     original_dictation: Annotated[str | None, Field(max_length=MAX_DRAFT, description="Kept at the end")] = None
     suggested_titles: Annotated[Lines | None, Field(description="Other titles")] = None

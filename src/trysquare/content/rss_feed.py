@@ -1,4 +1,4 @@
-"""Tools rss_feed, static_links."""
+"""The tools `rss_feed` and `static_links`: newest entries of feeds, and the configured links."""
 
 from __future__ import annotations
 

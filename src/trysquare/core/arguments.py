@@ -1,4 +1,4 @@
-"""ToolArguments base model, and arguments by action."""
+"""ToolArguments: base model of arguments, and unions of them by action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class DrainableRegistry(Generic[T]):
-    """Names and things, in the order in which they were added."""
+    """Values by name, in the order in which they were added."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -32,7 +32,7 @@ class DrainableRegistry(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, name: str, thing: T) -> None:
-        """Add a thing under a name that is still free."""
+        """Add a value under a name that is still free."""
         with self._lock:
             if name in self._things:
                 raise DeclarationError(

@@ -132,7 +132,7 @@ class MemoryHandles:
 
 
 class SweepTimer:
-    """Sweeps when something expires, although nobody uses it: one daemon thread while something is entry."""
+    """Sweeps when something expires, although nobody uses it: one daemon thread while there are entries."""
 
     def __init__(self, sweep: Callable[[], float | None]) -> None:
         self._swept = weakref.WeakMethod(sweep)

@@ -136,7 +136,7 @@ def _action(parsed: Any) -> Any:
 def consent_request(
     name: str, kind: Arguments, consent: Consent, arguments: JsonObject, context: CallContext
 ) -> ConsentRequest:
-    """The question about one call, with what a human has to know about it."""
+    """The question about one call, with what a human needs to decide."""
     meant = unwrap_arguments(arguments, kind.wire.get("properties", {}))
     shown: JsonObject = jsonable(redact(meant, kind.wire))
     return ConsentRequest(
@@ -178,7 +178,7 @@ async def _ask(request: ConsentRequest, text: str, store: Approvals, context: Ca
         question = ElicitRequest(message=text, schema=ANSWER_SCHEMA, key=own_key, exact=True, ticket=store.ticket())
         answer = await context.caller.ask(question)
         ticket = cast(str, answer.ticket or question.ticket)
-        # Only the boolean itself counts: "true", 1 or an answer without the field is no agreement.
+        # Only the boolean itself counts: "true", 1 or an answer without the field is not consent.
         approved = answer.action == "accept" and answer.content.get("approve") is True
         answering = partial(store.answer, request, ticket=ticket, approved=approved, by=by, how=how)
         taken = await run_in_thread(answering)
@@ -211,8 +211,7 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
     why = f" The question has {size} bytes, more than a client is asked to show." if size > MAX_QUESTION else ""
     raise ConsentNeeded(
         f"A human has to approve this call first.{why} In their own terminal they run: {command}",
-        instruction="Show the user this command and wait for their word; only they can run it. "
-        "Then send the same call again.",
+        instruction="Show the user this command and wait; only they can run it. Then send the same call again.",
         fields={"approval": {"code": decision.code, "command": command, "expires_in": round(decision.expires_in or 0)}},
     )
 

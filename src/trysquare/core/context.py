@@ -157,7 +157,7 @@ class LogRelayingCaller(Protocol):
     """A caller that relays log messages of other servers."""
 
     def lowest_log_level(self) -> LogLevel | None:
-        """The least severe messages that the client wants; None for none."""
+        """The least severe messages that the client subscribed to; None for none."""
         ...
 
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
@@ -273,7 +273,7 @@ class CallContext:
             await self.caller.log(level, block(f"{folded(logger)}: {data}", LONGEST_LOG))
 
     def lowest_log_level(self) -> LogLevel | None:
-        """The least severe log messages that the client wants; None for none."""
+        """The least severe log messages that the client subscribed to; None for none."""
         return self.caller.lowest_log_level() if _is_relaying(self.caller) else None
 
     async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:

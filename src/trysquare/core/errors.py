@@ -1,4 +1,4 @@
-"""ErrorCode and the exception tree."""
+"""Error codes, and the exceptions of Trysquare."""
 
 from __future__ import annotations
 

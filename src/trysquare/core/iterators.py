@@ -134,7 +134,7 @@ class _Walk(ABC):
 
 
 class _Collector(_Walk):
-    """Reads plain iterators, and views and ranges, which JSON does not know either."""
+    """Reads plain iterators, and views and ranges, which are not JSON types either."""
 
     def __init__(self, context: CallContext) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ class _Collector(_Walk):
 
 
 def _is_foreign_container(value: Any) -> bool:
-    """Whether a value is a view, a range or another container that JSON does not know."""
+    """Whether a value is a view, a range or another container that is not a JSON type."""
     if isinstance(value, (dict, list, tuple, set, frozenset, str, bytes, bytearray, memoryview)):
         return False
     return isinstance(value, (Mapping, MappingView, Sequence, Set))

@@ -1,4 +1,4 @@
-"""JsonObject, safe accessors, the only local $ref resolver."""
+"""JSON values: safe accessors, maps over their parts, and the only resolver of local `$ref`s."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {map_strings(key, change): map_strings(part, change) for key, part in cast(JsonObject, value).items()}
     return [map_strings(item, change) for item in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same JSON value with everything changed that is neither an object nor a list; keys stay."""
+    if isinstance(value, dict):
+        return {key: map_leaves(part, change) for key, part in cast(JsonObject, value).items()}
+    return [map_leaves(item, change) for item in cast(list[Any], value)] if isinstance(value, list) else change(value)
 
 
 def objects_in(waiting: list[Any]) -> Iterator[JsonObject]:

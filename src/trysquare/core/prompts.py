@@ -1,4 +1,4 @@
-"""Prompt, PromptMessage, prompt()."""
+"""Prompts: messages that a user picks in a client, made by functions."""
 
 from __future__ import annotations
 

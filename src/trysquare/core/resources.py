@@ -1,4 +1,4 @@
-"""Resource, ResourceTemplate, Skill."""
+"""Resources, resource templates and skills, which a client reads by their addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool, tool(): the frozen value and its factory."""
+"""Tool: a frozen value with name, schema, metadata and call; `tool()` makes one of a function."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ class Toolset(Protocol):
 
 @runtime_checkable
 class DiscoveringToolset(Protocol):
-    """A toolset that discovers its tools in the background; `settled` waits until that has ended."""
+    """A toolset that discovers its tools in the background; `wait_ready` waits until that has ended."""
 
-    async def settled(self) -> None: ...
+    async def wait_ready(self) -> None: ...
 
 
 @runtime_checkable

@@ -184,7 +184,10 @@ def ran_past(session: DebugSession) -> tuple[str, ...]:
 def _tool_error(session: DebugSession, error: Exception) -> ToolError:
     """The tool error for one of the debugger."""
     if isinstance(error, RequestFailed):
-        code = ErrorCode.INTROSPECTION_EVAL_ERROR if error.command == "evaluate" else ErrorCode.EXECUTION_FAILED
+        if "breakpoint" in error.command.lower():
+            code = ErrorCode.EXECUTION_BREAKPOINT_FAILED
+        else:
+            code = ErrorCode.INTROSPECTION_EVAL_ERROR if error.command == "evaluate" else ErrorCode.EXECUTION_FAILED
         return ToolError(f"The debugger refused `{error.command}`: {error.message[:500]}", code=code)
     if isinstance(error, ConnectionLost):
         return ToolError(

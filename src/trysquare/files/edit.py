@@ -1,10 +1,11 @@
-"""Text edits; atomic replacement of a file with a backup."""
+"""Text edits; atomic replacement of a file with a backup; locks among processes."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +54,21 @@ def indent_at(text: str, position: int) -> str:
 
 
 T = TypeVar("T")
+
+
+@contextmanager
+def exclusive_lock(path: Path, *, directory: bool = False) -> Generator[None]:
+    """Hold a lock among processes on a lock file, which is created, or on a directory.
+
+    The system releases it when its holder dies, so that no dead process blocks a living one.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY if directory else os.O_RDWR | os.O_CREAT
+    lock = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def read_file(path: Path) -> str:
@@ -112,6 +128,9 @@ def _back_up(target: Path) -> Path:
 
 
 def _write_atomically(target: Path, content: bytes, new_mode: int) -> None:
+    # The databases import this module for its lock; only a write needs a temporary file.
+    import tempfile
+
     mode = target.stat().st_mode & 0o777 if target.exists() else new_mode
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

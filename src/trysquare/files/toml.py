@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, map_leaves
 from trysquare.files.edit import Edit, TextError, apply_edits, line_break
 
 KeyPath: TypeAlias = tuple[str, ...]
@@ -107,7 +107,8 @@ def _checked(before: str, after: str, path: Sequence[str], value: JsonObject | N
         found = None
     if found is not None and value is None and read_entry(after, path) is None:
         found = _without(found, path)
-    if _comparable(found) != _comparable(expected):
+    # By their text, so that `nan` equals itself.
+    if map_leaves(found, repr) != map_leaves(expected, repr):
         raise TextError(before, _find_key(before, path), f"`{'.'.join(path)}` has an unsupported form; edit it by hand")
     return after
 
@@ -127,15 +128,6 @@ def _without(document: JsonObject, path: Sequence[str]) -> JsonObject:
     if not rest or (isinstance(inner, dict) and not _without(cast(JsonObject, inner), rest)):
         document.pop(name, None)
     return document
-
-
-def _comparable(value: Any) -> Any:
-    """Comparable form, with `nan` equal to itself."""
-    if isinstance(value, dict):
-        return {name: _comparable(part) for name, part in cast(JsonObject, value).items()}
-    if isinstance(value, list):
-        return [_comparable(part) for part in cast(list[Any], value)]
-    return repr(value)
 
 
 def _find_key(text: str, path: Sequence[str]) -> int:

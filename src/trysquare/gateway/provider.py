@@ -152,7 +152,7 @@ class GatewayToolset(DynamicToolset):
     def known(self) -> list[tuple[ToolDefinition, ...] | None]:
         return [self.servers.registry.definitions(name) for name in list(self.servers.entries)]
 
-    async def settled(self) -> None:
+    async def wait_ready(self) -> None:
         """Wait until every pending refresh has ended."""
         await self.servers.background.wait()
 

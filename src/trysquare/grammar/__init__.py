@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trysquare.grammar.calls.walk import CallWalk
     from trysquare.grammar.dialects.bounds import bounded
     from trysquare.grammar.dialects.gbnf import gbnf_text, schema_to_gbnf
-    from trysquare.grammar.dialects.gbnf_parser import check_grammar, read_gbnf
+    from trysquare.grammar.dialects.gbnf_parser import check_grammar, fatal_errors, read_gbnf
     from trysquare.grammar.dialects.lark import schema_to_lark, shape_rules
     from trysquare.grammar.dialects.rules import grammar_of
     from trysquare.grammar.narrowing import Facts, narrowed_tools
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallGrammar", "CallMatcher", "CallWalk", "CallableTool", "Facts", "Unsupported", "bounded", "check_grammar",
-    "gbnf_text", "grammar_of", "narrowed_tools", "openai_format", "read_gbnf", "read_schema", "schema_of",
-    "schema_to_gbnf", "schema_to_lark", "shape_rules", "strict_schema",
+    "fatal_errors", "gbnf_text", "grammar_of", "narrowed_tools", "openai_format", "read_gbnf", "read_schema",
+    "schema_of", "schema_to_gbnf", "schema_to_lark", "shape_rules", "strict_schema",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -31,7 +31,7 @@ __getattr__, __dir__ = lazy_exports(
         "calls.walk": "CallWalk",
         "dialects.bounds": "bounded",
         "dialects.gbnf": "gbnf_text schema_to_gbnf",
-        "dialects.gbnf_parser": "check_grammar read_gbnf",
+        "dialects.gbnf_parser": "check_grammar fatal_errors read_gbnf",
         "dialects.lark": "schema_to_lark shape_rules",
         "dialects.rules": "grammar_of",
         "narrowing": "Facts narrowed_tools",

@@ -18,7 +18,7 @@ from trysquare.core.json import JsonObject
 from trysquare.grammar.calls.grammar import CallableTool
 from trysquare.grammar.dialects.bounds import bounded
 from trysquare.grammar.dialects.gbnf import gbnf_text
-from trysquare.grammar.dialects.gbnf_parser import check_grammar, read_gbnf
+from trysquare.grammar.dialects.gbnf_parser import fatal_errors, read_gbnf
 from trysquare.grammar.dialects.lark import lark_text, own_grammar, shape_rules
 from trysquare.grammar.dialects.rules import grammar_of
 from trysquare.grammar.engine import ConstrainedText, GrammarEngine
@@ -96,10 +96,9 @@ class TextMatcher:
     """
 
     def __init__(self, grammar: ex.Grammar) -> None:
-        broken = [finding.text for finding in check_grammar(grammar) if finding.fatal]
-        if broken:
+        if errors := fatal_errors(grammar):
             raise ToolError(
-                f"Unusable grammar: {' '.join(broken)}",
+                f"Unusable grammar: {errors}",
                 code=ErrorCode.GRAMMAR_UNSUPPORTED,
                 instruction="Correct these rules.",
             )

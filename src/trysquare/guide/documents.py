@@ -1,4 +1,4 @@
-"""Document, Category, Collection; front matter; resource URIs."""
+"""Documents, categories and collections: front matter, types and resource URIs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def read_document(
     head = {**(extra or {}), **parted.head}
     priority = head.get("priority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int):
-        raise FrontMatterError("`priority` must be a whole number.")
+        raise FrontMatterError("`priority` must be an integer.")
     return Document(
         id=id,
         text=parted.body,
@@ -193,7 +193,7 @@ def read_document(
 def _type(head: Mapping[str, Any]) -> DocumentType:
     given = head.get("type", "agent/instruction")
     if not isinstance(given, str) or given not in _TYPES:
-        raise FrontMatterError(f"`type: {str(given)[:80]}` is none of {', '.join(sorted(_TYPES))}.")
+        raise FrontMatterError(f"`type: {str(given)[:80]}` is not one of {', '.join(sorted(_TYPES))}.")
     return cast(DocumentType, given)
 
 
@@ -206,7 +206,7 @@ def _topic_line(head_text: str) -> int:
 def _text(head: Mapping[str, Any], key: str) -> str | None:
     value = head.get(key)
     if isinstance(value, (dict, list)):
-        raise FrontMatterError(f"`{key}` must be a text.")
+        raise FrontMatterError(f"`{key}` must be a string.")
     return None if value is None else str(value)
 
 
@@ -218,7 +218,7 @@ def _texts(head: Mapping[str, Any], key: str) -> list[str]:
         return [piece.strip() for piece in value.split(",") if piece.strip()]
     pieces: list[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
     if any(piece is None or isinstance(piece, (dict, list)) for piece in pieces):
-        raise FrontMatterError(f"`{key}` must be a list of texts.")
+        raise FrontMatterError(f"`{key}` must be a list of strings.")
     return [str(piece) for piece in pieces]
 
 

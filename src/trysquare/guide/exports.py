@@ -1,4 +1,4 @@
-"""Write content into AGENTS.md & co., detect drift."""
+"""Exports of content to AGENTS.md and rule files of clients, and detection of edits in them."""
 
 from __future__ import annotations
 

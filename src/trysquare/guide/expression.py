@@ -1,4 +1,4 @@
-"""Expressions: how one asks for content. A small language, parsed without any I/O.
+"""Expressions that select content: a small language, parsed without any I/O.
 
     expression = part *("," part)          empty parts are skipped; at least one must be left
     part       = ["-"] operand *("&" operand)

@@ -90,7 +90,7 @@ def checked(name: str, value: Any, *, scope: Literal["project", "feature"]) -> F
     """The value if this flag may have it in this scope; None means remove."""
     if not _NAME.fullmatch(name):
         raise InvalidArguments(
-            f"`{name[:80]}` is no flag name: up to 64 letters, digits, `-`, `_` and `.` are, such as `content-style`."
+            f"Invalid flag name `{name[:80]}`. Use up to 64 letters, digits, `-`, `_` and `.`, such as `content-style`."
         )
     known = _BY_NAME.get(name)
     if known is not None and known.scope not in ("both", scope):
@@ -116,12 +116,12 @@ def _known(flag: KnownFlag, value: Any) -> FlagValue:
 
 def _generic(name: str, value: Any) -> FlagValue:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidArguments(f"`{name}` takes a number that JSON can hold; got {value!r:.80}.")
+        raise InvalidArguments(f"`{name}` takes a finite number; got {value!r:.80}.")
     if isinstance(value, (bool, str, int, float)):
         return _short_enough(name, value)
     if isinstance(value, list) and all(isinstance(each, str) for each in cast(list[Any], value)):
         return _short_enough(name, cast(list[str], value))
-    raise InvalidArguments(f"`{name}` takes true, false, a number, a text or a list of texts; got {value!r:.80}.")
+    raise InvalidArguments(f"`{name}` takes a boolean, a number, a string or a list of strings; got {value!r:.80}.")
 
 
 def _short_enough(name: str, value: FlagValue) -> FlagValue:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, NotFound, ToolError
+from trysquare.files.edit import exclusive_lock
 from trysquare.files.root import DirectoryRoot
 from trysquare.files.watch import Entry, FolderStates, is_listed, is_recent
 from trysquare.guide.config import FILE, NAME, GuideFile, Limits, dump_guide_file, parse_guide_file
@@ -355,7 +353,7 @@ Change = Callable[[GuideFile], GuideFile]
 
 def change_guide_file(library: Library, change: Change) -> GuideFile:
     """Apply a change to the file as it is now, not as it was last read, and write the outcome."""
-    with _one_writer(library):
+    with exclusive_lock(library.folder.root, directory=True):
         changed = change(library.read_file())
         text = dump_guide_file(changed)
         # What was written must be readable again: a change that breaks the file is refused before it is one.
@@ -363,14 +361,3 @@ def change_guide_file(library: Library, change: Change) -> GuideFile:
         library.folder.write_bytes(FILE, text.encode("utf-8"))
     library.changed()
     return changed
-
-
-@contextmanager
-def _one_writer(library: Library) -> Generator[None]:
-    """Hold a lock that the system takes back when its holder dies, so that no dead process blocks a living one."""
-    descriptor = os.open(library.folder.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -137,7 +137,7 @@ class Project:
         return [*(each for each in files if (each.id.category, folded(each.id.name)) not in taken), *stored]
 
     def is_current(self, documents: Sequence[Document]) -> bool:
-        """Whether these documents are as they lie on disk now."""
+        """Whether these documents match the files on disk."""
         # Each library is asked, also after one said no: asking is what makes it read again.
         answers = [library.is_current(documents) for library in self.libraries]
         return all(answers)
@@ -172,7 +172,7 @@ class Project:
     def guide_file(self) -> tuple[Library, GuideFile]:
         """The file that changes of categories, collections and presets go to: the first folder's."""
         if not self.libraries:
-            raise ConfigurationError(f"project `{self.name}` has no folder of content.")
+            raise ConfigurationError(f"project `{self.name}` has no content directory.")
         return self.libraries[0], self.libraries[0].file
 
     def _refuse_collisions(self) -> None:
@@ -182,7 +182,7 @@ class Project:
                 other = seen.setdefault(name, library.folder.root)
                 if other != library.folder.root:
                     raise ConfigurationError(
-                        f"`{name}` is in two folders of content, {other} and {library.folder.root}.",
+                        f"`{name}` is in two content directories, {other} and {library.folder.root}.",
                         hint="Rename one of them.",
                     )
 
@@ -355,7 +355,7 @@ class Projects:
         if found is None:
             close = closest_names(wanted, known, count=3) or list(known)[:5]
             raise NotFound(
-                f"There is no project `{wanted[:80]}`. There are {', '.join(f'`{each}`' for each in close)}.",
+                f"Unknown project `{wanted[:80]}`. Known projects: {', '.join(f'`{each}`' for each in close)}.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
                 instruction="Use one of these names, or leave `project` out for the default.",
             )

@@ -88,7 +88,9 @@ def find_command(project: Project, line: CommandLine) -> Document:
     if document is None:
         close = closest_names(line.name, known, count=3) or sorted(known)[:5]
         named = ", ".join(f"`:{each}`" for each in close) or "none"
-        raise NotFound(f"There is no command `:{line.name[:80]}`. There are {named}.", code=ErrorCode.PROMPT_NOT_FOUND)
+        raise NotFound(
+            f"Unknown command `:{line.name[:80]}`. Known commands: {named}.", code=ErrorCode.PROMPT_NOT_FOUND
+        )
     required = document.metadata.get("arguments_required", 0)
     if isinstance(required, int) and len(line.arguments) < required:
         raise InvalidArguments(
@@ -111,7 +113,7 @@ class _Options(dict[str, "str | bool"]):
 
 
 POSITIONS = tuple(f"arg{digit}" for digit in "123456789ABCDEF")
-"""Prompts know named arguments only; these fifteen stand for `*args` and are not shown to people."""
+"""Prompts have named arguments only; these fifteen stand for `*args` and are not shown to people."""
 
 
 def guide_prompt(projects: Projects) -> Prompt:

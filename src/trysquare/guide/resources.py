@@ -45,7 +45,7 @@ def document_template(projects: Projects) -> ResourceTemplate:
         pieces = visible_pieces(project, found)
         if not pieces:
             raise NotFound(
-                f"There is no document `{values['category']}/{values['name']}`, or a flag hides it.",
+                f"Document `{values['category']}/{values['name']}` not found, or hidden by a flag.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
             )
         return (ResourceContents(uri=uri, mime_type=MARKDOWN, text=pieces[0].text),)

@@ -164,9 +164,9 @@ def included_text(project: Project, name: str) -> str | None:
 
 BY_TYPE: dict[DocumentType, str] = {
     "user/information": "Show this to the user as it is.",
-    "agent/information": "Know this; there is no need to show it.",
+    "agent/information": "Use this as background; there is no need to show it.",
     "agent/instruction": "Follow this in the work at hand.",
-    "agent/requirements": "Hold the work to this: it is done only when all of it is met.",
+    "agent/requirements": "Check the work against this: it is done only when all of it is met.",
 }
 
 

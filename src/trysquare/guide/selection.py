@@ -72,7 +72,7 @@ class _Selecting:
             raise NotFound(
                 "The expression excludes all that it names.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
-                instruction="Exclude less: what stands after `-` is taken away from the whole answer.",
+                instruction="Exclude less: what follows `-` is removed from the whole result.",
             )
         taken = tuple(chosen for key, chosen in excluded.items() if key in wanted)
         return Selection(chosen=kept, excluded=taken, warnings=tuple(self.warnings)[:MAX_WARNINGS])
@@ -146,9 +146,9 @@ class _Selecting:
     def _unknown(self, operand: Named) -> NotFound:
         known = [each.name for each in (*self.content.categories(), *self.content.collections())]
         close = closest_names(operand.name, known, count=3)
-        hint = f" The nearest are {_quoted(close)}." if close else f" There are {_quoted(known) or 'none'}."
+        hint = f" Did you mean {_quoted(close)}?" if close else f" Known: {_quoted(known) or 'none'}."
         return NotFound(
-            f"There is no category or collection `{_short(operand.name)}`.{hint}",
+            f"Unknown category or collection `{_short(operand.name)}`.{hint}",
             code=ErrorCode.RESOURCE_NOT_FOUND,
             instruction="Use one of these names, or list the content first.",
             fields={"position": operand.position, "nearest": close},
@@ -161,7 +161,7 @@ class _Selecting:
         # A pattern is mostly the last piece of a name, so both are compared.
         candidates = {**{name.rpartition("/")[2]: name for name in reversed(known)}, **{name: name for name in known}}
         close = [candidates[near] for pattern in wanted for near in closest_names(pattern, candidates, count=3)]
-        hint = f" The nearest are {_quoted(close[:3])}." if close else ""
+        hint = f" Did you mean {_quoted(close[:3])}?" if close else ""
         return NotFound(
             f"Nothing matches `{_short(str(part))}`.{hint}",
             code=ErrorCode.RESOURCE_NOT_FOUND,

@@ -1,4 +1,4 @@
-"""Jinja sandbox and rendering."""
+"""Templates of documents: a Jinja sandbox with bounded rendering."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class _Restricting(NodeTransformer):
             raise TemplateSyntaxError(f"{refused} are not allowed in templates", node.lineno, self._name)
         if isinstance(node, nodes.Filter) and node.name not in _BUILT_IN | _OWN:
             known = ", ".join(sorted(_BUILT_IN | _OWN))
-            raise TemplateSyntaxError(f"there is no filter `{node.name}`; there are {known}", node.lineno, self._name)
+            raise TemplateSyntaxError(f"unknown filter `{node.name}`; known filters: {known}", node.lineno, self._name)
         return super().generic_visit(node, *args, **kwargs)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:

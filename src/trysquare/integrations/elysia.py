@@ -53,14 +53,14 @@ _DESCRIPTIONS = {
 
 
 class GatewayError(Exception):
-    """The gateway cannot be reached, or gave no answer."""
+    """The gateway cannot be reached, or did not respond."""
 
 
 class NotSent(GatewayError):
     """The gateway cannot be reached and has seen nothing of the call, so that it may be made again."""
 
 
-class Mendable(Exception):
+class Repairable(Exception):
     """What a model can do better in its next call."""
 
 
@@ -92,18 +92,20 @@ class _Link:
             message = answer.result(timeout)
         except TimeoutError:
             self._give_up(number)
-            raise GatewayError(f"No answer within {timeout:g} seconds. The call may have been done.") from None
+            raise GatewayError(
+                f"Timeout: no response within {timeout:g} seconds. The call may have taken effect."
+            ) from None
         finally:
             self._waiting.pop(number, None)
         if "error" in message:
-            raise Mendable(str(message["error"].get("message", message["error"])))
+            raise Repairable(str(message["error"].get("message", message["error"])))
         return cast(Json, message.get("result") or {})
 
     def receive(self, message: Json) -> None:
         if "method" not in message:
             self._settle(message.get("id"), message)
         elif "id" in message:
-            refused: Json = {"error": {"code": -32601, "message": "This client offers no such thing."}}
+            refused: Json = {"error": {"code": -32601, "message": "This client does not support this method."}}
             answer: Json = {"result": {}} if message["method"] == "ping" else refused
             self.send({"jsonrpc": "2.0", "id": message["id"], **answer})
 
@@ -118,15 +120,15 @@ class _Link:
             waiting.set_result(answer)
 
     def _give_up(self, number: int) -> None:
-        self._settle(number, GatewayError("The call was given up."))
+        self._settle(number, GatewayError("The call was cancelled."))
         params = {"requestId": number, "reason": "The caller no longer waits."}
-        with contextlib.suppress(GatewayError):  # Whoever is gone need not hear that nobody waits.
+        with contextlib.suppress(GatewayError):  # A cancellation need not reach a server that has ended.
             self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
     def _end(self, reason: str) -> None:
         self.ended = reason
         for number in list(self._waiting):
-            self._settle(number, GatewayError(f"{reason} The call may have been done."))
+            self._settle(number, GatewayError(f"{reason} The call may have taken effect."))
 
 
 class _Process(_Link):
@@ -158,7 +160,7 @@ class _Process(_Link):
                 self._process.stdin.write(json.dumps(message).encode() + b"\n")
                 self._process.stdin.flush()
         except (OSError, ValueError) as error:  # A line that was not taken whole was not acted upon.
-            raise NotSent(self.ended or f"`{self._name}` takes no more calls: {error}.") from None
+            raise NotSent(self.ended or f"`{self._name}` accepts no more calls: {error}.") from None
 
     def close(self) -> None:
         """End the process: by the end of its input, and harder if it does not go."""
@@ -205,7 +207,7 @@ class _Address(_Link):
         super().__init__()
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise GatewayError(f"`{url}` is no address such as http://127.0.0.1:8000/mcp.")
+            raise GatewayError(f"`{url}` is not a URL such as http://127.0.0.1:8000/mcp.")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = functools.partial(kind, parts.hostname, parts.port, timeout=timeout)
         self._url, self._path = url, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -218,28 +220,28 @@ class _Address(_Link):
             try:
                 connection.connect()
             except OSError as error:
-                raise NotSent(f"Nothing answers at {self._url}: {error}.") from None
+                raise NotSent(f"Cannot connect to {self._url}: {error}.") from None
             try:
                 connection.request("POST", self._path, json.dumps(message).encode(), self.headers)
                 self._take(connection.getresponse())
             except (OSError, http.client.HTTPException, ValueError) as error:
-                raise GatewayError(f"{self._url} gave no answer: {error!r}. The call may have been done.") from None
-        reason = f"{self._url} answered the request and gave no result. The call may have been done."
+                raise GatewayError(f"{self._url} did not respond: {error!r}. The call may have taken effect.") from None
+        reason = f"{self._url} responded without a result. The call may have taken effect."
         self._settle(message.get("id"), GatewayError(reason))
 
     def _take(self, response: http.client.HTTPResponse) -> None:
         if session := response.headers.get("Mcp-Session-Id"):
             self.headers["Mcp-Session-Id"] = session
         if response.status == 404 and "Mcp-Session-Id" in self.headers:
-            self.ended = "The session is over."
+            self.ended = "The session has ended."
             raise NotSent(self.ended)
         if response.status in (401, 403):
-            raise GatewayError(f"{self._url} refused us with status {response.status}: see `token`.")
+            raise GatewayError(f"{self._url} returned status {response.status}: check `token`.")
         is_stream = response.headers.get_content_type() == "text/event-stream"
         for text in _events(response) if is_stream else [response.read().decode()]:
             message = _object(json.loads(text)) if text.strip() else {}
             if response.status >= 400 and message.get("id") is None:
-                raise GatewayError(f"{self._url} answered with status {response.status}: {text[:300]}")
+                raise GatewayError(f"{self._url} returned status {response.status}: {text[:300]}")
             if message:
                 self.receive(message)
 
@@ -361,7 +363,7 @@ class Gateway(contextlib.AbstractContextManager["Gateway"]):
             )
             link.headers["MCP-Protocol-Version"] = str(reply.get("protocolVersion", _VERSION))
             link.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        except (GatewayError, Mendable) as error:
+        except (GatewayError, Repairable) as error:
             link.close()
             raise GatewayError(f"The gateway cannot be used: {error}") from None
         return link
@@ -383,7 +385,7 @@ def _tool_class(gateway: Gateway, definition: Json) -> Any:
         try:
             arguments = await _arguments(gateway, definition, inputs)
             result = await gateway.call(name, arguments)
-        except Mendable as error:
+        except Repairable as error:
             yield objects.Error(feedback=_plain(str(error)))
         except GatewayError as error:
             yield objects.Error(error_message=_plain(str(error)))
@@ -453,13 +455,13 @@ async def _schema_of(gateway: Gateway, name: str, sent: Json) -> Json:
 def restored(given: Any, schema: Json, name: str) -> Json:
     """An object as it was before Elysia put what it has under `value`, if anything, in its place.
 
-    JSON text comes through Elysia unharmed. Raises where nobody can tell what was meant: half an object is never sent.
+    JSON text comes through Elysia unharmed. Raises if the input is ambiguous: half an object is never sent.
     """
     properties, required = _object(schema.get("properties")), _texts(schema.get("required"))
     whole = _beside_value(given, properties, required) if "value" in properties else _object_in(given)
     if whole is not None:
         return whole
-    raise Mendable(
+    raise Repairable(
         f"`{name}` must be an object; {json.dumps(given)[:200]} arrived. A key called `value` is lost on the way:"
         f' send `{name}` as JSON text, such as "{{\\"value\\": …}}", with all that belongs into it.'
     )
@@ -491,7 +493,7 @@ def _shown(objects: Any, name: str, arguments: Json, result: Json, limit: int) -
     envelope = _object(structured) if "success" in _object(structured) else {}
     if result.get("isError"):
         text = _plain(_text_of(result) or json.dumps(structured))
-        return objects.Error(feedback=text) if _is_mendable(envelope, origin) else objects.Error(error_message=text)
+        return objects.Error(feedback=text) if _is_repairable(envelope, origin) else objects.Error(error_message=text)
     if envelope and (not origin or "handle" in origin):
         rows, rest = _rows(envelope.get("value")), {k: v for k, v in envelope.items() if k not in ("success", "value")}
     else:
@@ -506,8 +508,8 @@ def _shown(objects: Any, name: str, arguments: Json, result: Json, limit: int) -
     return objects.Result(objects=rows, metadata=origin, name=str(action), llm_message=message)
 
 
-def _is_mendable(envelope: Json, origin: Json) -> bool:
-    """Whether a model can do something about a failure. What may have been done must not be tried again unasked."""
+def _is_repairable(envelope: Json, origin: Json) -> bool:
+    """Whether a model can correct the call. One that may have taken effect must not be repeated unasked."""
     if envelope.get("outcome") == "sent_unknown":
         return False
     code = str(_object(envelope.get("error")).get("code", ""))
@@ -547,7 +549,7 @@ def _bounded(rows: list[Json], limit: int) -> list[Json]:
     text = json.dumps(rows, ensure_ascii=False)
     if len(text) <= limit:
         return rows
-    return [{"head": text[:limit], "characters": len(text), "cut": "This is the beginning. Ask for less at a time."}]
+    return [{"head": text[:limit], "characters": len(text), "cut": "Truncated. Ask for less at a time."}]
 
 
 def _object(value: Any) -> Json:

@@ -1,4 +1,4 @@
-"""TrysquareProvider for FastMCP 4."""
+"""TrysquareProvider: a toolset as a provider of FastMCP 4."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class FastMcpCaller:
     @property
     def asks_by(self) -> str:
         """How a receipt says that a human was asked."""
-        return "input_required" if is_modern(self._context) else "elicitation"
+        return "input_required" if is_stateless(self._context) else "elicitation"
 
     @property
     def waits(self) -> bool:
@@ -117,7 +117,7 @@ class FastMcpCaller:
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
         """Put all of them to the client; in 2026-07-28 it answers with its next call."""
-        if is_modern(self._context):
+        if is_stateless(self._context):
             return self._answers.take(requests)
         return {wanted.key: await self._put(wanted) for wanted in requests}
 
@@ -155,15 +155,15 @@ def active_context() -> Context | None:
         return None
 
 
-def is_modern(context: Context) -> bool:
-    """Whether the client speaks the era in which it is asked by an answer and calls again."""
+def is_stateless(context: Context) -> bool:
+    """Whether the client speaks a protocol version in which a result asks it and it calls again."""
     request = context.request_context
     return request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def _answers_so_far(context: Context) -> ElicitationAnswers:
     """What this call's client has answered in earlier rounds. FastMCP seals the state, so it proves what was asked."""
-    if not is_modern(context):
+    if not is_stateless(context):
         return ElicitationAnswers(None, None)
     responses = {
         slot: answer.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -209,7 +209,7 @@ class ProvidedTool(FastMcpTool):
         return made
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Call the tool by the one way in. Failures are results, so FastMCP has nothing to mask."""
+        """Call the tool through `call_tool`. Failures are results, so FastMCP has nothing to mask."""
         caller, context = _call_context(self._source)
         result = None
         with suppress(InputRequired):
@@ -334,7 +334,7 @@ def _principal(transport: str | None) -> Principal:
 
 
 async def _foreseen(kind: type[Exception], what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
-    """Await the work; a foreseen failure becomes FastMCP's error of the same text, a crash tells an id only."""
+    """Await the work; an expected failure becomes FastMCP's error of the same text, a crash one with an id only."""
     try:
         return await guard_crash(what, work, arguments=arguments)
     except NotFound as error:
@@ -414,7 +414,7 @@ class TrysquareProvider(Provider):
         """Pass on what changes in the toolset, for as long as the server runs."""
         loop = asyncio.get_running_loop()
         changes: asyncio.Queue[Change] = asyncio.Queue()
-        # A toolset may tell of a change from any thread.
+        # A toolset may report a change from any thread.
         unsubscribe = self._toolset.subscribe(lambda change: _enqueue(loop, changes, change))
         telling = asyncio.create_task(self._tell(changes))
         try:
@@ -431,9 +431,9 @@ class TrysquareProvider(Provider):
                 await _notify(session, change)
 
     def _remember_session(self) -> None:
-        """Keep the way to a client that has listed, to tell it of changes. Only a connection with a session has one."""
+        """Keep the session of a client that has listed, to notify it of changes."""
         context = active_context()
-        if context is None or context.request_context is None or is_modern(context):
+        if context is None or context.request_context is None or is_stateless(context):
             return
         self._sessions[context.session_id] = context.session
         self._sessions.move_to_end(context.session_id)

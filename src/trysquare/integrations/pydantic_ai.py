@@ -122,7 +122,7 @@ def _user_text(part: UserPromptPart) -> str:
 
 def _not_text(what: str) -> ToolError:
     return ToolError(
-        f"{what} cannot be given to this model, which reads text alone.",
+        f"{what} is not supported: this model reads text only.",
         code=ErrorCode.MODEL_REFUSED,
         instruction="Send text.",
     )

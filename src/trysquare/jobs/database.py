@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.files.edit import exclusive_lock
 
 SQLITE = "sqlite:///"
 _CONNECT_SECONDS = 10
@@ -99,12 +99,8 @@ def exclusive_setup(engine: sa.Engine, url: str) -> Generator[None]:
             finally:
                 connection.execute(sa.text(f"SELECT pg_advisory_unlock({_OPENING})"))
         return
-    lock = os.open(url.removeprefix(SQLITE) + ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with exclusive_lock(Path(url.removeprefix(SQLITE) + ".lock")):
         yield
-    finally:
-        os.close(lock)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Sampling presets, safety filter."""
+"""Sampling presets, and the safety filter of a model's text."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Fetcher:
 
     async def _read(self, url: str, response: httpcore2.Response) -> Fetched:
         if not 200 <= response.status < 300:
-            raise _failed(url, f"answered with status {response.status}")
+            raise _failed(url, f"returned status {response.status}")
         return Fetched(url=url, body=await self._body(url, response))
 
     async def _body(self, url: str, response: httpcore2.Response) -> bytes:

@@ -19,7 +19,7 @@ _SAY_NOTHING = (
     "wants was we were what when where whether which while who whom why will with would you your"
 )
 SAYS_NOTHING = frozenset(_SAY_NOTHING.split())
-"""Words that tell nothing of what is looked for."""
+"""Words that say nothing about the subject of a query."""
 _SUFFIXES = (
     ("ations", "ate"), ("ation", "ate"), ("ments", ""), ("ment", ""), ("ings", ""), ("ing", ""), ("ies", "y"),
     ("ied", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ers", "er"), ("ed", ""),
@@ -101,7 +101,7 @@ _SHORTEST_MEANT, _SHORTEST_TYPED = 4, 5
 """Shorter words are one slip away from too many others."""
 _TWO_SLIPS = 8
 _SHORT = 5
-"""A word of so few letters with one too many or another one is rather another word: `coast` is no slip for `cost`."""
+"""In a word of so few letters one letter makes another word: `coast` is not a typo of `cost`."""
 
 
 class Spelling:

@@ -1,4 +1,4 @@
-"""Request -> CallContext; McpCaller: elicit, sample, progress, log."""
+"""Caller of an MCP request: progress, logs, and questions to the client in both protocol versions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import hashlib
 import json
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
-from pydantic import BaseModel, ValidationError
-
-from trysquare.catalog import ProfileChoice
 from trysquare.core.call import guard_crash
 from trysquare.core.context import (
     Answer,
@@ -24,23 +18,24 @@ from trysquare.core.context import (
     ElicitRequest,
     FastCall,
     LogLevel,
-    Principal,
-    RootsRequest,
-    SamplingRequest,
-    Visit,
 )
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, NobodyToAsk, ToolError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.result import dump_json
 from trysquare.core.text import encodable_value
-from trysquare.server._sdk import connection_of
+from trysquare.net.rpc import ConnectionLost
+from trysquare.protocol.messages import RpcError, decode_any, encode_notification
+from trysquare.protocol.methods import SEVERITY, progress_params, progress_token
+from trysquare.protocol.versions import takes_forms, takes_urls
 from trysquare.server.convert import answer_from_wire, request_to_wire
-from trysquare.server.options import ServeOptions, token_principal
-from trysquare.server.protocol import Request, is_stateless
+from trysquare.server.options import ServeOptions
+from trysquare.server.session import Request
+
+T = TypeVar("T")
 
 # In 2026-07-28 a call that needs an answer ends with its questions, and the client calls again: the tool runs from
-# its start. What was asked and answered before travels in `requestState`, which the SDK's boundary seals: bound to
-# the method, the tool, the arguments, the principal and this service. So only an answer to a question that we put in
+# its start. What was asked and answered before travels in `requestState`, which is sealed: bound to the method,
+# the tool, the arguments, the principal and this server. So only an answer to a question that we put in
 # this very call counts.
 #
 # The n-th question under a key gets the n-th answer under it, whatever its words are now: they may tell a time or a
@@ -146,56 +141,48 @@ def _fingerprint(value: JsonObject) -> str:
     return hashlib.sha256(dump_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-LOG_LEVEL: Final = "trysquare.log_level"
-"""Where a connection of the session protocol (2025-11-25) keeps the level that its client set."""
-_SEVERITY: Final = {
-    level: rank
-    for rank, level in enumerate(
-        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-    )
-}  # fmt: skip
-
-
 class McpCaller:
     """The client that made a request, and its user."""
 
-    __slots__ = ("_answers", "is_modern", "request_context")
+    __slots__ = ("_answers", "request_context")
 
     def __init__(self, request: Request) -> None:
         self.request_context = request
-        """The SDK's own view of the request, for what Trysquare has no word for."""
-        self.is_modern = is_stateless(request)
+        """The request itself, for what the context of a call has no name for."""
         self._answers: ElicitationAnswers | None = None
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        await self.request_context.session.report_progress(done, total, message)
+        token = progress_token(self.request_context.meta)
+        if token is not None:
+            params = progress_params(token, done, total, message)
+            notification = encode_notification("notifications/progress", params)
+            await self.request_context.channel.notify(notification, is_progress=True)
 
     async def log(self, level: LogLevel, message: str) -> None:
         await self.relay_log(level, message, "trysquare")
 
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
-        if not self._wants(level):
-            return
-        params = types.LoggingMessageNotificationParams(
-            level=level, data=encodable_value(data), logger=encodable_value(logger)
-        )
-        await self.request_context.session.send_notification(
-            types.LoggingMessageNotification(params=params), related_request_id=self.request_context.request_id
-        )
+        lowest = self.request_context.log_level
+        if lowest is not None and SEVERITY[level] >= SEVERITY[lowest]:
+            params = {"level": level, "data": data, "logger": logger}
+            await self.request_context.channel.notify(encode_notification("notifications/message", params))
+
+    def lowest_log_level(self) -> LogLevel | None:
+        return cast(LogLevel | None, self.request_context.log_level)
 
     def can_ask(self) -> bool:
         return self.offers("elicitation")
 
     def offers(self, capability: Capability) -> bool:
-        session = self.request_context.session
-        if session.client_capabilities is None or not (self.is_modern or session.can_send_request):
+        request = self.request_context
+        if request.session is not None and not request.session.can_ask:
             return False
+        declared = request.capabilities
         if capability == "elicitation":
-            return _asks_by_form(session.client_capabilities.elicitation)
+            return takes_forms(declared.get("elicitation"))
         if capability == "elicitation.url":
-            elicitation = session.client_capabilities.elicitation
-            return elicitation is not None and elicitation.url is not None
-        return getattr(session.client_capabilities, capability) is not None
+            return takes_urls(declared.get("elicitation"))
+        return declared.get(capability) is not None
 
     async def ask(self, question: ElicitRequest) -> Answer:
         if not self.can_ask():
@@ -203,7 +190,7 @@ class McpCaller:
         return (await self.request((question,)))[question.key]
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
-        if self.is_modern:
+        if self.request_context.is_stateless:
             return self.answers.take(requests)
         return {request.key: await self._send(request) for request in requests}
 
@@ -211,14 +198,14 @@ class McpCaller:
     def answers(self) -> ElicitationAnswers:
         """What has been answered in earlier tries of this call."""
         if self._answers is None:
-            params = self.request_context.params or {}
-            self._answers = ElicitationAnswers(params.get("requestState"), params.get("inputResponses"))
+            params = self.request_context.params
+            self._answers = ElicitationAnswers(params.request_state, params.input_responses)
         return self._answers
 
     @property
     def asks_by(self) -> str:
         """How a receipt says that a human was asked."""
-        return "input_required" if self.is_modern else "elicitation"
+        return "input_required" if self.request_context.is_stateless else "elicitation"
 
     @property
     def waits(self) -> bool:
@@ -229,66 +216,36 @@ class McpCaller:
         self.answers.renew(used, fresh)
 
     async def _send(self, request: ClientRequest) -> Answer:
-        typed, result_type = _typed_request(request)
-        metadata = ServerMessageMetadata(related_request_id=self.request_context.request_id)
+        wire = request_to_wire(request)
         try:
-            result = await self.request_context.session.send_request(typed, result_type, metadata=metadata)
-        except (MCPError, ValidationError) as error:
-            reason = error.message if isinstance(error, MCPError) else "its answer does not fit the protocol"
-            raise ToolError(
-                f"The client did not answer: {reason}",
-                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-                instruction="Ask the user in the conversation instead.",
-            ) from None
-        return answer_from_wire(request, result.model_dump(by_alias=True, mode="json", exclude_none=True))
-
-    def lowest_log_level(self) -> LogLevel | None:
-        if self.is_modern:
-            lowest: Any = (self.request_context.meta or {}).get(types.LOG_LEVEL_META_KEY)
-        else:
-            lowest = connection_of(self.request_context).state.get(LOG_LEVEL, "debug")
-        return lowest if lowest in _SEVERITY else None
-
-    def _wants(self, level: LogLevel) -> bool:
-        lowest = self.lowest_log_level()
-        return lowest is not None and _SEVERITY[level] >= _SEVERITY[lowest]
+            result = decode_any(await self.request_context.channel.ask(wire["method"], encodable_value(wire["params"])))
+        except (RpcError, ConnectionLost) as error:
+            raise _not_answered(str(error)) from None
+        if not isinstance(result, dict):
+            raise _not_answered("its answer is not an object")
+        return answer_from_wire(request, as_object(result))
 
 
-def _asks_by_form(capability: types.ElicitationCapability | None) -> bool:
-    # An empty capability means forms; a client that lists its modes may have left them out.
-    return capability is not None and (capability.form is not None or capability.url is None)
-
-
-def _typed_request(request: ClientRequest) -> tuple[types.ServerRequest, type[BaseModel]]:
-    wire = request_to_wire(request)
-    match request:
-        case ElicitRequest() | Visit():
-            return types.ElicitRequest.model_validate(wire), types.ElicitResult
-        case SamplingRequest():
-            return types.CreateMessageRequest.model_validate(wire), types.CreateMessageResult
-        case RootsRequest():
-            return types.ListRootsRequest.model_validate(wire), types.ListRootsResult
-
-
-PROFILES_IN_SCOPE = "trysquare.profiles"
-"""The profiles that the query of an HTTP request chose."""
-T = TypeVar("T")
-_NO_META: Mapping[str, Any] = {}
+def _not_answered(reason: str) -> ToolError:
+    return ToolError(
+        f"The client did not answer: {reason}",
+        code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+        instruction="Ask the user in the conversation instead.",
+    )
 
 
 def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> CallContext:
     """The context of one request. `direct` is the way to other tools."""
     request = caller.request_context
-    client = request.session.client_params
     timeout = options.call_timeout
     return CallContext(
-        principal=principal_of(options),
+        principal=request.principal,
         caller=caller,
         handles=options.handles,
         deadline=None if timeout is None else time.monotonic() + timeout,
-        request_id=None if request.request_id is None else str(request.request_id),
-        client=None if client is None else client.client_info.name,
-        meta=_NO_META if request.meta is None else cast(Mapping[str, Any], request.meta),
+        request_id=str(request.id),
+        client=request.client_name,
+        meta=request.meta,
         direct=direct,
         approvals=options.approvals,
     )
@@ -301,15 +258,3 @@ async def bounded(what: str, work: Awaitable[T], context: CallContext, *, argume
             return await guard_crash(what, work, arguments=arguments)
     except TimeoutError:
         raise DeadlineExceeded(f"{what} took longer than it may and was stopped.") from None
-
-
-def principal_of(options: ServeOptions) -> Principal:
-    """Who makes the request that is being served: the token's subject, or the user who started the server."""
-    return token_principal.get() or options.principal
-
-
-def profiles_of(request: Request, options: ServeOptions) -> ProfileChoice:
-    """The profiles that a list is made with: those of the address, or those of the server."""
-    if request.request is None:
-        return options.profiles
-    return request.request.scope.get(PROFILES_IN_SCOPE) or options.profiles

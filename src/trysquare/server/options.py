@@ -1,8 +1,7 @@
-"""ServeOptions, state keys, current principal."""
+"""Options of a server, and the keys that seal its questions."""
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,8 +48,6 @@ class ServeOptions:
     """Who calls where no token says it: the user of this operating system."""
     skills: bool = False
     """Whether resources that open a skill are offered as skills too (SEP-2640)."""
-    telemetry: bool = False
-    """Whether the SDK's own OpenTelemetry span is made for every message."""
 
     def __post_init__(self) -> None:
         for key in self.state_keys:
@@ -58,10 +55,6 @@ class ServeOptions:
                 raise ValueError(f"a state key needs at least {SHORTEST_KEY} bytes, this one has {len(key)}")
         if self.page_size < 1:
             raise ValueError(f"page_size must be at least 1, not {self.page_size}")
-
-
-token_principal: ContextVar[Principal | None] = ContextVar("trysquare_token_principal", default=None)
-"""The principal of the token that came with the request; None where there is no token."""
 
 
 def state_keys(settings: Settings) -> tuple[bytes, ...]:

@@ -1,208 +1,243 @@
-"""build_server: any toolset as an MCP server of both eras, on the SDK's low-level server."""
+"""McpServer: a toolset as an MCP server of every supported protocol version, on any transport."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
 
-import mcp_types as types
-from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
-from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
+from msgspec import Raw
 
+from trysquare.core.call import guard_crash
+from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
-from trysquare.server._sdk import connection_of, is_supported
-from trysquare.server.caller import LOG_LEVEL
-from trysquare.server.handlers.prompts import CompletionHandlers, PromptHandlers
-from trysquare.server.handlers.resources import (
-    EXTENSION,
-    SKILLS_GET,
-    SKILLS_LIST,
-    GetSkillParams,
-    ResourceHandlers,
-    SkillHandlers,
+from trysquare.protocol.envelope import envelope_version, require_version
+from trysquare.protocol.messages import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Message,
+    RpcError,
+    decode_part,
+    encode,
+    encode_error,
+    encode_result,
+    member,
 )
-from trysquare.server.handlers.tools import CALL, PlainCallMiddleware, ToolHandlers
-from trysquare.server.middleware import (
-    HANDSHAKES,
-    LISTS,
-    STATEFUL,
-    HandshakeMiddleware,
-    ListCacheMiddleware,
-    RequestStateMiddleware,
-    initialized,
+from trysquare.protocol.methods import (
+    CLIENT_REQUESTS,
+    InitializeParams,
+    Method,
+    Params,
+    SetLevelParams,
+    decoder_of,
 )
+from trysquare.protocol.seal import StateSeal
+from trysquare.protocol.versions import (
+    SERVER_CAPABILITIES,
+    SERVER_INFO_KEY,
+    SKILLS_EXTENSION,
+    STATELESS_VERSIONS,
+    negotiated,
+)
+from trysquare.server.errors import protocol_error
+from trysquare.server.handlers.base import Handler
+from trysquare.server.handlers.prompts import PromptHandlers
+from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
+from trysquare.server.handlers.tools import ToolHandlers
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
-from trysquare.server.protocol import Request, answered, is_stateless
+from trysquare.server.session import Request
 
-__all__ = ["ServeOptions", "TrysquareServer", "build_server"]
-
-
-SchemaOf: TypeAlias = Callable[[str], JsonObject | None]
-Handler: TypeAlias = Callable[[Request, Any], Awaitable[JsonObject]]
+_BEFORE_HANDSHAKE = frozenset({"initialize", "ping"})
 
 
-class TrysquareServer(Server[NotificationHub]):
-    """The SDK's server, which tells clients of the session protocol (2025-11-25) that lists may change."""
+class Route(NamedTuple):
+    """A method of the protocol, how its parameters are read, and what answers it."""
 
-    def __init__(
-        self, toolset: Toolset, options: ServeOptions, get_tool_input_schema: SchemaOf, calls: PlainCallMiddleware
-    ) -> None:
-        super().__init__(
-            options.name,
-            version=options.version,
-            title=options.title,
-            instructions=options.instructions,
-            lifespan=self._connect,
-            get_tool_input_schema=get_tool_input_schema,
-            cache_hints=_cache_hints(options),
-        )
-        self.calls = calls
-        self.states = RequestStateMiddleware(options)
-        self._toolset = toolset
-        self._running: set[NotificationHub] = set()
-        self._chain: tuple[list[ServerMiddleware[NotificationHub]], CallNext] | None = None
-
-    def close_streams(self) -> None:
-        """End the streams of all that listen, because the server is about to end."""
-        for hub in self._running:
-            hub.close()
-
-    @property
-    def hub(self) -> NotificationHub | None:
-        """What is known of the clients while the server runs over HTTP, where all of them share one."""
-        return next(iter(self._running), None)
-
-    def answer_call(self, ctx: Request) -> Awaitable[HandlerResult]:
-        """The result of a plain `tools/call`, through every middleware but without the SDK's own checks."""
-        if self._chain is None or self._chain[0] != self.middleware:
-            self._chain = ([*self.middleware], self._chained())
-        return self._chain[1](ctx)
-
-    def _chained(self) -> CallNext:
-        call: CallNext = partial(_through, self.states, self.calls.answer)
-        for middleware in reversed(self.middleware):
-            if not isinstance(middleware, _Router):
-                call = partial(_through, middleware, call)
-        return call
-
-    @asynccontextmanager
-    async def _connect(self, _: Server[NotificationHub]) -> AsyncGenerator[NotificationHub]:
-        async with NotificationHub().connected(self._toolset) as hub:
-            self._running.add(hub)
-            try:
-                yield hub
-            finally:
-                self._running.discard(hub)
-
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
-        return super().create_initialization_options(
-            notification_options or changing, experimental_capabilities, extensions
-        )
+    method: Method
+    decode: Callable[[bytes | Raw], Any]
+    handler: Handler
+    is_cached: bool = False
+    """Whether its result depends on nothing but the toolset, the profiles, the principal's scopes and the page."""
 
 
-def _through(
-    middleware: ServerMiddleware[NotificationHub], call_next: CallNext, ctx: Request
-) -> Awaitable[HandlerResult]:
-    return middleware(ctx, call_next)
+class Reply(NamedTuple):
+    """A response, and the code of its error."""
+
+    body: bytes
+    error: int | None = None
 
 
-class _Router:
-    """A middleware of the SDK: looks up the method of a message once, and runs the middleware of that method."""
+class McpServer:
+    """Answers requests. It does not know transports: they bring the session, the way back and the principal."""
 
-    def __init__(self, routes: Mapping[str, ServerMiddleware[NotificationHub]]) -> None:
-        self._routes = routes
+    def __init__(self, toolset: Toolset, options: ServeOptions | None = None) -> None:
+        self.options = options or ServeOptions()
+        self.hub = NotificationHub(toolset)
+        info = {"name": self.options.name, "title": self.options.title, "version": self.options.version}
+        self._info: JsonObject = {key: value for key, value in info.items() if value is not None}
+        self._stamp: JsonObject = {SERVER_INFO_KEY: self._info}
+        self._seal = StateSeal(self.options.state_keys, audience=self.options.name, ttl=self.options.state_ttl)
+        self.tools = ToolHandlers(toolset, self.options, self._stamp)
+        self._routes = self._table(toolset)
+        self._no_params = decoder_of(Params).decode
 
-    async def __call__(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        route = self._routes.get(ctx.method)
-        return await (call_next(ctx) if route is None else route(ctx, call_next))
+    def _table(self, toolset: Toolset) -> dict[str, Route]:
+        prompts = PromptHandlers(toolset, self.options)
+        resources = ResourceHandlers(toolset, self.options, self.hub)
+        handlers: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "server/discover": self._discover,
+            "tools/list": self.tools.list,
+            "tools/call": self.tools.call,
+            "prompts/list": prompts.list,
+            "prompts/get": prompts.get,
+            "resources/list": resources.list,
+            "resources/templates/list": resources.list_templates,
+            "resources/read": resources.read,
+            "resources/subscribe": resources.subscribe,
+            "resources/unsubscribe": resources.unsubscribe,
+            "subscriptions/listen": resources.listen,
+            "completion/complete": prompts.complete,
+            "logging/setLevel": self._set_level,
+        }
+        if self.options.skills:
+            skills = SkillHandlers(resources, self.options)
+            handlers |= {"skills/list": skills.list, "skills/get": skills.get}
+        return {
+            name: Route(
+                (method := CLIENT_REQUESTS[name]),
+                decoder_of(method.params).decode,
+                handler,
+                is_cached=name.endswith("/list"),
+            )
+            for name, handler in handlers.items()
+        }
+
+    def read(self, message: Message, *, stateless: bool) -> tuple[Route | None, Any]:
+        """The route of a request, None for an unknown method, and its parameters. Raises `RpcError`."""
+        route = self._routes.get(str(message.method))
+        if route is not None and not (route.method.stateless if stateless else route.method.handshake):
+            # Before its parameters are read: a removed method is not found, whatever they are.
+            route = None
+        try:
+            return route, decode_part(self._no_params if route is None else route.decode, message.params)
+        except RpcError:
+            if stateless:
+                # What is wrong with the envelope comes first.
+                require_version(envelope_version(member(message.params, "_meta")))
+            raise
+
+    async def respond(self, route: Route | None, request: Request) -> Reply:
+        """Answer a request. Every failure is a response; only cancellation passes."""
+        try:
+            if route is None:
+                raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
+            session = request.session
+            if session is not None and session.version is None and request.method not in _BEFORE_HANDSHAKE:
+                raise RpcError(INVALID_REQUEST, "Send `initialize` first.")
+            if route.method.may_ask:
+                self._open_state(request)
+            return Reply(await guard_crash(request.method, self._answer(route, request)))
+        except ToolError as failure:
+            error = protocol_error(failure, stateless=request.is_stateless)
+        except RpcError as raised:
+            error = raised
+        return Reply(encode_error(error, request.id), error.code)
+
+    async def _answer(self, route: Route, request: Request) -> bytes:
+        if not route.is_cached:
+            return encode_result(request.id, self._finished(await route.handler(request), route, request))
+        cache, key = self.hub.cache, _cache_key(request)
+        encoded = cache.get(key)
+        if encoded is None:
+            encoded = encode(self._finished(await route.handler(request), route, request))
+            self.hub.store(cache, key, encoded)
+        return encode_result(request.id, encoded)
+
+    def _finished(self, result: JsonObject | bytes, route: Route, request: Request) -> JsonObject | bytes:
+        """The result with what its protocol version has in every one, and without what it does not have."""
+        if type(result) is bytes:
+            return result
+        assert isinstance(result, dict)
+        if request.session is not None:
+            result.pop("resultType", None)
+            return result
+        result.setdefault("resultType", "complete")
+        if result["resultType"] == "input_required":
+            result["requestState"] = self._seal.seal(result["requestState"], _bound(request))
+        elif route.method.cached is not None:
+            is_private = route.method.cached == "private" or request.is_authenticated
+            result["ttlMs"] = 0 if request.method == "resources/read" else self.options.list_ttl_ms
+            result["cacheScope"] = "private" if is_private else "public"
+        result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
+        return result
+
+    def _open_state(self, request: Request) -> None:
+        """Replace the sealed state in the parameters by what was sealed. Versions with a handshake have none."""
+        params = request.params
+        if params.request_state is not None:
+            params.request_state = (
+                self._seal.open(params.request_state, _bound(request)) if request.is_stateless else None
+            )
+
+    async def _initialize(self, request: Request) -> JsonObject:
+        params: InitializeParams = request.params
+        session = request.session
+        assert session is not None
+        session.version = negotiated(params.protocol_version)
+        session.capabilities = params.capabilities
+        session.client_info = {"name": params.client_info.name, "version": params.client_info.version}
+        return self._introduction({"protocolVersion": session.version, "serverInfo": self._info})
+
+    async def _discover(self, request: Request) -> JsonObject:
+        introduction = self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
+        if self.options.skills:
+            introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": {SKILLS_EXTENSION: {}}}
+        return introduction
+
+    def _introduction(self, head: JsonObject) -> JsonObject:
+        introduction: JsonObject = {**head, "capabilities": SERVER_CAPABILITIES}
+        if self.options.instructions is not None:
+            introduction["instructions"] = self.options.instructions
+        return introduction
+
+    async def _ping(self, request: Request) -> JsonObject:
+        return {}
+
+    async def _set_level(self, request: Request) -> JsonObject:
+        params: SetLevelParams = request.params
+        if request.session is not None:
+            request.session.log_level = params.level
+        return {}
 
 
-def build_server(toolset: Toolset, options: ServeOptions | None = None) -> TrysquareServer:
-    """Make a server of a toolset. It serves any number of connections, of both eras, on any transport."""
-    known = options or ServeOptions()
-    tools = ToolHandlers(toolset, known)
-
-    server = TrysquareServer(toolset, known, tools.schema_of, PlainCallMiddleware(tools, known))
-    _register(server, toolset, known, tools)
-    if not known.telemetry:
-        server.middleware.clear()
-    server.middleware.append(_Router(_routes(server, known)))
-    return server
+def build_server(toolset: Toolset, options: ServeOptions | None = None) -> McpServer:
+    """Make a server of a toolset. It serves any number of clients, of every protocol version, on any transport."""
+    return McpServer(toolset, options)
 
 
-def _routes(server: TrysquareServer, options: ServeOptions) -> dict[str, ServerMiddleware[NotificationHub]]:
-    states = server.states
-
-    async def call(ctx: Request, call_next: CallNext) -> HandlerResult:
-        return await states(ctx, partial(_through, server.calls, call_next))
-
-    routes: dict[str, ServerMiddleware[NotificationHub]] = dict.fromkeys(STATEFUL, states)
-    routes |= dict.fromkeys(LISTS, ListCacheMiddleware(options))
-    if is_supported():
-        routes |= dict.fromkeys(HANDSHAKES, HandshakeMiddleware(server.create_initialization_options))
-        routes[CALL] = call
-    return routes
-
-
-def _register(server: TrysquareServer, toolset: Toolset, options: ServeOptions, tools: ToolHandlers) -> None:
-    prompts = PromptHandlers(toolset, options)
-    resources = ResourceHandlers(toolset, options)
-    completions = CompletionHandlers(toolset, options, prompts)
-    handlers: list[tuple[str, type[types.RequestParams], Handler]] = [
-        ("tools/list", types.PaginatedRequestParams, tools.list),
-        ("tools/call", types.CallToolRequestParams, tools.call),
-        ("prompts/list", types.PaginatedRequestParams, prompts.list),
-        ("prompts/get", types.GetPromptRequestParams, prompts.get),
-        ("resources/list", types.PaginatedRequestParams, resources.list),
-        ("resources/templates/list", types.PaginatedRequestParams, resources.list_templates),
-        ("resources/read", types.ReadResourceRequestParams, resources.read),
-        ("resources/subscribe", types.SubscribeRequestParams, resources.subscribe),
-        ("resources/unsubscribe", types.UnsubscribeRequestParams, resources.unsubscribe),
-        ("completion/complete", types.CompleteRequestParams, completions.complete),
-        ("logging/setLevel", types.SetLevelRequestParams, _set_log_level),
-    ]
-    if options.skills:
-        skills = SkillHandlers(resources, options)
-        handlers += [
-            (SKILLS_LIST, types.PaginatedRequestParams, skills.list),
-            (SKILLS_GET, GetSkillParams, skills.get),
-        ]
-        server.extensions[EXTENSION] = {}
-    for method, params_type, handler in handlers:
-        server.add_request_handler(method, params_type, _contained(method, handler))
-    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, resources.listen)
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
+def _cache_key(request: Request) -> Hashable:
+    """What a list depends on beside the toolset. It never depends on the connection."""
+    profiles = request.profiles
+    return (
+        request.method,
+        request.params.cursor,
+        request.is_stateless,
+        request.is_authenticated,
+        request.principal.scopes,
+        profiles.default,
+        frozenset(profiles.toolsets.items()),
+    )
 
 
-def _contained(method: str, handler: Handler) -> Handler:
-    return lambda request, params: answered(method, handler(request, params), modern=is_stateless(request))
-
-
-async def _set_log_level(request: Request, params: types.SetLevelRequestParams) -> JsonObject:
-    connection_of(request).state[LOG_LEVEL] = params.level
-    return {}
-
-
-def _cache_hints(options: ServeOptions) -> dict[CacheableMethod, CacheHint]:
-    """Lists may be kept and shared, since they do not depend on the connection; what a resource holds may not."""
-    shared = CacheHint(ttl_ms=options.list_ttl_ms, scope="public")
+def _bound(request: Request) -> JsonObject:
+    """The request that a sealed state belongs to."""
+    named_by = CLIENT_REQUESTS[request.method].named_by
     return {
-        "server/discover": shared,
-        "tools/list": shared,
-        "prompts/list": shared,
-        "resources/list": shared,
-        "resources/templates/list": shared,
-        "resources/read": CacheHint(ttl_ms=0, scope="private"),
+        "method": request.method,
+        "target": None if named_by is None else getattr(request.params, named_by),
+        "arguments": getattr(request.params, "arguments", None) or {},
+        "principal": request.principal.subject,
     }

@@ -149,7 +149,7 @@ def _document(row: Sequence[Any]) -> StoredDocument:
 
 
 def _not_found(category: str, name: str) -> NotFound:
-    return NotFound(f"There is no stored document `{category}/{name}`.", code=ErrorCode.RESOURCE_NOT_FOUND)
+    return NotFound(f"Unknown stored document `{category}/{name}`.", code=ErrorCode.RESOURCE_NOT_FOUND)
 
 
 def _now() -> str:
@@ -223,4 +223,4 @@ class StoredProjects:
         """Remove a project from the register. Its files stay."""
         with self._database.write() as connection:
             if connection.execute("DELETE FROM projects WHERE name = ?", (name,)).rowcount == 0:
-                raise NotFound(f"There is no project `{name}`.", code=ErrorCode.RESOURCE_NOT_FOUND)
+                raise NotFound(f"Unknown project `{name}`.", code=ErrorCode.RESOURCE_NOT_FOUND)

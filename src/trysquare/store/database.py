@@ -6,7 +6,6 @@ aside, never deleted.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.files.edit import exclusive_lock
 from trysquare.store.location import prepare_folder
 from trysquare.store.migrations import migrate
 
@@ -97,7 +97,8 @@ def open_database(path: Path) -> Database:
     """Open a state file, creating or migrating it if needed."""
     prepare_folder(path.parent)
     try:
-        with _open_lock(path):
+        # One process at a time opens, migrates or replaces the file.
+        with exclusive_lock(path.with_name(path.name + ".lock")):
             return _open_or_replace(path)
     except (sqlite3.Error, OSError) as error:
         raise ConfigurationError(
@@ -191,17 +192,6 @@ def set_aside(path: Path) -> Path:
         if part.exists():
             part.rename(aside.with_name(aside.name + ending))
     return aside
-
-
-@contextmanager
-def _open_lock(path: Path) -> Generator[None]:
-    """Let one process at a time open, migrate or replace the file."""
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 @contextmanager

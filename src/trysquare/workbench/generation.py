@@ -21,7 +21,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import dump_json
 from trysquare.grammar import (
     bounded,
-    check_grammar,
+    fatal_errors,
     gbnf_text,
     grammar_of,
     read_gbnf,
@@ -160,10 +160,9 @@ class GrammarConstraint:
 
     def __init__(self, text: str) -> None:
         grammar = read_gbnf(text)
-        errors = [finding.text for finding in check_grammar(grammar) if finding.fatal]
-        if errors:
+        if errors := fatal_errors(grammar):
             raise ToolError(
-                f"Invalid grammar: {' '.join(errors)}",
+                f"Invalid grammar: {errors}",
                 code=ErrorCode.GRAMMAR_REFUSED,
                 instruction="Fix these rules and send it again.",
             )

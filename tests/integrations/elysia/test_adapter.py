@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from tests.gateway.toys import has_ended
 from tests.integrations.elysia.served import ADAPTER, served_over_http, serving, toy, write_servers
-from trysquare.integrations.elysia import Gateway, GatewayError, Mendable, NotSent, _is_mendable, restored
+from trysquare.integrations.elysia import Gateway, GatewayError, NotSent, Repairable, _is_repairable, restored
 
 
 async def said(gateway: Gateway, tool: str, **arguments: Any) -> str:
@@ -68,8 +68,8 @@ async def test_a_failure_that_leaves_a_call_unknown_is_not_for_the_model_to_mend
     with Gateway(**serving(config)) as gateway:
         lost = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kill"})
         wrong = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kil"})
-    assert not _is_mendable({**lost["structuredContent"], "next": {}}, {})
-    assert _is_mendable(wrong["structuredContent"], {})
+    assert not _is_repairable({**lost["structuredContent"], "next": {}}, {})
+    assert _is_repairable(wrong["structuredContent"], {})
 
 
 async def test_all_pages_of_a_list_are_read() -> None:
@@ -86,7 +86,7 @@ async def test_garbage_answers_that_come_late_and_answers_that_come_twice_do_no_
 
 async def test_a_server_that_asks_us_something_is_refused_at_once() -> None:
     with Gateway(command=toy()) as gateway:
-        assert "offers no such thing" in await said(gateway, "roots")
+        assert "does not support this method" in await said(gateway, "roots")
 
 
 async def test_after_a_gateway_died_the_next_call_starts_another() -> None:
@@ -101,7 +101,7 @@ async def test_a_call_whose_gateway_dies_is_told_what_is_known_of_it_and_is_not_
     started = tmp_path / "started"
     with Gateway(command=toy("--started", str(started))) as gateway:
         with pytest.raises(
-            GatewayError, match=r"ended with exit code -9: about to die\. The call may have been done\."
+            GatewayError, match=r"ended with exit code -9: about to die\. The call may have taken effect\."
         ):
             await gateway.call("kill", {})
         assert len(started.read_text(encoding="utf-8").splitlines()) == 1
@@ -109,7 +109,7 @@ async def test_a_call_whose_gateway_dies_is_told_what_is_known_of_it_and_is_not_
 
 async def test_a_call_that_takes_too_long_is_given_up_and_cancelled() -> None:
     with Gateway(command=toy(), timeout=0.3) as gateway:
-        with pytest.raises(GatewayError, match=r"No answer within 0\.3 seconds"):
+        with pytest.raises(GatewayError, match=r"no response within 0\.3 seconds"):
             await gateway.call("hang", {})
         assert json.loads(await said(gateway, "cancelled")) != []
 
@@ -143,11 +143,11 @@ def test_exactly_one_way_to_the_gateway_must_be_named(given: dict[str, str]) -> 
 
 
 async def test_an_address_that_is_none_or_where_nobody_is_says_so() -> None:
-    with Gateway(url="mcp.json") as gateway, pytest.raises(GatewayError, match="is no address such as"):
+    with Gateway(url="mcp.json") as gateway, pytest.raises(GatewayError, match="is not a URL such as"):
         await gateway.call("echo", {})
     with (
         Gateway(url="http://127.0.0.1:1/mcp") as gateway,
-        pytest.raises(GatewayError, match=r"Nothing answers at http://127\.0\.0\.1:1/mcp"),
+        pytest.raises(GatewayError, match=r"Cannot connect to http://127\.0\.0\.1:1/mcp"),
     ):
         await gateway.call("echo", {})
 
@@ -209,7 +209,7 @@ async def test_a_token_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
     token = "a-token-of-more-than-32-characters-for-a-test"
     tokens = {"TRYSQUARE_HTTP_TOKENS": token}
     with served_over_http(write_servers(tmp_path, with_npm=False), **tokens) as url:
-        with Gateway(url=url) as gateway, pytest.raises(GatewayError, match="refused us with status 401"):
+        with Gateway(url=url) as gateway, pytest.raises(GatewayError, match="returned status 401"):
             await gateway.call("mcp_toy", {})
         with Gateway(url=url, token=token) as gateway:
             assert "mcp_toy" in gateway.definitions()
@@ -242,7 +242,7 @@ def schema_and_inputs(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 @given(schema_and_inputs())
 def test_what_is_sent_is_what_the_model_meant_or_nothing_is(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     schema, inputs = case
-    with contextlib.suppress(Mendable):
+    with contextlib.suppress(Repairable):
         assert restored(eaten(inputs), schema, "tool_inputs") == inputs
 
 

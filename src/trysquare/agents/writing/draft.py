@@ -146,7 +146,7 @@ class Draft:
     def require_outline(self) -> Outline:
         if (found := self.outline()) is None:
             raise ToolError(
-                "There is no outline yet.", code=ErrorCode.STATE_CONFLICT, instruction="Set one with `outline` first."
+                "The outline is missing.", code=ErrorCode.STATE_CONFLICT, instruction="Set one with `outline` first."
             )
         return found
 

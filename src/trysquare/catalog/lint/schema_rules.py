@@ -78,7 +78,7 @@ def object_at_top(tool: Tool, options: LintOptions) -> Iterator[str | Problem]:
         yield Problem("The schema's type is not `object`.", 'Set "type": "object" and name the arguments.')
     for keyword in _UNIONS:
         if keyword in schema:
-            yield f"`{keyword}` stands at the top of the schema, which large model APIs refuse."
+            yield f"`{keyword}` is at the top of the schema, where large model APIs refuse it."
 
 
 @rule("error", each_tool, 'Set "additionalProperties": false, or use ToolArguments.')
@@ -109,12 +109,12 @@ def clear_parameter_names(node: Node, options: LintOptions) -> Iterator[str]:
     name = node.path.rpartition(".")[2]
     text = split_words(node.text("description"))
     if name.lower() in _VAGUE and text and len(text) < _FEWEST_WORDS:
-        yield f"`{name}` could mean anything, and its description is too short to tell."
+        yield f"`{name}` is ambiguous, and its description is too short."
 
 
 @rule("advice", each_tool, "Leave titles out; names and descriptions say it already.")
 def no_titles(tool: Tool, options: LintOptions) -> Iterator[str]:
-    """Generated titles cost tokens and tell nothing."""
+    """Generated titles cost tokens and add no information."""
     places = ["the top", *(f"`{node.path}`" for node in nodes(tool.input_schema) if node.text("title"))]
     found = places[1:] if not isinstance(tool.input_schema.get("title"), str) else places
     if found:
@@ -135,7 +135,7 @@ def default_fits(node: Node, options: LintOptions) -> Iterator[Problem]:
     choices, default = as_list(node.keywords.get("enum")), node.keywords.get("default")
     if choices and default is not None and default not in choices:
         fix = f"Use one of {', '.join(map(repr, choices))}, or add it to them."
-        yield Problem(f"The default {default!r} is none of the valid values.", fix)
+        yield Problem(f"The default {default!r} is not one of the valid values.", fix)
 
 
 @rule("warning", each_tool, "Flatten them, or split the tool.")

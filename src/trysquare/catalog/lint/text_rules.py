@@ -58,7 +58,7 @@ def no_hidden_characters(text: str, options: LintOptions) -> Iterator[str]:
     odd = {char for char in set(text) if unicodedata.category(char) in ("Co", "Cn", "Cs", "Zl", "Zp")}
     found = hidden_characters(text) | odd | ({_BLANK_PICTURE, "\r"} & set(text))
     if hidden := sorted(f"U+{ord(char):04X}" for char in found):
-        yield f"The text holds characters that nobody sees: {', '.join(hidden[:5])}."
+        yield f"The text contains invisible characters: {', '.join(hidden[:5])}."
 
 
 @rule("error", _each_text, "Say what the tool does and when it fits; scanners refuse servers whose texts give orders.")

@@ -27,7 +27,7 @@ def destructive_asks(tool: Tool, options: LintOptions) -> Iterator[str]:
     metadata = tool.metadata
     asks = metadata.consent is not None or metadata.consent_literal is not None
     if metadata.destructive and not metadata.read_only and not asks:
-        yield "The tool is destructive and asks nobody."
+        yield "The tool is destructive and does not ask for consent."
 
 
 @rule("error", each_tool, "Leave out the one that is wrong.")
@@ -53,7 +53,7 @@ def consent_question_fits(tool: Tool, options: LintOptions) -> Iterator[Problem]
     for name in _braced(tool.metadata.consent.question) if tool.metadata.consent else ():
         if name not in known:
             fix = f"The arguments are {', '.join(known) or 'none'}."
-            yield Problem(f"The consent question names `{{{name}}}`, which is no argument.", fix)
+            yield Problem(f"The consent question names `{{{name}}}`, which is not an argument.", fix)
 
 
 def _braced(question: str) -> list[str]:
@@ -124,7 +124,7 @@ def _have_places(one: Tool, other: Tool) -> bool:
 
 
 def _own_words(tool: Tool, other: Tool) -> set[str]:
-    # Words of one meaning tell nothing apart.
+    # Synonyms do not distinguish tools.
     return (_meanings(tool.name) - _meanings(other.name)) & _meanings(tool.description)
 
 

@@ -210,7 +210,7 @@ class _Inliner:
 
 
 def without_own_words(schema: Any) -> Any:
-    """The schema without the words that only Trysquare itself reads: clients would pay for them and not know them."""
+    """The schema without the keywords that only Trysquare reads: clients would pay for them without using them."""
     if isinstance(schema, dict):
         parts = cast(JsonObject, schema).items()
         return {key: without_own_words(part) for key, part in parts if not key.startswith(OWN_WORDS)}

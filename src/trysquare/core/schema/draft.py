@@ -29,7 +29,7 @@ class ArgumentsDraft:
         return self._check(self.arguments)
 
     def is_open(self, path: JsonPath) -> bool:
-        """Whether a path lies at or inside a blank."""
+        """Whether a path is at or inside a blank."""
         return any(path[: len(blank)] == blank for blank in self.open_paths)
 
     def value_at(self, path: JsonPath) -> Any:
@@ -113,7 +113,7 @@ class ArgumentsDraft:
             for path in {problem.path for problem in problems} & tried.keys():
                 self.put(path, tried[path])
                 del accepted[path]
-        # A list around a value that is no item either does not help.
+        # A list around a value that is not a valid item does not help.
         for path in {problem.path[:-1] for problem in problems} & wrapped.keys() & accepted.keys():
             self.put(path, wrapped[path])
             del accepted[path]

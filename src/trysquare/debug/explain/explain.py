@@ -45,7 +45,7 @@ class Explanation:
     chain: tuple[Raised, ...] = ()
     """Its causes, and the exceptions it was raised while handling."""
     also_raised: tuple[JsonObject, ...] = ()
-    """Exceptions of the user's functions that are no part of this failure: caught, or those of threads and handlers."""
+    """Exceptions of the user's functions that are not part of this failure: caught, or of threads and handlers."""
     blamed: Suspect | None = None
     origins: tuple[Origin, ...] = ()
     deciding: tuple[Origin, ...] = ()
@@ -208,7 +208,7 @@ def _is_lost(aside: JsonObject) -> bool:
 
 
 def _aside_text(aside: JsonObject, root: str) -> str:
-    """An exception that is no part of the failure, and how it ended."""
+    """An exception that is not part of the failure, and how it ended."""
     caught = cast(JsonObject | None, aside.get("caught"))
     if caught is not None:
         end = f"caught in {caught['function']} at {relative(_location(caught), root)}"

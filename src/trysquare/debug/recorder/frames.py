@@ -31,7 +31,7 @@ _UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
 """Types of immutable values: the same object needs no second look."""
 _TEXTS = ("__repr__", "__str__", "__format__", "__rich_repr__", "_repr_pretty_")
 _TEXT_MAKERS = ("_pytest.assertion", "_pytest._io", "_pytest._code", "unittest.util")
-"""Modules that make the text of a failure; what they call is no part of what the program did."""
+"""Modules that make the text of a failure; what they call is not part of what the program did."""
 _REPORTERS = ("_pytest", "pytest", "unittest", "hypothesis", "logging")
 """Modules that make a text of a value for a message; what else they call is the program's own."""
 

@@ -24,7 +24,7 @@ _MAX_RAISED = 40
 _DEEP = 200
 _NEAR = 50
 _ORDINARY = (StopIteration, StopAsyncIteration)
-"""Exceptions that end a loop, and are no error."""
+"""Exceptions that end a loop and are not errors."""
 _ASKING = ("__getattr__", "__getattribute__")
 """Functions that answer a question by raising."""
 

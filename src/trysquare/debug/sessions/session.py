@@ -269,7 +269,7 @@ class DebugSession:
         if self._is_ending and self.ended is None:
             raise ToolError(
                 f"The debugger of session `{self.id}` is disconnected.",
-                code=ErrorCode.CONNECTION_LOST,
+                code=ErrorCode.SESSION_LOST,
                 instruction="Start the program again with `session restart`.",
             )
         if self.stop is not None:

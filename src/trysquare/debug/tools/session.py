@@ -112,7 +112,7 @@ class SessionStart(ToolArguments):
     cwd: Annotated[str | None, Field(description="Directory to run in")] = None
     args: list[str] | None = None
     env: dict[str, str] | None = None
-    language: Annotated[str | None, Field(description="If the target does not tell it")] = None
+    language: Annotated[str | None, Field(description="If it cannot be inferred from the target")] = None
     runtime_path: Annotated[str | None, Field(description="The interpreter to use")] = None
     launch_config_name: Annotated[str | None, Field(description="From .vscode/launch.json")] = None
     source_paths: Annotated[list[str] | None, Field(description="More directories with sources")] = None

@@ -358,7 +358,7 @@ def _transport(fields: Fields) -> TransportType:
     alias = re.sub("[-_ ]", "", given).lower()
     found = next((each for each in TRANSPORTS.values() if alias in each.aliases), None)
     if found is None:
-        raise fields.wrong(fields.member("type", "transport"), "must be stdio, http (or streamable-http) or sse.")
+        raise fields.wrong(fields.member("type", "transport"), f"must be one of {', '.join(TRANSPORTS)}.")
     if found.owns_process and fields.member(*COMMAND_KEYS) is None:
         raise fields.wrong(None, "A stdio server needs a `command` to start.")
     return found

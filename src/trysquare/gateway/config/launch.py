@@ -1,6 +1,6 @@
 """Launch of a server as its file writes it: masked display, digest, and the pin that a human approves.
 
-Variables are not filled in here: a new token in the environment is no change, and no secret is displayed or stored.
+Variables are not filled in here: a new token in the environment is not a change, and no secret is displayed or stored.
 """
 
 from __future__ import annotations

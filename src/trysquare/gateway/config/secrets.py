@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError
+from trysquare.files.edit import exclusive_lock
 from trysquare.store import user_state
 from trysquare.store.location import prepare_folder
 
@@ -62,12 +62,8 @@ class Secrets:
     def _locked(self) -> Generator[None]:
         """Lock among processes, so that concurrent writes do not overwrite each other."""
         prepare_folder(self._path.parent)
-        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with exclusive_lock(self._path.with_suffix(".lock")):
             yield
-        finally:
-            os.close(lock)
 
     def _replace(self, secrets: Mapping[str, str]) -> None:
         # mkstemp creates its file with mode 0600.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from trysquare.core.json import JsonObject, as_list, as_object, properties_of, required_of, resolve_ref
+from trysquare.core.json import JsonObject, as_list, as_object, map_leaves, properties_of, required_of, resolve_ref
 from trysquare.core.schema.keywords import key_of
 from trysquare.core.text import truncate
 from trysquare.core.untrusted import cleaned_text, hidden_kinds, one_line
@@ -243,11 +243,7 @@ def _graded(
 
 def _folded(value: Any) -> Any:
     """A definition with normalized white space."""
-    if isinstance(value, str):
-        return _SPACE.sub(" ", value.strip(_BLANKS))
-    if isinstance(value, dict):
-        return {key: _folded(part) for key, part in cast(JsonObject, value).items()}
-    return [_folded(part) for part in cast(list[Any], value)] if isinstance(value, list) else value
+    return map_leaves(value, lambda part: _SPACE.sub(" ", part.strip(_BLANKS)) if isinstance(part, str) else part)
 
 
 def _is_clone(one: ToolDefinition, other: ToolDefinition) -> bool:

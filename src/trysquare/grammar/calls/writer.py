@@ -1,4 +1,4 @@
-"""Write a call value by value."""
+"""Writer of a call, value by value."""
 
 from __future__ import annotations
 

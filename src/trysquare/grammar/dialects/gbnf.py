@@ -53,7 +53,7 @@ def _written(expression: ex.Expression) -> str:
         case ex.Text(text):
             return f'"{_quoted(text)}"'
         case ex.Chars(ranges):
-            # Allowed code points, never excluded ones: llama.cpp reads bytes that are no UTF-8 as higher code points.
+            # Allowed code points, never excluded ones: llama.cpp reads bytes that are not UTF-8 as higher code points.
             return class_text(ranges, _in_class)
         case ex.Sequence(parts):
             return " ".join(map(_written, parts))

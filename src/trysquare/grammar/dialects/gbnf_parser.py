@@ -33,6 +33,11 @@ def check_grammar(grammar: ex.Grammar) -> tuple[GrammarFinding, ...]:
     )
 
 
+def fatal_errors(grammar: ex.Grammar) -> str:
+    """The problems that make a grammar unusable, as one text; empty without any."""
+    return " ".join(finding.text for finding in check_grammar(grammar) if finding.fatal)
+
+
 def _problems(grammar: ex.Grammar) -> Iterable[tuple[FindingKind, str, str]]:
     rules, root = grammar.rules, grammar.root
     graph = {name: ex.rules_named(rule) for name, rule in rules.items()}

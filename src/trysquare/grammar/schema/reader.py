@@ -17,7 +17,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.json import JsonObject, resolve_pointer
+from trysquare.core.json import JsonObject, map_leaves, resolve_pointer
 from trysquare.grammar.schema import intersection, shapes
 from trysquare.grammar.text.expressions import json_text
 from trysquare.grammar.text.ranges import split_number
@@ -434,18 +434,10 @@ def _constant(value: Any, pointer: str) -> str:
         json.dumps(value, allow_nan=False)
     except ValueError as error:
         raise unsupported_at(pointer, "it has a number that JSON cannot express") from error
-    text = json_text(_whole_inside(value))
+    text = json_text(map_leaves(value, shapes.whole))
     if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
         raise unsupported_at(pointer, "it has an unpaired surrogate")
     return text
-
-
-def _whole_inside(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _whole_inside(inner) for key, inner in cast(JsonObject, value).items()}
-    if isinstance(value, list):
-        return [_whole_inside(inner) for inner in cast(list[Any], value)]
-    return shapes.whole(value)
 
 
 def _type_names(schema: JsonObject, pointer: str) -> list[str] | None:

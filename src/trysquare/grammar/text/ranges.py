@@ -27,18 +27,18 @@ def any_digits(fewest: int, most: int | None = None) -> ex.Expression:
 
 
 def integer_text(least: int | None, most: int | None) -> ex.Expression:
-    """The texts of all whole numbers from `least` to `most`."""
+    """The texts of all integers from `least` to `most`."""
     positive = natural_text(max(0, least or 0), most)
     if least is not None and least >= 0:
         return positive
-    # llguidance knows -0 in whole numbers with two bounds or none, and the dialects have to agree.
+    # llguidance knows -0 in integers with two bounds or none, and the dialects have to agree.
     smallest = 0 if (least is None) == (most is None) else 1
     negative = natural_text(smallest if most is None else max(smallest, -most), None if least is None else -least)
     return ex.one_of((ex.in_sequence(ex.Text("-"), negative), positive))
 
 
 def natural_text(least: int, most: int | None) -> ex.Expression:
-    """The texts of the whole numbers from `least`, which is not negative, to `most`."""
+    """The texts of the integers from `least`, which is not negative, to `most`."""
     if most is not None and most < least:
         return ex.NEVER
     if most is None:

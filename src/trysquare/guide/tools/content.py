@@ -50,7 +50,7 @@ class ProjectArguments(ToolArguments):
         # Half a character, which JSON can name, can be stored in no file and no table.
         written = json.dumps(value, ensure_ascii=False, default=str)
         if not written.isascii() and any("\ud800" <= letter <= "\udfff" for letter in written):
-            raise ValueError("it holds half of a character (an unpaired surrogate)")
+            raise ValueError("it contains an unpaired surrogate")
         return value
 
 
@@ -84,7 +84,7 @@ class GetContent(ProjectArguments):
     budget: Annotated[int | None, Field(description="Most tokens; the rest is listed", ge=0)] = None
     holding: Annotated[str | None, Field(description="Of an earlier answer: only what is new is sent")] = None
     held: Annotated[list[str] | None, Field(description="`instruction_id`s that you hold")] = None
-    explain: Annotated[bool, Field(description="Tell which, why and how many tokens; no text")] = False
+    explain: Annotated[bool, Field(description="Which, why and how many tokens; no text")] = False
 
 
 def _held(args: GetContent, context: CallContext) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -110,7 +110,7 @@ def _delivered(
     holding = context.handles.put(list(digests)[:MOST_HELD], principal=context.principal.subject, ttl=HOLDING_SECONDS)
     message = None
     if not delivery.sent:
-        held_all = "You hold all of it already; nothing has changed."
+        held_all = "You have all of it already; nothing has changed."
         message = "No document fits the budget." if delivery.left_out else held_all
     fields: dict[str, Any] = {
         "documents": _documents(project, delivery.sent),
@@ -237,7 +237,7 @@ def content_tools(projects: Projects) -> list[Tool]:
         project = projects.get(args.project)
         hits = project.search.find(args.query, limit=args.limit)
         if not hits:
-            return answer(project, [], message="No document holds any of these words.")
+            return answer(project, [], message="No document contains any of these words.")
         found = [{**_list_entry(hit.document), "excerpt": hit.excerpt} for hit in hits]
         first = {"expression": ",".join(expression_for(hit.document.id) for hit in hits[:3]), "project": project.name}
         return answer(project, found, next={"tool": "get_content", "arguments": first})

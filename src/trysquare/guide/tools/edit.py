@@ -198,7 +198,7 @@ def _remove(project: Project, args: RemoveContent) -> None:
         entries: dict[str, Any] = dict(getattr(file, field))
         if args.name not in entries:
             close = closest_names(args.name, entries, count=3)
-            hint = f" The nearest are {', '.join(close)}." if close else ""
+            hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise NotFound(
                 f"guide.json has no {args.kind} `{args.name[:80]}`.{hint}", code=ErrorCode.RESOURCE_NOT_FOUND
             )
@@ -255,7 +255,7 @@ def export_tools(projects: Projects) -> list[Tool]:
              use_when="you doubt that exported files are up to date"),
         tool(allow_path, **CHANGING, category="exports",
              profiles=ONLY_FULL, consent=Consent(question="Change whether the guide may write exports to {path}?"),
-             use_when="an export shall go to an unusual place"),
+             use_when="an export goes to an unusual place"),
     ]  # fmt: skip
 
 
@@ -291,7 +291,9 @@ def project_tools(projects: Projects) -> list[Tool]:
 def _registered(args: SetProject) -> RegisteredProject:
     root = Path(args.root)
     if not NAME.fullmatch(args.name):
-        raise InvalidArguments(f"`{args.name[:80]}` is no project name: up to 50 letters, digits, `-`, `_`, `.` are.")
+        raise InvalidArguments(
+            f"Invalid project name `{args.name[:80]}`. Use up to 50 letters, digits, `-`, `_` and `.`."
+        )
     if not root.is_absolute() or not os.path.isdir(root):
         raise InvalidArguments(f"`{args.root[:200]}` is not the absolute path of a folder.")
     resolved = root.resolve()

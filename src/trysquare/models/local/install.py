@@ -1,4 +1,4 @@
-"""Known weights, pinned download, verification."""
+"""Installation of local models: known weights, pinned downloads, verification."""
 
 from __future__ import annotations
 

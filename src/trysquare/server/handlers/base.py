@@ -1,26 +1,27 @@
-"""Paginated lists of a toolset, cached until it changes."""
+"""What handlers share: the type of a handler, pages of lists, questions to the client."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
-from trysquare.server.caller import McpCaller, principal_of
+from trysquare.server.caller import McpCaller
 from trysquare.server.convert import COMPLETE
-from trysquare.server.options import ServeOptions
+from trysquare.server.session import Request
+
+Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, JsonObject | bytes]]
+"""Answers a request with its result: an object, or the bytes of one."""
+T = TypeVar("T")
 
 
 def questions_to_wire(caller: McpCaller) -> JsonObject:
     """The result that has the client put all open questions to the user and call again."""
     answers = caller.answers
     return {"resultType": "input_required", "inputRequests": answers.wire(), "requestState": answers.state()}
-
-
-T = TypeVar("T")
 
 
 def list_page(
@@ -30,21 +31,18 @@ def list_page(
     *,
     key: Callable[[T], str],
     cursor: str | None,
-    options: ServeOptions,
+    size: int,
 ) -> JsonObject:
     """The answer to a list request: one page, and the cursor of the next one.
 
-    A cursor names the last entry of the page before, so that it stays right when entries come and go behind it. A list
-    that depends on who asks must not be shared between principals.
+    A cursor names the last entry of the page before, so that it stays right when entries come and go behind it.
     """
     start = 0 if cursor is None else _position_after(things, key, cursor) + 1
-    end = start + options.page_size
+    end = start + size
     page = things[start:end]
     wire: JsonObject = {"resultType": COMPLETE, field: [to_wire(each) for each in page]}
     if end < len(things):
         wire["nextCursor"] = _encode(key(page[-1]))
-    if principal_of(options).scopes is not None:
-        wire["cacheScope"] = "private"
     return wire
 
 
@@ -54,7 +52,7 @@ def _position_after(things: Sequence[T], key: Callable[[T], str], cursor: str) -
         if key(thing) == name:
             return position
     raise InvalidArguments(
-        "The cursor is not one of this list, or the list has changed.",
+        "Unknown cursor: it is not one of this list, or the list has changed.",
         code=ErrorCode.VALIDATION_INVALID_PARAM,
         instruction="List again from the start, without a cursor.",
     )

@@ -1,66 +1,87 @@
-"""Resources/*, skills/*."""
+"""Handlers of `resources/*`, `skills/*` and `subscriptions/listen`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
-
-import mcp_types as types
 
 from trysquare.core.call import direct_calls
+from trysquare.core.context import Principal
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.toolset import Toolset
-from trysquare.server._sdk import connection_of
-from trysquare.server.caller import McpCaller, bounded, call_context, principal_of
+from trysquare.protocol.methods import ListenParams, ListParams, ReadResourceParams, UriParams
+from trysquare.server.caller import McpCaller, bounded, call_context
 from trysquare.server.convert import COMPLETE, reading_to_wire, resource_to_wire, skill_to_wire, template_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
-from trysquare.server.notifications import SUBSCRIBED
+from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
-from trysquare.server.protocol import Request
+from trysquare.server.session import Request
 
 RESOURCES_SCOPE = "resources"
 """The scope that a scoped token needs for resources, which belong to no toolset."""
 
 
 class ResourceHandlers:
-    """Answers what clients ask about resources."""
+    """Answers what clients ask about resources, and sends what they subscribe to."""
 
-    def __init__(self, toolset: Toolset, options: ServeOptions) -> None:
+    def __init__(self, toolset: Toolset, options: ServeOptions, hub: NotificationHub) -> None:
         self._toolset = toolset
         self._options = options
         self._direct = options.direct or direct_calls(toolset)
+        self._hub = hub
 
-    def visible(self) -> Sequence[Resource]:
-        """The resources that whoever asks may see."""
-        return self._toolset.resources() if self._allowed() else ()
+    def visible(self, principal: Principal) -> Sequence[Resource]:
+        """The resources that a principal may see."""
+        return self._toolset.resources() if principal.may_use(RESOURCES_SCOPE) else ()
 
-    async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
+    async def list(self, request: Request) -> JsonObject:
         """`resources/list`."""
-        options, cursor = self._options, params.cursor
-        return list_page("resources", self.visible(), resource_to_wire, key=_uri, cursor=cursor, options=options)
+        params: ListParams = request.params
+        resources, size = self.visible(request.principal), self._options.page_size
+        return list_page("resources", resources, resource_to_wire, key=_uri, cursor=params.cursor, size=size)
 
-    async def list_templates(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
+    async def list_templates(self, request: Request) -> JsonObject:
         """`resources/templates/list`."""
-        visible, options, cursor = self._toolset.templates() if self._allowed() else (), self._options, params.cursor
-        return list_page("resourceTemplates", visible, template_to_wire, key=_form, cursor=cursor, options=options)
+        params: ListParams = request.params
+        templates = self._toolset.templates() if request.principal.may_use(RESOURCES_SCOPE) else ()
+        size = self._options.page_size
+        return list_page("resourceTemplates", templates, template_to_wire, key=_form, cursor=params.cursor, size=size)
 
-    async def read(self, request: Request, params: types.ReadResourceRequestParams) -> JsonObject:
+    async def read(self, request: Request) -> JsonObject:
         """`resources/read`."""
+        params: ReadResourceParams = request.params
         caller = McpCaller(request)
         context = call_context(caller, self._options, self._direct)
-        uri = str(params.uri)
         try:
-            resource = self.find(uri)
-            reading = resource.read(uri, {}, context)
-            return reading_to_wire(await bounded(f"Resource {uri[:200]}", reading, context))
+            reading = self._require(params.uri, request.principal).read(params.uri, {}, context)
+            return reading_to_wire(await bounded(f"Resource {params.uri[:200]}", reading, context))
         except InputRequired:
             return questions_to_wire(caller)
 
-    def find(self, uri: str) -> Resource:
-        """The resource at an address, or an error."""
-        resource = self._toolset.find_resource(uri) if self._allowed() else None
+    async def subscribe(self, request: Request) -> JsonObject:
+        """`resources/subscribe` (2025-11-25): notify this session of changes of the resource."""
+        params: UriParams = request.params
+        if request.session is not None:
+            request.session.subscribed.add(params.uri)
+        self._follow([params.uri], request.principal)
+        return {}
+
+    async def unsubscribe(self, request: Request) -> JsonObject:
+        """`resources/unsubscribe` (2025-11-25)."""
+        params: UriParams = request.params
+        if request.session is not None:
+            request.session.subscribed.discard(params.uri)
+        return {}
+
+    async def listen(self, request: Request) -> JsonObject:
+        """`subscriptions/listen` (2026-07-28): notify the client while the request is open."""
+        params: ListenParams = request.params
+        self._follow(params.notifications.resource_subscriptions or (), request.principal)
+        return await self._hub.listen(request, params.notifications)
+
+    def _require(self, uri: str, principal: Principal) -> Resource:
+        resource = self._find(uri, principal)
         if resource is None:
             raise NotFound(
                 f"There is no resource at `{uri[:200]}`.",
@@ -70,33 +91,15 @@ class ResourceHandlers:
             )
         return resource
 
-    async def subscribe(self, request: Request, params: types.SubscribeRequestParams) -> JsonObject:
-        """`resources/subscribe` (2025-11-25): notify this connection of changes of the resource."""
-        connection_of(request).state.setdefault(SUBSCRIBED, set()).add(str(params.uri))
-        self.follow([str(params.uri)])
-        return {}
+    def _find(self, uri: str, principal: Principal) -> Resource | None:
+        return self._toolset.find_resource(uri) if principal.may_use(RESOURCES_SCOPE) else None
 
-    async def listen(
-        self, request: Request, params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        """`subscriptions/listen` (2026-07-28): notify the client while the stream is open."""
-        self.follow(params.notifications.resource_subscriptions or ())
-        return await request.lifespan_context.listen(request, params)
-
-    def follow(self, uris: Iterable[str]) -> None:
-        """Have the sources of these resources tell when they change."""
+    def _follow(self, uris: Iterable[str], principal: Principal) -> None:
+        """Have the sources of these resources report changes."""
         for uri in uris:
-            resource = self._toolset.find_resource(uri) if self._allowed() else None
+            resource = self._find(uri, principal)
             if resource is not None and resource.follow is not None:
                 resource.follow()
-
-    async def unsubscribe(self, request: Request, params: types.UnsubscribeRequestParams) -> JsonObject:
-        """`resources/unsubscribe` of the session protocol (2025-11-25)."""
-        connection_of(request).state.setdefault(SUBSCRIBED, set()).discard(str(params.uri))
-        return {}
-
-    def _allowed(self) -> bool:
-        return principal_of(self._options).may_use(RESOURCES_SCOPE)
 
 
 def _uri(resource: Resource) -> str:
@@ -107,42 +110,30 @@ def _form(template: ResourceTemplate) -> str:
     return template.uri_template
 
 
-EXTENSION: Final = "io.modelcontextprotocol/skills"
-SKILLS_LIST: Final = "skills/list"
-SKILLS_GET: Final = "skills/get"
-
-
-class GetSkillParams(types.RequestParams):
-    """Which skill is asked for."""
-
-    uri: str
-
-
 class SkillHandlers:
-    """Answers what clients ask about skills."""
+    """Answers what clients ask about skills (SEP-2640)."""
 
     def __init__(self, resources: ResourceHandlers, options: ServeOptions) -> None:
         self._resources = resources
         self._options = options
 
-    async def list(self, request: Request, params: types.PaginatedRequestParams) -> JsonObject:
+    async def list(self, request: Request) -> JsonObject:
         """`skills/list`."""
-        skills = sorted((each for each in self._resources.visible() if each.skill is not None), key=_uri)
-        listed = list_page("skills", skills, skill_to_wire, key=_uri, cursor=params.cursor, options=self._options)
-        return {"ttlMs": self._options.list_ttl_ms, "cacheScope": "public", **listed}
+        params: ListParams = request.params
+        skills = [each for each in self._resources.visible(request.principal) if each.skill is not None]
+        skills.sort(key=_uri)
+        size = self._options.page_size
+        return list_page("skills", skills, skill_to_wire, key=_uri, cursor=params.cursor, size=size)
 
-    async def get(self, request: Request, params: GetSkillParams) -> JsonObject:
+    async def get(self, request: Request) -> JsonObject:
         """`skills/get`."""
-        found = next((each for each in self._resources.visible() if each.uri == params.uri), None)
-        if found is None or found.skill is None:
+        params: UriParams = request.params
+        visible = self._resources.visible(request.principal)
+        found = next((each for each in visible if each.uri == params.uri and each.skill is not None), None)
+        if found is None:
             raise NotFound(
                 f"There is no skill at `{params.uri[:200]}`.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
                 fields={"uri": params.uri[:200]},
             )
-        return {
-            "resultType": COMPLETE,
-            "ttlMs": self._options.list_ttl_ms,
-            "cacheScope": "private",
-            "skill": skill_to_wire(found),
-        }
+        return {"resultType": COMPLETE, "skill": skill_to_wire(found)}

@@ -1,28 +1,21 @@
-"""Bearer tokens, OAuth resource metadata."""
+"""Bearer tokens, and the metadata that tells a client where to get one."""
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
-from starlette.authentication import AuthCredentials
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from trysquare.core.context import Principal
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
-from trysquare.server.options import token_principal
+from trysquare.server.http.endpoint import PRINCIPAL
+from trysquare.server.http.exchange import AsgiApp, Receive, Scope, Send, headers_of, send_json
 from trysquare.store.tokens import split_scopes
 
 _LONGEST_TOKEN = 16 * 1024
@@ -120,13 +113,13 @@ class AnyVerifier:
 class AuthenticationMiddleware:
     """The application behind a bearer token: nobody reaches it without one that is accepted."""
 
-    def __init__(self, app: ASGIApp, verifier: TokenVerifier, *, metadata_url: str | None = None) -> None:
+    def __init__(self, app: AsgiApp, verifier: TokenVerifier, *, metadata_url: str | None = None) -> None:
         self._app = app
         self._verifier = verifier
         self._metadata_url = metadata_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        token = _bearer(Headers(scope=scope))
+        token = _bearer(headers_of(scope)[0].get("authorization", ""))
         if token is None:
             await self._refuse(send, 401, "Send `Authorization: Bearer <token>`.")
             return
@@ -142,22 +135,9 @@ class AuthenticationMiddleware:
         if principal is None:
             await self._refuse(send, 401, "The token is unknown, expired, or not for this server.", "invalid_token")
             return
-        await self._admit(token, principal, scope, receive, send)
-
-    async def _admit(self, token: str, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
-        # The digest stands for the token from here on: nothing behind this line needs to know the secret.
-        scopes = sorted(principal.scopes or ())
-        accepted = AccessToken(
-            token=token_digest(token), client_id=principal.subject, subject=principal.subject, scopes=scopes
-        )
-        user = AuthenticatedUser(accepted)
-        scope["user"], scope["auth"] = user, AuthCredentials(scopes)
-        reset_user, reset_principal = auth_context_var.set(user), token_principal.set(principal)
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            token_principal.reset(reset_principal)
-            auth_context_var.reset(reset_user)
+        # Nothing behind this line knows the token itself.
+        scope[PRINCIPAL] = principal
+        await self._app(scope, receive, send)
 
     async def _refuse(
         self, send: Send, status: int, text: str, error: str | None = None, scopes: str | None = None
@@ -171,21 +151,10 @@ class AuthenticationMiddleware:
         await send_json(send, status, {"error": error or "unauthorized", "error_description": text}, extra)
 
 
-async def send_json(send: Send, status: int, body: dict[str, str], headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-    """Answer a request with a JSON object."""
-    data = json.dumps(body).encode()
-    own = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
-    await send({"type": "http.response.body", "body": data})
-
-
-def _bearer(headers: Headers) -> str | None:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+def _bearer(header: str) -> str | None:
+    scheme, _, token = header.partition(" ")
     token = token.strip()
     return token if scheme.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN else None
-
-
-# The tokens themselves are checked in `serve/oauth_tokens.py`, which is imported only where there are any.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

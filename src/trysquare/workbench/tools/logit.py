@@ -118,7 +118,7 @@ def logit_tool(config: generation.LogitConfig) -> Tool:
                     "prompt": "Do bees sting? Answer yes or no.",
                     "grammar": 'root ::= "yes" | "no"',
                 },
-                explanation="One of two words, whatever the model would rather say.",
+                explanation="Exactly one of two words.",
             ),
         ),
         trigger_words=("grammar", "gbnf", "json schema", "constrained", "sampling"),

@@ -1,0 +1,205 @@
+"""JSON-RPC 2.0 messages: read strictly in one pass, written as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from trysquare.core.json import JsonObject
+from trysquare.core.text import encodable_value, is_encodable
+
+T = TypeVar("T")
+
+RequestId: TypeAlias = int | str
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+RESOURCE_NOT_FOUND: Final = -32002
+"""Of the versions with a handshake; since 2026-07-28 it is the code of invalid parameters."""
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+
+HTTP_STATUS: Final = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}
+"""Status of an HTTP response in 2026-07-28 by the code of its error; 200 for any other."""
+
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError)
+"""What decoding may raise. A number with too many digits is a `ValueError`, an error of msgspec's is not."""
+_NOTHING: Final = Raw(b"")
+_NULL: Final = Raw(b"null")
+
+
+class RpcError(Exception):
+    """An error response: raised by the side that answers, and again by the side that asked."""
+
+    def __init__(self, code: int, message: str, data: Any = None, *, request_id: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.request_id = request_id
+        """The id of a message that is invalid as a whole, where it has a usable one."""
+
+
+class Message(Struct, frozen=True):
+    """Any message: a request (`method` and `id`), a notification (`method`), or a response (`result` or `error`).
+
+    The parts are slices of the received bytes: they were skipped, not checked, until they are decoded themselves.
+    """
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw = _NOTHING
+    result: Raw = _NOTHING
+    error: Raw = _NOTHING
+
+
+_decode_message = msgspec.json.Decoder(Message).decode
+_decode_batch = msgspec.json.Decoder(list[Raw]).decode
+_decode_any = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes | bytearray | Raw) -> Message:
+    """The message in the bytes. Raises `RpcError` with the code to answer with."""
+    try:
+        message = _decode_message(data)
+    except UNREADABLE:
+        message = _decode_slowly(bytes(data))
+    if message.method is UNSET:
+        if not len(message.result) and not len(message.error):
+            text = "A message needs a `method`, a `result` or an `error`."
+            raise RpcError(INVALID_REQUEST, text, request_id=None if message.id is UNSET else message.id)
+    elif message.id is None:
+        raise RpcError(INVALID_REQUEST, "The `id` of a request must be a string or an integer.")
+    elif message.id is UNSET and not message.method.startswith("notifications/"):
+        raise RpcError(INVALID_REQUEST, "A request needs an `id`; only notifications go without one.")
+    return message
+
+
+def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
+    """The messages of a batch, undecoded; None for bytes that are not a JSON array. Raises `RpcError`."""
+    if data.lstrip()[:1] != b"[":
+        return None
+    try:
+        return _decode_batch(data)
+    except UNREADABLE as error:
+        raise RpcError(PARSE_ERROR, f"Parse error: {error}") from None
+
+
+def _decode_slowly(data: bytes) -> Message:
+    """Find out what is wrong: not JSON, not a message, or only lone surrogates, which are replaced."""
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise RpcError(PARSE_ERROR, "Parse error: the JSON is nested too deeply.") from None
+    except ValueError as problem:
+        raise RpcError(PARSE_ERROR, f"Parse error: {problem}") from None
+    if not isinstance(value, dict):
+        kind = "a batch, which this protocol version does not have" if isinstance(value, list) else type(value).__name__
+        raise RpcError(INVALID_REQUEST, f"A message is one JSON object; got {kind}.")
+    try:
+        return _decode_message(_encode(encodable_value(value)))
+    except (*UNREADABLE, OverflowError, TypeError) as problem:
+        text = f"Invalid JSON-RPC 2.0 message: {problem}"
+        raise RpcError(INVALID_REQUEST, text, request_id=_usable_id(cast(JsonObject, value))) from None
+
+
+def _usable_id(message: JsonObject) -> RequestId | None:
+    """The id, if a response can have it: one with a lone surrogate or a huge one could not be sent back."""
+    given = message.get("id")
+    if isinstance(given, str):
+        return given if is_encodable(given) else None
+    return given if isinstance(given, int) and not isinstance(given, bool) and given.bit_length() < 64 else None
+
+
+def decode_part(decoder: Callable[[bytes | Raw], T], raw: Raw) -> T:
+    """A part of a message by its type, an absent one as `{}`. Raises `RpcError` that says what does not fit where.
+
+    Lone surrogates are replaced, since a client that cuts an emoji in half still deserves an answer.
+    """
+    try:
+        return decoder(raw if len(raw) and raw != _NULL else b"{}")
+    except UNREADABLE as error:
+        problem = error
+    try:
+        return decoder(_encode(encodable_value(json.loads(bytes(raw)))))
+    except (*UNREADABLE, OverflowError, TypeError):
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {_explained(problem)}") from None
+
+
+def _explained(problem: Exception) -> str:
+    """msgspec's message with the place in the protocol's words: `arguments` in place of `$.arguments`."""
+    text = str(problem).replace("`$.", "`params.").replace("`$`", "`params`")
+    return text if text.endswith(".") else f"{text}."
+
+
+def decode_any(raw: bytes | Raw) -> Any:
+    """A part of a message, or None if it is absent or cannot be read."""
+    try:
+        return _decode_any(raw) if len(raw) else None
+    except UNREADABLE:
+        return None
+
+
+def member(raw: bytes | Raw, name: str) -> Any:
+    """One member of a part that should be an object; None if there is none."""
+    value = decode_any(raw)
+    return cast(JsonObject, value).get(name) if isinstance(value, dict) else None
+
+
+def encode(value: Any) -> bytes:
+    """A JSON value on one line. What UTF-8 or 64 bits cannot hold goes a slower way."""
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, OverflowError, TypeError, msgspec.EncodeError):
+        from pydantic_core import to_json
+
+        return to_json(encodable_value(msgspec.to_builtins(value, enc_hook=str)), inf_nan_mode="null", fallback=str)
+
+
+def encode_result(request_id: RequestId, result: Any) -> bytes:
+    """A response. A result that is bytes is JSON already, and goes out as it is."""
+    if type(result) is bytes:
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(request_id), result)
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def encode_error(error: RpcError, request_id: RequestId | None) -> bytes:
+    body: JsonObject = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": body})
+
+
+def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+
+
+def encode_notification(method: str, params: Any = None) -> bytes:
+    head: JsonObject = {"jsonrpc": "2.0", "method": method}
+    return encode(head if params is None else {**head, "params": params})
+
+
+def error_of(message: Message) -> RpcError:
+    """The error of a response, with a fallback for one that does not fit the protocol."""
+    value = decode_any(message.error)
+    body = cast(JsonObject, value) if isinstance(value, dict) else {}
+    code = body.get("code")
+    return RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(body.get("message", "")), body.get("data"))

@@ -1,0 +1,368 @@
+"""The MCP endpoint over HTTP: requests of both protocol versions, sessions, and streams of events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from msgspec import UNSET
+
+from trysquare.catalog import ProfileChoice, parse_profiles
+from trysquare.core.concurrency import TimeoutScheduler
+from trysquare.core.context import Principal
+from trysquare.core.errors import ConfigurationError
+from trysquare.protocol.envelope import (
+    SESSION_HEADER,
+    VERSION_HEADER,
+    envelope_version,
+    require_headers,
+    require_mirrored,
+    require_version,
+)
+from trysquare.protocol.messages import (
+    HEADER_MISMATCH,
+    HTTP_STATUS,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Message,
+    RequestId,
+    RpcError,
+    decode,
+    decode_batch,
+    encode_error,
+)
+from trysquare.protocol.methods import CLIENT_REQUESTS, cancelled_id
+from trysquare.protocol.versions import ASSUMED_VERSION, HANDSHAKE_VERSIONS, VERSIONS
+from trysquare.server.http.exchange import (
+    JSON,
+    BodyTooLarge,
+    ClientGone,
+    Exchange,
+    Receive,
+    Scope,
+    Send,
+)
+from trysquare.server.http.responder import Responder
+from trysquare.server.http.sessions import HttpSession, SessionRegistry
+from trysquare.server.http.streams import EventStream, hold
+from trysquare.server.server import McpServer, Route
+from trysquare.server.session import Request
+
+PRINCIPAL: Final = "trysquare.principal"
+"""Where the scope of a request has the principal of its token."""
+_JSON_TYPE: Final = "application/json"
+_EVENT_TYPE: Final = "text/event-stream"
+
+
+class Refusal(Exception):
+    """An HTTP status, and what to tell the client."""
+
+    def __init__(self, status: int, text: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.headers = headers or []
+
+
+class McpEndpoint:
+    """An ASGI application that serves one MCP server at one path. Who may call was decided in front of it."""
+
+    def __init__(self, server: McpServer, *, stateless: bool, max_body: int, session_idle: float) -> None:
+        self._server = server
+        self._is_stateless = stateless
+        self._max_body = max_body
+        self._sessions = SessionRegistry(session_idle, server.hub.remove)
+        self._timeouts = TimeoutScheduler()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, receive, send)
+        try:
+            await self._handle(exchange)
+        except Refusal as refusal:
+            code = INTERNAL_ERROR if refusal.status >= 500 else INVALID_REQUEST
+            body = encode_error(RpcError(code, str(refusal)), None)
+            await exchange.reply(refusal.status, [JSON, *refusal.headers], body)
+        except ClientGone:
+            await exchange.reply(408, [(b"connection", b"close")])
+
+    def close(self) -> None:
+        """End all sessions and streams."""
+        self._server.hub.close()
+        self._sessions.close()
+
+    async def _handle(self, exchange: Exchange) -> None:
+        self._server.hub.start()
+        version = exchange.headers.get(VERSION_HEADER)
+        is_modern = version is not None and version not in HANDSHAKE_VERSIONS
+        if exchange.method == "POST":
+            await self._post(exchange, is_modern=is_modern)
+        elif is_modern or self._is_stateless or exchange.method not in ("GET", "DELETE"):
+            allowed = b"POST" if is_modern or self._is_stateless else b"GET, POST, DELETE"
+            raise Refusal(405, "Method Not Allowed", [(b"allow", allowed)])
+        elif exchange.method == "GET":
+            await self._get(exchange, self._session(exchange))
+        else:
+            session = self._session(exchange)
+            self._sessions.end(session)
+            await exchange.reply(200, session.headers)
+
+    async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
+        accept = exchange.headers.get("accept", "*/*")
+        if not (_accepts(accept, _JSON_TYPE) and _accepts(accept, _EVENT_TYPE)):
+            raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
+        if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
+            raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
+        try:
+            body = await exchange.body(self._max_body)
+        except BodyTooLarge:
+            raise Refusal(413, f"Content Too Large: the limit is {self._max_body} bytes.") from None
+        try:
+            if is_modern:
+                await self._stateless_request(exchange, decode(body))
+            else:
+                await self._session_message(exchange, body)
+        except RpcError as error:
+            await _reply_error(exchange, error, error.request_id)
+
+    async def _stateless_request(self, exchange: Exchange, message: Message) -> None:
+        """Answer a request of 2026-07-28, which stands alone."""
+        if message.method is UNSET:
+            raise RpcError(INVALID_REQUEST, "The body must be a request or a notification.")
+        if message.id is UNSET:
+            require_version(exchange.headers.get(VERSION_HEADER, ""))
+            await exchange.reply(202, [])
+            return
+        request_id: Any = message.id
+        try:
+            route, params = self._read_stateless(exchange, message, message.method)
+        except RpcError as error:
+            await _reply_error(exchange, error, request_id)
+            return
+        await self._answer(exchange, message.method, route, params, request_id, None)
+
+    def _read_stateless(self, exchange: Exchange, message: Message, method: str) -> tuple[Route | None, Any]:
+        if any(name.startswith("mcp-") for name in exchange.repeated):
+            raise RpcError(HEADER_MISMATCH, "A header that begins with Mcp- appears more than once.")
+        route, params = self._server.read(message, stateless=True)
+        version = envelope_version(params.meta)
+        named_by = CLIENT_REQUESTS[method].named_by if method in CLIENT_REQUESTS else None
+        require_headers(
+            exchange.headers, version, method, None if named_by is None else getattr(params, named_by, None)
+        )
+        require_version(version)
+        if route is not None and method == "tools/call":
+            wanted = self._server.tools.mirrored(params.name)
+            if wanted:
+                require_mirrored(wanted, params.arguments, exchange.headers)
+        return route, params
+
+    async def _session_message(self, exchange: Exchange, body: bytes) -> None:
+        """Take a message of a version with a handshake: of a session, or one that opens a session."""
+        batch = decode_batch(body)
+        if batch is not None:
+            session = self._alone(exchange) if self._is_stateless else self._session(exchange)
+            with session.in_use():
+                await self._batch(exchange, session, body)
+            return
+        message = decode(body)
+        is_opening = message.method == "initialize" and SESSION_HEADER not in exchange.headers
+        session = self._session_of(exchange, is_opening=is_opening)
+        with session.in_use():
+            if message.method is UNSET or message.id is UNSET:
+                self._take(session, message)
+                await exchange.reply(202, session.headers)
+                return
+            request_id: Any = message.id
+            try:
+                if request_id in session.running:
+                    raise RpcError(INVALID_REQUEST, "A request with this `id` is still open.")
+                route, params = self._server.read(message, stateless=False)
+            except RpcError as error:
+                if is_opening:
+                    self._sessions.end(session)
+                await exchange.reply(
+                    200, [JSON] if is_opening else session.json_headers, encode_error(error, request_id)
+                )
+                return
+            await self._answer(exchange, message.method, route, params, request_id, session)
+
+    async def _batch(self, exchange: Exchange, session: HttpSession, body: bytes) -> None:
+        """Answer the messages of a batch (2025-03-26), each response as an event of one stream."""
+        version = VERSIONS.get(session.version or "")
+        if version is None or not version.has_batches:
+            raise RpcError(INVALID_REQUEST, "A message is one JSON object; this protocol version has no batches.")
+        messages = [decode(raw) for raw in decode_batch(body) or ()]
+        requests = [one for one in messages if one.method is not UNSET and one.id is not UNSET]
+        for message in messages:
+            if message.method is UNSET or message.id is UNSET:
+                self._take(session, message)
+        if not requests:
+            await exchange.reply(202, session.headers)
+            return
+        stream = session.open_stream(exchange)
+        await stream.open()
+        await asyncio.gather(*(self._answer_in(stream, exchange, session, one) for one in requests))
+        await stream.finish()
+
+    async def _answer_in(self, stream: EventStream, exchange: Exchange, session: HttpSession, message: Message) -> None:
+        request_id: Any = message.id
+        responder = session.running[request_id] = Responder(exchange, session, self._timeouts, stream)
+        try:
+            route, params = self._server.read(message, stateless=False)
+            request = self._request(exchange, str(message.method), params, request_id, session, responder)
+            await stream.send((await self._server.respond(route, request)).body)
+        except RpcError as error:
+            await stream.send(encode_error(error, request_id))
+        except asyncio.CancelledError:
+            if not responder.is_cancelled:
+                raise
+        finally:
+            session.running.pop(request_id, None)
+
+    def _take(self, session: HttpSession, message: Message) -> None:
+        """Take a notification or a response of the client."""
+        if message.method is UNSET:
+            session.resolve(message)
+        elif message.method == "notifications/initialized" and not session.is_ready:
+            session.is_ready = True
+            self._server.hub.add(session, session.notify)
+        elif message.method == "notifications/cancelled":
+            cancelled = cancelled_id(message.params)
+            running = None if cancelled is None else session.running.get(cancelled)
+            if running is not None:
+                running.cancel()
+
+    async def _answer(
+        self,
+        exchange: Exchange,
+        method: str,
+        route: Route | None,
+        params: Any,
+        request_id: RequestId,
+        session: HttpSession | None,
+    ) -> None:
+        """Answer a request in the task of its HTTP request."""
+        responder = Responder(exchange, session, self._timeouts)
+        try:
+            if session is not None:
+                session.running[request_id] = responder
+            request = self._request(exchange, method, params, request_id, session, responder)
+            await responder.finish(await self._server.respond(route, request))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not responder.is_cancelled or task is None or task.uncancel() > 0:
+                raise
+            if session is not None:
+                await responder.abandon()
+        finally:
+            responder.close()
+            if session is not None:
+                session.running.pop(request_id, None)
+
+    def _request(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: Any,
+        request_id: RequestId,
+        session: HttpSession | None,
+        responder: Responder,
+    ) -> Request:
+        options, principal = self._server.options, _principal(exchange)
+        return Request(
+            request_id,
+            method,
+            params,
+            session=session,
+            channel=responder,
+            principal=principal or options.principal,
+            profiles=self._profiles(exchange),
+            is_authenticated=principal is not None,
+        )
+
+    def _profiles(self, exchange: Exchange) -> ProfileChoice:
+        """The profiles of an address over the server's: one for all toolsets replaces them, one for a toolset adds."""
+        own, query = self._server.options.profiles, exchange.scope["query_string"]
+        choices = parse_qs(query.decode("latin-1")).get("profile", []) if query else []
+        if not choices:
+            return own
+        try:
+            parsed = parse_profiles(choices)
+        except ConfigurationError as error:
+            raise Refusal(400, str(error)) from None
+        if any("=" not in choice for choice in choices):
+            return parsed
+        return ProfileChoice(default=own.default, toolsets={**own.toolsets, **parsed.toolsets})
+
+    async def _get(self, exchange: Exchange, session: HttpSession) -> None:
+        """Open the stream of notifications, or resume a stream."""
+        if not _accepts(exchange.headers.get("accept", ""), _EVENT_TYPE):
+            raise Refusal(406, "Not Acceptable: accept text/event-stream.")
+        with session.in_use():
+            last = exchange.headers.get("last-event-id")
+            if last is not None:
+                found = session.find_stream(last)
+                if found is None:
+                    raise Refusal(400, "Unknown Last-Event-ID.")
+                stream, after = found
+                await stream.resume(exchange, after)
+            elif session.standalone is not None and session.standalone.exchange is not None:
+                raise Refusal(409, "Conflict: this session has an open stream already.")
+            else:
+                stream = session.standalone = session.open_stream(exchange)
+                await stream.open()
+            if stream is not session.standalone:
+                await hold(exchange, stream, session.closed)
+                return
+            sending = asyncio.ensure_future(session.send_waiting(stream))
+            try:
+                await hold(exchange, stream, session.closed)
+            finally:
+                sending.cancel()
+
+    def _session_of(self, exchange: Exchange, *, is_opening: bool) -> HttpSession:
+        if self._is_stateless:
+            return self._alone(exchange)
+        if not is_opening:
+            return self._session(exchange)
+        session = self._sessions.open(_owner(exchange))
+        if session is None:
+            raise Refusal(503, "Too many sessions are open.", [(b"retry-after", b"10")])
+        return session
+
+    def _session(self, exchange: Exchange) -> HttpSession:
+        given = exchange.headers.get(SESSION_HEADER)
+        if given is None:
+            raise Refusal(400, "Bad Request: missing Mcp-Session-Id. Send `initialize` first.")
+        session = self._sessions.find(given, _owner(exchange))
+        if session is None:
+            raise Refusal(404, "Session not found. Send `initialize` for a new one.")
+        version = exchange.headers.get(VERSION_HEADER)
+        if version is not None and session.version is not None and version != session.version:
+            raise Refusal(400, f"Bad Request: this session speaks {session.version}, not the version in the header.")
+        return session
+
+    def _alone(self, exchange: Exchange) -> HttpSession:
+        """What stands for a session where none is kept: its client is unknown and cannot be asked."""
+        session = HttpSession(_owner(exchange), is_kept=False)
+        session.version = exchange.headers.get(VERSION_HEADER, ASSUMED_VERSION)
+        return session
+
+
+async def _reply_error(exchange: Exchange, error: RpcError, request_id: RequestId | None) -> None:
+    await exchange.reply(HTTP_STATUS.get(error.code, 200), [JSON], encode_error(error, request_id))
+
+
+def _principal(exchange: Exchange) -> Principal | None:
+    return exchange.scope.get(PRINCIPAL)
+
+
+def _owner(exchange: Exchange) -> str | None:
+    principal = _principal(exchange)
+    return None if principal is None else principal.subject
+
+
+def _accepts(accept: str, kind: str) -> bool:
+    """Whether an `Accept` header takes a media type; parameters such as weights are passed over."""
+    kinds = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
+    return not kinds.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*"))

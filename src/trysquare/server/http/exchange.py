@@ -1,0 +1,117 @@
+"""One HTTP request under ASGI, and the way to answer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from trysquare.protocol.messages import encode
+
+Scope: TypeAlias = MutableMapping[str, Any]
+AsgiMessage: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[AsgiMessage]]
+Send: TypeAlias = Callable[[AsgiMessage], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+JSON: Final = (b"content-type", b"application/json")
+_EVENTS: Final[Headers] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+_SINGLE: Final = frozenset(
+    {"host", "origin", "authorization", "content-type", "content-length", "mcp-session-id", "last-event-id"}
+)
+"""Headers that must not come twice: two readers might take different ones."""
+_BODY_SECONDS: Final = 30.0
+"""Seconds in which more of a body must come."""
+
+
+class ClientGone(Exception):
+    """The client hung up, or sent nothing for too long, before its request was complete."""
+
+
+class BodyTooLarge(Exception):
+    """The body is larger than the server takes."""
+
+
+class Exchange:
+    """A request with its headers by name, and its response: whole, or as a stream of events."""
+
+    __slots__ = ("_receive", "_send", "headers", "method", "repeated", "scope")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.headers, self.repeated = headers_of(scope)
+        self._receive = receive
+        self._send = send
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body. Raises `BodyTooLarge` or `ClientGone`."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    event = await self._receive()
+            except TimeoutError:
+                raise ClientGone from None
+            if event["type"] != "http.request":
+                raise ClientGone
+            part: bytes = event.get("body", b"")
+            size += len(part)
+            if size > limit:
+                raise BodyTooLarge
+            parts.append(part)
+            if not event.get("more_body", False):
+                return part if len(parts) == 1 else b"".join(parts)
+
+    async def reply(self, status: int, headers: Headers, body: bytes = b"") -> None:
+        """Answer with a whole response."""
+        await send_response(self._send, status, headers, body)
+
+    async def begin_events(self, headers: Headers) -> None:
+        """Start to answer with a stream of events."""
+        await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+
+    async def write(self, chunk: bytes, *, is_last: bool = False) -> None:
+        """Send more of the stream; waits while the client does not read."""
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+
+    async def disconnected(self) -> None:
+        """Wait until the client hangs up. Only after the body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def headers_of(scope: Scope) -> tuple[dict[str, str], frozenset[str]]:
+    """Headers by lower-case name, and the names that came more than once. Of a list, all values count."""
+    raw: list[tuple[bytes, bytes]] = scope["headers"]
+    headers = {name.decode("latin-1"): value.decode("latin-1").strip() for name, value in raw}
+    if len(headers) == len(raw):
+        return headers, frozenset()
+    seen: set[bytes] = set()
+    repeated = {name.decode("latin-1") for name, _ in raw if name in seen or seen.add(name)}
+    for name in repeated - _SINGLE:
+        headers[name] = ", ".join(value.decode("latin-1") for given, value in raw if given.decode("latin-1") == name)
+    return headers, frozenset(repeated)
+
+
+def repeated_single(repeated: Iterable[str]) -> str | None:
+    """A header that came twice and must not."""
+    return next((name for name in sorted(repeated) if name in _SINGLE), None)
+
+
+async def send_response(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send a whole response."""
+    whole = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": whole})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_json(send: Send, status: int, body: Any, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    """Send a JSON value as a whole response."""
+    await send_response(send, status, [JSON, *headers], encode(body))

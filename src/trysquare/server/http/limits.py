@@ -1,0 +1,173 @@
+"""Limits of connections, before anything of a request is known: how many, and how long and large its head may be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from trysquare.server.http.exchange import AsgiApp, Receive, Scope, Send
+
+logger = logging.getLogger("trysquare.server")
+
+_TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n"
+)
+_HEAD_END: Final = b"\r\n\r\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConnectionLimits:
+    """What a client may take before it has proved anything."""
+
+    connections: int = 1000
+    head_bytes: int = 64 * 1024
+    head_seconds: float = 10.0
+    """Seconds to send the head of a request, from its first byte, or of the first one from the connection on."""
+
+
+ProtocolFactory: TypeAlias = Callable[..., asyncio.Protocol]
+Peer: TypeAlias = tuple[str, int]
+
+
+class ConnectionGuard:
+    """Wraps the protocol of an HTTP server, and learns from an ASGI middleware when a request's head is complete.
+
+    `protocol` goes to the server as the class of its connections, and `middleware` around its application.
+    """
+
+    def __init__(self, limits: ConnectionLimits, protocol: ProtocolFactory, *, max_body: int) -> None:
+        self.limits = limits
+        self.request_bytes = 2 * (max_body + limits.head_bytes)
+        """Bytes that may come while a request is open: its body in chunks, and the head of the next one."""
+        self._protocol = protocol
+        self._connections: dict[Peer, _GuardedConnection] = {}
+        self._open = 0
+
+    def protocol(self, **options: Any) -> asyncio.Protocol:
+        """The protocol of one connection, for the server to create."""
+        return _GuardedConnection(self, self._protocol(**options))
+
+    def middleware(self, app: AsgiApp) -> AsgiApp:
+        """The application, with each of its requests reported to the guard of its connection."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            connection = self._connections.get(scope.get("client") or ("", 0)) if scope["type"] == "http" else None
+            if connection is None:
+                await app(scope, receive, send)
+                return
+            connection.begin_request()
+            try:
+                await app(scope, receive, send)
+            finally:
+                connection.end_request()
+
+        return guarded
+
+    def admit(self, connection: _GuardedConnection, peer: Peer | None) -> bool:
+        """Whether another connection may be opened."""
+        self._open += 1
+        if peer is not None:
+            self._connections[peer] = connection
+        if self._open <= self.limits.connections:
+            return True
+        logger.warning("connection refused: open=%d limit=%d", self._open - 1, self.limits.connections)
+        return False
+
+    def forget(self, peer: Peer | None) -> None:
+        self._open -= 1
+        if peer is not None:
+            self._connections.pop(peer, None)
+
+
+class _GuardedConnection(asyncio.Protocol):
+    """One connection: passes everything on, and closes it where the head of a request is too large or too slow."""
+
+    def __init__(self, guard: ConnectionGuard, inner: asyncio.Protocol) -> None:
+        self._guard = guard
+        self._inner = inner
+        self._transport: asyncio.Transport | None = None
+        self._peer: Peer | None = None
+        self._requests = 0
+        self._received = 0
+        """Bytes that came while a request was open."""
+        self._head = 0
+        """Bytes of the head that is being received; 0 before its first one."""
+        self._tail = b""
+        self._is_complete = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        name: tuple[str, int] | str | None = transport.get_extra_info("peername")
+        self._peer = (name[0], name[1]) if isinstance(name, tuple) else None
+        if not self._guard.admit(self, self._peer):
+            self._refuse(_TOO_MANY)
+        self._inner.connection_made(transport)
+        self._start_timer()
+
+    def data_received(self, data: bytes) -> None:
+        if self._requests or self._is_complete:
+            self._received += len(data)
+            if self._received > self._guard.request_bytes:
+                self._refuse(_TOO_LARGE)
+                return
+            self._inner.data_received(data)
+            return
+        # Empty lines before a request do not count as its head, and must not be taken for the end of it.
+        begun = data if self._head else data.lstrip(b"\r\n")
+        if begun:
+            self._start_timer()
+            joined = self._tail + begun
+            self._head += len(begun)
+            self._tail = joined[-3:]
+            self._is_complete = _HEAD_END in joined
+            if not self._is_complete and self._head > self._guard.limits.head_bytes:
+                self._refuse(_TOO_LARGE)
+                return
+        self._inner.data_received(data)
+
+    def begin_request(self) -> None:
+        """The head of a request is complete."""
+        self._requests += 1
+        self._stop_timer()
+
+    def end_request(self) -> None:
+        """A request is answered: what comes next is the head of another one."""
+        self._requests -= 1
+        if not self._requests:
+            self._received, self._head, self._tail, self._is_complete = 0, 0, b"", False
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        self._guard.forget(self._peer)
+        self._inner.connection_lost(exc)
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._guard.limits.head_seconds, self._refuse, _TOO_SLOW)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, response: bytes) -> None:
+        self._stop_timer()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(response)
+            self._transport.close()

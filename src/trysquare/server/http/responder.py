@@ -1,0 +1,110 @@
+"""Responder: the response to one request over HTTP, and the request's way back to its client."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from msgspec import Raw
+
+from trysquare.core.concurrency import TimeoutScheduler
+from trysquare.core.json import JsonObject
+from trysquare.protocol.messages import HTTP_STATUS, encode_notification, encode_request
+from trysquare.server.http import streams
+from trysquare.server.http.exchange import JSON, Exchange
+from trysquare.server.http.sessions import HttpSession
+from trysquare.server.http.streams import EventStream
+from trysquare.server.server import Reply
+
+_QUICK: Final = 0.1
+"""Seconds after which a call is watched: most are answered before."""
+
+
+class Responder:
+    """The response to one request: JSON, or events once there is more to send. It is the request's way back."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        session: HttpSession | None,
+        timeouts: TimeoutScheduler,
+        stream: EventStream | None = None,
+    ) -> None:
+        self._exchange = exchange
+        self._session = session
+        self._timeouts = timeouts
+        self._stream = stream
+        self._task = asyncio.current_task()
+        self._watching: asyncio.Task[None] | None = None
+        self.is_cancelled = False
+        """Whether the client took the request back or, without a session, hung up."""
+        if stream is None:
+            timeouts.schedule(self, _QUICK, self._watch)
+
+    async def notify(self, message: bytes, *, is_progress: bool = False) -> None:
+        await self._events().send(message)
+
+    async def ask(self, method: str, params: JsonObject) -> Raw:
+        assert self._session is not None
+        asked = self._session.asked
+        request_id, answer = asked.begin()
+        try:
+            await self.notify(encode_request(request_id, method, params))
+            return await answer
+        finally:
+            if asked.take(request_id) is not None and not self.is_cancelled:
+                await self.notify(encode_notification("notifications/cancelled", {"requestId": request_id}))
+
+    async def finish(self, reply: Reply) -> None:
+        """Send the response and end."""
+        if self._stream is not None:
+            await self._stream.send(reply.body, is_last=True)
+        elif self._session is not None:
+            await self._exchange.reply(200, self._session.json_headers, reply.body)
+        else:
+            await self._exchange.reply(
+                200 if reply.error is None else HTTP_STATUS.get(reply.error, 200), [JSON], reply.body
+            )
+
+    async def abandon(self) -> None:
+        """End without a response, since the client cancelled the request.
+
+        As events, not as JSON: an empty stream is a valid response, an empty body is not.
+        """
+        await self._events().finish()
+
+    def cancel(self) -> None:
+        """Stop the work: nobody waits for its result."""
+        self.is_cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def close(self) -> None:
+        """Stop watching the client."""
+        self._timeouts.cancel(self)
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _events(self) -> EventStream:
+        if self._stream is None:
+            self._stream = (
+                EventStream(self._exchange, []) if self._session is None else self._session.open_stream(self._exchange)
+            )
+        return self._stream
+
+    def _watch(self) -> None:
+        self._watching = asyncio.get_running_loop().create_task(self._keep_alive())
+
+    async def _keep_alive(self) -> None:
+        """Keep the connection of a long call open, and notice when its client hangs up."""
+        gone = asyncio.ensure_future(self._exchange.disconnected())
+        try:
+            while not (await asyncio.wait({gone}, timeout=streams.PING_SECONDS))[0]:
+                await self._events().ping()
+        finally:
+            gone.cancel()
+        if self._session is None:
+            self.cancel()
+        elif self._stream is not None and self._stream.exchange is self._exchange:
+            # In a session a lost connection does not cancel the call: its events wait for the client to come back.
+            self._stream.exchange = None

@@ -1,0 +1,173 @@
+"""Sessions over HTTP of the versions with a handshake: by id, each with one owner, until they are idle for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from msgspec import Raw
+
+from trysquare.net.rpc import PendingRequests
+from trysquare.protocol.envelope import SESSION_HEADER
+from trysquare.protocol.messages import Message, RequestId, error_of
+from trysquare.protocol.versions import VERSIONS
+from trysquare.server.http.exchange import JSON, Exchange, Headers
+from trysquare.server.http.streams import EventStream
+from trysquare.server.session import Session
+
+MAX_SESSIONS: Final = 10_000
+_MAX_STREAMS: Final = 64
+"""Streams of a session that can be resumed."""
+_MAX_WAITING: Final = 256
+"""Notifications that wait for a client without an open stream."""
+
+
+class Cancellable(Protocol):
+    """Work that can be cancelled."""
+
+    def cancel(self) -> None: ...
+
+
+class HttpSession(Session):
+    """One session: its owner, its open requests, its streams, and the questions that its client has not answered."""
+
+    def __init__(self, owner: str | None, *, is_kept: bool = True) -> None:
+        super().__init__()
+        self.id = secrets.token_hex(16)
+        self.owner = owner
+        """The principal of the token that opened the session; nobody else can use it."""
+        self.headers: Headers = [(SESSION_HEADER.encode(), self.id.encode())] if is_kept else []
+        self.json_headers: Headers = [JSON, *self.headers]
+        self.can_ask = is_kept
+        self.asked: PendingRequests[Raw] = PendingRequests()
+        self.running: dict[RequestId, Cancellable] = {}
+        self.closed = asyncio.Event()
+        self._streams: OrderedDict[str, EventStream] = OrderedDict()
+        self.standalone: EventStream | None = None
+        """The stream of notifications that belong to no request."""
+        self._waiting: deque[bytes] = deque(maxlen=_MAX_WAITING)
+        self._has_waiting = asyncio.Event()
+        self._uses = 0
+        self._last_use = time.monotonic()
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Count a request or an open stream as use."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            self._last_use = time.monotonic()
+
+    def is_idle(self, seconds: float) -> bool:
+        """Whether nothing was in use for so many seconds."""
+        return self._uses == 0 and time.monotonic() - self._last_use >= seconds
+
+    def open_stream(self, exchange: Exchange) -> EventStream:
+        """A stream of events in a response, which can be resumed while the session lives."""
+        version = VERSIONS.get(self.version or "")
+        keeps = bool(self.headers)
+        stream = EventStream(
+            exchange, self.headers, keeps=keeps, primes=keeps and version is not None and version.primes_streams
+        )
+        if keeps:
+            self._streams[stream.name] = stream
+            if len(self._streams) > _MAX_STREAMS:
+                self._streams.popitem(last=False)
+        return stream
+
+    def find_stream(self, event_id: str) -> tuple[EventStream, int] | None:
+        """The stream that an event belongs to, and the number of the event."""
+        name, _, number = event_id.rpartition("_")
+        stream = self._streams.get(name)
+        return (stream, int(number)) if stream is not None and number.isdecimal() and len(number) < 16 else None
+
+    def notify(self, message: bytes) -> None:
+        """Queue a notification for the stream that the client opened for such."""
+        self._waiting.append(message)
+        self._has_waiting.set()
+
+    async def send_waiting(self, stream: EventStream) -> None:
+        """Send queued notifications over a stream, until this is cancelled."""
+        while True:
+            while self._waiting:
+                await stream.send(self._waiting.popleft())
+            self._has_waiting.clear()
+            await self._has_waiting.wait()
+
+    def resolve(self, message: Message) -> None:
+        """Take the client's response to a question."""
+        answer = self.asked.take(message.id)
+        if answer is not None and len(message.result):
+            answer.set_result(message.result)
+        elif answer is not None:
+            answer.set_exception(error_of(message))
+
+    def close(self) -> None:
+        """End the session: open requests are cancelled."""
+        self.closed.set()
+        self.asked.disconnect("the session has ended")
+        for running in [*self.running.values()]:
+            running.cancel()
+
+
+class SessionRegistry:
+    """Open sessions by id. One that is idle for too long ends; where there are too many, the longest idle one."""
+
+    def __init__(self, idle_seconds: float, on_end: Callable[[HttpSession], None], limit: int = MAX_SESSIONS) -> None:
+        self._idle_seconds = idle_seconds
+        self._on_end = on_end
+        self._limit = limit
+        self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def open(self, owner: str | None) -> HttpSession | None:
+        """A new session; None where too many are in use."""
+        if len(self._sessions) >= self._limit:
+            unused = next((each for each in self._sessions.values() if each.is_idle(0)), None)
+            if unused is None:
+                return None
+            self.end(unused)
+        session = HttpSession(owner)
+        self._sessions[session.id] = session
+        self._plan_sweep()
+        return session
+
+    def find(self, session_id: str, owner: str | None) -> HttpSession | None:
+        """The session of that id, for its owner only."""
+        session = self._sessions.get(session_id)
+        if session is None or session.owner != owner:
+            return None
+        self._sessions.move_to_end(session_id)
+        return session
+
+    def end(self, session: HttpSession) -> None:
+        """End one session."""
+        if self._sessions.pop(session.id, None) is not None:
+            session.close()
+            self._on_end(session)
+
+    def close(self) -> None:
+        """End all sessions."""
+        for session in [*self._sessions.values()]:
+            self.end(session)
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+
+    def _plan_sweep(self) -> None:
+        if self._sweep is None and self._sessions:
+            delay = min(self._idle_seconds / 2, 60.0)
+            self._sweep = asyncio.get_running_loop().call_later(delay, self._end_idle)
+
+    def _end_idle(self) -> None:
+        self._sweep = None
+        for session in [each for each in self._sessions.values() if each.is_idle(self._idle_seconds)]:
+            self.end(session)
+        self._plan_sweep()
