@@ -11,6 +11,7 @@ runtime="--extra bots --extra code --extra content --extra debug --extra gateway
 .venv/bin/python scripts/oldest.py | .venv/bin/uv pip compile pyproject.toml - --all-extras --resolution lowest-direct $common -o constraints/oldest.txt
 .venv/bin/uv pip compile --group node $common -o constraints/node.txt
 echo elysia-ai==0.2.8 | .venv/bin/uv pip compile - $common -o constraints/elysia.txt
+printf '%s\n' 'mcp>=1.30,<2' 'openai-agents>=0.24,<0.25' 'langchain-mcp-adapters>=0.3,<0.4' | .venv/bin/uv pip compile - $common -o constraints/clients.txt
 printf '%s\n' 'pydantic-ai-slim[openai]>=2.66,<3' pytest | .venv/bin/uv pip compile pyproject.toml - --group build --extra local --extra code --extra models $common -o constraints/eval.txt
 echo mcp-proxy==0.13.0 | .venv/bin/uv pip compile - $common -o constraints/mcp-proxy.txt
 echo bfcl-eval==2026.3.23 | .venv/bin/uv pip compile - --no-deps $common -o constraints/bfcl.txt
