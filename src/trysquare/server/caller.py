@@ -18,6 +18,7 @@ from trysquare.core.context import (
     ElicitRequest,
     FastCall,
     LogLevel,
+    Visit,
 )
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, NobodyToAsk, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -221,9 +222,10 @@ class McpCaller:
             result = decode_any(await self.request_context.channel.ask(wire["method"], encodable_value(wire["params"])))
         except (RpcError, ConnectionLost) as error:
             raise _not_answered(str(error)) from None
-        if not isinstance(result, dict):
-            raise _not_answered("its answer is not an object")
-        return answer_from_wire(request, as_object(result))
+        answer = as_object(result)
+        if isinstance(request, (ElicitRequest, Visit)) and answer.get("action") not in ("accept", "decline", "cancel"):
+            raise _not_answered("its answer has no `action`")
+        return answer_from_wire(request, answer)
 
 
 def _not_answered(reason: str) -> ToolError:
