@@ -80,8 +80,11 @@ class ElicitationAnswers:
         return json.dumps({"asked": asked, "answered": self._answered}, separators=(",", ":"))
 
     def wire(self) -> JsonObject:
-        """The open questions as requests of the protocol."""
-        return {slot: request_to_wire(request) for slot, request in self.open.items()}
+        """The open questions as requests of 2026-07-28, which has no ids of pages."""
+        wire = {slot: request_to_wire(request) for slot, request in self.open.items()}
+        for request in wire.values():
+            request["params"].pop("elicitationId", None)
+        return wire
 
     def _find(self, request: ClientRequest) -> Answer | None:
         number = self._count[request.key] = self._count.get(request.key, 0) + 1

@@ -30,6 +30,7 @@ from trysquare.protocol.methods import (
     Params,
     SetLevelParams,
     decoder_of,
+    require_meta,
 )
 from trysquare.protocol.seal import StateSeal
 from trysquare.protocol.versions import (
@@ -122,7 +123,9 @@ class McpServer:
             # Before its parameters are read: a removed method is not found, whatever they are.
             route = None
         try:
-            return route, decode_part(self._no_params if route is None else route.decode, message.params)
+            params = decode_part(self._no_params if route is None else route.decode, message.params)
+            require_meta(params.meta)
+            return route, params
         except RpcError:
             if stateless:
                 # What is wrong with the envelope comes first.
