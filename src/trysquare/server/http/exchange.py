@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from trysquare.protocol.messages import encode
@@ -79,15 +80,20 @@ class Exchange:
 
     async def reply(self, status: int, headers: Headers, body: bytes = b"") -> None:
         """Answer with a whole response."""
-        await send_response(self._send, status, headers, body)
+        with suppress(OSError):
+            await send_response(self._send, status, headers, body)
+
+    # Some servers raise an OSError once the client has gone, others take what is sent and drop it.
 
     async def begin_events(self, headers: Headers) -> None:
         """Start to answer with a stream of events."""
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+        with suppress(OSError):
+            await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
 
     async def write(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Send more of the stream; waits while the client does not read."""
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        with suppress(OSError):
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
 
     async def disconnected(self) -> None:
         """Wait until the client hangs up. Only after the body was read."""

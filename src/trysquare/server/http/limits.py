@@ -104,10 +104,10 @@ class _GuardedConnection(asyncio.Protocol):
         """Bytes of the body of the last request that are still to come; negative once there is more than that."""
         self._received = 0
         """Bytes that came while a request was open."""
-        self._head = 0
+        self._head: int = 0
         """Bytes of the head that is being received; 0 before its first one."""
         self._tail = b""
-        self._is_complete = False
+        self._is_complete: bool = False
         self._timer: asyncio.TimerHandle | None = None
         self.lost = asyncio.Event()
 
