@@ -11,24 +11,24 @@ UNREADABLE = (
     "calls / call with a * as params",
     "methods / notification with a list as params",
 )
+PARSE_ERROR = "error -32700 with null id"
 INVALID = ("error -32600", "error -32600 with null id")
 NO_ID = ("methods / a request without an id", "methods / a call without an id")
 WRONG_ID = tuple(f"frames / {kind} as id" for kind in ("null", "a *fraction", "a boolean", "a list", "an object"))
+WRONG_RESPONSES = ("frames / an error without a code", "frames / a response without an id", "frames / a text as result")
+NOT_JSON = (
+    "frames / bytes that are not UTF-8",
+    "frames / an overlong encoding",
+    "frames / a number with 100,000 digits",
+)
 
 DECISIONS = (
     Decision(
         names=UNREADABLE,
         transports=("stdio",),
         reference="nothing",
-        ours=("error -32700 with null id", *INVALID, "result"),
+        ours=(PARSE_ERROR, *INVALID, "error -32602", "result"),
         reason="The SDK drops a line that it cannot read, and the client waits for good. We answer.",
-    ),
-    Decision(
-        names=("frames / bytes that are not UTF-8", "frames / an overlong encoding"),
-        transports=("stdio",),
-        reference="result",
-        ours=("error -32700 with null id",),
-        reason="The SDK replaces bytes that are not UTF-8 and runs the tool with other arguments than were sent.",
     ),
     Decision(
         names=NO_ID,
@@ -45,6 +45,30 @@ DECISIONS = (
         ours=("error -32600 with null id",),
         status=400,
         reason="The SDK takes a request with an unusable id for a notification. In 2026-07-28 it answers as we do.",
+    ),
+    Decision(
+        names=("calls / call with a * as params",),
+        transports=HTTP,
+        reference="error -3260? with null id",
+        ours=("error -32602",),
+        reason="The id can be read, and the params are what is wrong.",
+    ),
+    Decision(
+        names=("methods / notification with a list as params",),
+        transports=HTTP,
+        reference="error -3260? with null id",
+        ours=("nothing",),
+        status=202,
+        reason="A notification gets no response, whatever its params are; an unknown one is dropped.",
+    ),
+    Decision(
+        names=WRONG_RESPONSES,
+        eras=(LEGACY,),
+        transports=HTTP,
+        reference="error -32602 with null id",
+        ours=("nothing",),
+        status=202,
+        reason="A response that nobody waits for is dropped, as over stdio.",
     ),
     Decision(
         names=UNREADABLE,
@@ -73,21 +97,13 @@ DECISIONS = (
         reason="A client that cut a character in two gets the rest of its text: the half becomes U+FFFD.",
     ),
     Decision(
-        names=("frames / half a character as id",),
+        names=("frames / a byte order mark",),
+        eras=(LEGACY,),
         transports=HTTP,
-        reference="*",
-        ours=("error -32600 with null id", "error -32700 with null id"),
-        status=400,
-        reason="No UTF-8 can carry the id back.",
-    ),
-    Decision(
-        names=("frames / UTF-16", "frames / a byte order mark"),
-        eras=(MODERN,),
-        transports=HTTP,
-        reference="*",
-        ours=("error -32700 with null id",),
-        status=400,
-        reason="JSON between systems is UTF-8 without a byte order mark (RFC 8259, 8.1).",
+        reference=PARSE_ERROR,
+        ours=("result",),
+        status=200,
+        reason="A byte order mark may be ignored (RFC 8259, 8.1). In 2026-07-28 the SDK ignores it too.",
     ),
     Decision(
         names=("calls / call crashing",),
@@ -103,6 +119,39 @@ DECISIONS = (
         reason="JSON-RPC's code for a crash is -32603. In 2026-07-28 the SDK answers as we do.",
     ),
     Decision(
+        names=("calls / call ask_form answered without an action",),
+        eras=(LEGACY,),
+        transports=("stdio", "sessions"),
+        reference="elicitation/create, error result",
+        ours=("elicitation/create, result", "elicitation/create, error result"),
+        reason="An answer that does not fit counts as cancelled, never as accepted, and the tool goes on with that.",
+    ),
+    Decision(
+        names=("before initialize / tools before initialize", "before initialize / call plain before initialize"),
+        eras=(LEGACY,),
+        transports=("stdio",),
+        reference="error -32602",
+        ours=("error -32600",),
+        reason="The params are right; it is the request that may not come yet.",
+    ),
+    Decision(
+        names=("before initialize / initialize with*",),
+        eras=(LEGACY,),
+        transports=("sessions",),
+        reference="error -32602",
+        ours=("error -32602",),
+        status=200,
+        reason="An initialize that failed opens no session. The SDK hands out a session id with the error.",
+    ),
+    Decision(
+        names=("methods / initialize with*",),
+        eras=(MODERN,),
+        transports=("stdio",),
+        reference="error -32022",
+        ours=("error -32022",),
+        reason="The schema requires `requested`, also where the client proposed no version.",
+    ),
+    Decision(
         names=("cancellation / call linger",),
         eras=(LEGACY,),
         transports=("sessions",),
@@ -112,6 +161,15 @@ DECISIONS = (
         reason="A cancelled request gets no response, as the specification recommends; its stream ends.",
     ),
     Decision(
+        names=("calls / call a number", "calls / read a number"),
+        eras=(MODERN,),
+        transports=HTTP,
+        reference="error -32020",
+        ours=("error -32602",),
+        status=400,
+        reason="No header can repeat a name that is not a text: the params are wrong, not the headers.",
+    ),
+    Decision(
         names=("content / content type in capitals",),
         eras=(LEGACY,),
         transports=HTTP,
@@ -119,6 +177,48 @@ DECISIONS = (
         ours=("result",),
         status=200,
         reason="Media types are compared without regard to case (RFC 9110, 8.3.1).",
+    ),
+    Decision(
+        names=("content / a content type that only begins alike",),
+        transports=HTTP,
+        reference="*",
+        ours=("error -32600 with null id",),
+        status=400,
+        reason="Any content type but JSON is refused with 400, as the SDK refuses `text/plain`; it lets this one pass.",
+    ),
+    Decision(
+        names=("content / no accept",),
+        transports=HTTP,
+        reference="*",
+        ours=("result",),
+        status=200,
+        reason="A request without Accept takes any media type (RFC 9110, 12.5.1).",
+    ),
+    Decision(
+        names=("content / accept in two headers",),
+        transports=HTTP,
+        reference="*",
+        ours=("result",),
+        status=200,
+        reason="Two header lines of one name are one list (RFC 9110, 5.3).",
+    ),
+    Decision(
+        names=("headers / a name header with space around",),
+        eras=(MODERN,),
+        transports=HTTP,
+        reference="error -32020",
+        ours=("result",),
+        status=200,
+        reason="Space around a header's value does not belong to it (RFC 9110, 5.5).",
+    ),
+    Decision(
+        names=("a session / an older version header in a session", "a session / two session headers"),
+        eras=(LEGACY,),
+        transports=("sessions",),
+        reference="result",
+        ours=("error -32600 with null id", "nothing"),
+        status=400,
+        reason="A client that contradicts its own handshake, or itself, is refused: proxies may read the other value.",
     ),
 )
 
@@ -163,28 +263,58 @@ FAULTS = (
         is_fault=True,
     ),
     Decision(
-        names=("methods / a method that is a notification",),
-        eras=(LEGACY,),
-        reference="error -32601",
-        ours=("result",),
-        reason="A request with the method of a notification gets an empty result.",
+        names=NOT_JSON,
+        reference="*",
+        ours=("error -32602",),
+        reason="What is not JSON inside `params` is -32602 (and 200 in sessions) instead of -32700 (and 400).",
         is_fault=True,
     ),
     Decision(
-        names=("content / a content type that only begins alike",),
-        eras=(LEGACY,),
+        names=("frames / UTF-16",),
+        reference="*",
+        ours=("result", "error -32602"),
+        reason="UTF-16 is taken for JSON. The protocol is UTF-8.",
+        is_fault=True,
+    ),
+    Decision(
+        names=("frames / half a character as id",),
+        reference="*",
+        ours=("result with another id",),
+        reason="A response carries another id than its request. An id that cannot be sent back has to be refused.",
+        is_fault=True,
+    ),
+    Decision(
+        names=("envelopes / *",),
+        eras=(MODERN,),
+        transports=("stdio",),
+        reference="error -32602",
+        ours=("error -32600",),
+        reason="A request without a complete envelope is -32600 over stdio. The specification and our HTTP say -32602.",
+        is_fault=True,
+    ),
+    Decision(
+        names=("envelopes / *",),
+        eras=(MODERN,),
         transports=HTTP,
-        reference="error -32600 with null id",
+        reference="error -32602",
         ours=("result",),
-        reason="`application/json-patch+json` is taken for JSON.",
+        reason="Over HTTP the client and its capabilities in the envelope are not checked, as they are over stdio.",
+        is_fault=True,
+    ),
+    Decision(
+        names=("calls / call ask_form with an answer that is no answer",),
+        eras=(MODERN,),
+        reference="error -32602",
+        ours=("input required",),
+        reason="`inputResponses` that are not objects are ignored instead of refused.",
         is_fault=True,
     ),
 )
 
 
 def decisions(era: Era, transport: Transport) -> list[Decision]:
-    """Those that apply to an era on a transport."""
-    return [each for each in (*DECISIONS, *FAULTS) if era in each.eras and transport in each.transports]
+    """Those that apply to an era on a transport. Faults come first: they are the narrower ones."""
+    return [each for each in (*FAULTS, *DECISIONS) if era in each.eras and transport in each.transports]
 
 
 def is_known_fault(name: str, era: Era, transport: Transport) -> bool:
