@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-full check fmt lint types imports bench eval docs-check lock node servers elysia clients bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench eval docs-check lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,6 +20,9 @@ test: $(STAMPS)/dev node servers elysia clients bfcl weights system ## Set up an
 
 test-quick: $(STAMPS)/dev ## The tests that need no other program, toolchain, npm package or model: under 3 minutes
 	$(BIN)/python -m pytest --quick -n $(WORKERS) --dist loadgroup
+
+test-oldest: $(STAMPS)/oldest ## The quick tests with the lowest version of each dependency that pyproject.toml allows
+	$(VENV)-oldest/bin/python -m pytest --quick -n $(WORKERS) --dist loadgroup
 
 test-full: $(STAMPS)/dev node servers elysia clients bfcl weights system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
@@ -65,7 +68,7 @@ lock: $(STAMPS)/dev ## Pin every dependency by version and hash; UPGRADE=1 takes
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(VENV)-elysia $(VENV)-clients $(VENV)-eval $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia $(VENV)-clients $(VENV)-eval $(VENV)-oldest $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -79,6 +82,14 @@ $(STAMPS)/runtime: constraints/runtime.txt pyproject.toml | $(VENV)/pyvenv.cfg
 
 $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/dev.txt
+	@touch $@
+
+# Emptied first, so that nothing is left of an earlier set of versions.
+$(STAMPS)/oldest: constraints/oldest.txt pyproject.toml
+	@mkdir -p $(STAMPS)
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --require-hashes -r constraints/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev

@@ -173,6 +173,7 @@ class NobodyToAsk(ToolError):
             instruction=instruction
             or "Ask the user in the conversation if the tool takes the answer as an argument; else do without the "
             "tool, or use a client that supports elicitation.",
+            fields={"capability": "elicitation"},
         )
 
 
@@ -198,6 +199,19 @@ class InputRequired(BaseException):
     def __init__(self, questions: Mapping[str, Any]) -> None:
         super().__init__("the call needs an answer of the user")
         self.questions = questions
+
+
+def require_extra(extra: str, *packages: str, feature: str, code: ErrorCode) -> None:
+    """Raise where a package of an extra is not installed, which `feature` needs."""
+    from importlib.util import find_spec
+
+    for package in packages:
+        if find_spec(package) is None:
+            raise ToolError(
+                f"{feature} requires the package {package}, which is not installed.",
+                code=code,
+                instruction=f"Install it with: pip install 'trysquare[{extra}]'",
+            )
 
 
 def current_task() -> asyncio.Task[Any] | None:

@@ -15,6 +15,8 @@ from trysquare.core.text import encodable_value, is_encodable
 T = TypeVar("T")
 
 RequestId: TypeAlias = int | str
+AnyId: TypeAlias = float | str
+"""An id that goes back as it came: some programs write 1 as 1.0."""
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -26,6 +28,8 @@ RESOURCE_NOT_FOUND: Final = -32002
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
+URL_REQUIRED: Final = -32042
+"""Of a server that rejects a call until the user has opened a page."""
 
 HTTP_STATUS: Final = {
     PARSE_ERROR: 400,
@@ -42,6 +46,8 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError, ValueErr
 """What decoding may raise. A number with too many digits is a `ValueError`, an error of msgspec's is not."""
 _NOTHING: Final = Raw(b"")
 _NULL: Final = Raw(b"null")
+_OBJECT_OR_NULL: Final = frozenset(b"{n")
+"""First bytes of an object and of null."""
 
 
 class RpcError(Exception):
@@ -70,7 +76,13 @@ class Message(Struct, frozen=True):
     error: Raw = _NOTHING
 
 
+class _ErrorBody(Struct):
+    code: int
+    message: str
+
+
 _decode_message = msgspec.json.Decoder(Message).decode
+_decode_error = msgspec.json.Decoder(_ErrorBody).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -79,18 +91,43 @@ _encode = msgspec.json.Encoder().encode
 def decode(data: bytes | bytearray | Raw) -> Message:
     """The message in the bytes. Raises `RpcError` with the code to answer with."""
     try:
+        _require_utf8(data)
         message = _decode_message(data)
     except UNREADABLE:
         message = _decode_slowly(bytes(data))
     if message.method is UNSET:
-        if not len(message.result) and not len(message.error):
-            text = "A message needs a `method`, a `result` or an `error`."
-            raise RpcError(INVALID_REQUEST, text, request_id=None if message.id is UNSET else message.id)
+        _require_response(message)
     elif message.id is None:
         raise RpcError(INVALID_REQUEST, "The `id` of a request must be a string or an integer.")
     elif message.id is UNSET and not message.method.startswith("notifications/"):
         raise RpcError(INVALID_REQUEST, "A request needs an `id`; only notifications go without one.")
+    if len(message.params) and memoryview(message.params)[0] not in _OBJECT_OR_NULL:
+        raise _invalid("The `params` must be an object.", message)
     return message
+
+
+def _require_utf8(data: bytes | bytearray | Raw) -> None:
+    """Raise `UnicodeError` for bytes that are not UTF-8: parts of a message that are skipped are not checked."""
+    text = data if isinstance(data, (bytes, bytearray)) else bytes(data)
+    if not text.isascii():
+        text.decode()
+
+
+def _require_response(message: Message) -> None:
+    if message.id is UNSET or not (len(message.result) or len(message.error)):
+        raise _invalid("A message needs a `method`, or an `id` with a `result` or an `error`.", message)
+    if len(message.result) and memoryview(message.result)[0] not in _OBJECT_OR_NULL:
+        raise _invalid("The `result` must be an object.", message)
+    if len(message.error):
+        try:
+            _decode_error(message.error)
+        except UNREADABLE:
+            raise _invalid("The `error` needs a `code` and a `message`.", message) from None
+
+
+def _invalid(text: str, message: Message) -> RpcError:
+    is_request = message.method is not UNSET and message.id is not UNSET
+    return RpcError(INVALID_REQUEST, text, request_id=message.id if is_request and message.id is not UNSET else None)
 
 
 def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
@@ -106,7 +143,7 @@ def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
 def _decode_slowly(data: bytes) -> Message:
     """Find out what is wrong: not JSON, not a message, or only lone surrogates, which are replaced."""
     try:
-        value = json.loads(data)
+        value = json.loads(data.decode())
     except RecursionError:
         raise RpcError(PARSE_ERROR, "Parse error: the JSON is nested too deeply.") from None
     except ValueError as problem:
@@ -114,6 +151,8 @@ def _decode_slowly(data: bytes) -> Message:
     if not isinstance(value, dict):
         kind = "a batch, which this protocol version does not have" if isinstance(value, list) else type(value).__name__
         raise RpcError(INVALID_REQUEST, f"A message is one JSON object; got {kind}.")
+    if isinstance(given := cast(JsonObject, value).get("id"), str) and not is_encodable(given):
+        raise RpcError(INVALID_REQUEST, "The `id` contains a lone surrogate, so that no response could have it.")
     try:
         return _decode_message(_encode(encodable_value(value)))
     except (*UNREADABLE, OverflowError, TypeError) as problem:
@@ -141,13 +180,12 @@ def decode_part(decoder: Callable[[bytes | Raw], T], raw: Raw) -> T:
     try:
         return decoder(_encode(encodable_value(json.loads(bytes(raw)))))
     except (*UNREADABLE, OverflowError, TypeError):
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {_explained(problem)}") from None
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {explained(problem, 'params')}.") from None
 
 
-def _explained(problem: Exception) -> str:
-    """msgspec's message with the place in the protocol's words: `arguments` in place of `$.arguments`."""
-    text = str(problem).replace("`$.", "`params.").replace("`$`", "`params`")
-    return text if text.endswith(".") else f"{text}."
+def explained(problem: Exception, root: str) -> str:
+    """What does not fit where, without a full stop; the place is `params.name` in place of msgspec's `$.name`."""
+    return str(problem).replace("`$", f"`{root}").rstrip(".")
 
 
 def decode_any(raw: bytes | Raw) -> Any:
@@ -174,14 +212,14 @@ def encode(value: Any) -> bytes:
         return to_json(encodable_value(msgspec.to_builtins(value, enc_hook=str)), inf_nan_mode="null", fallback=str)
 
 
-def encode_result(request_id: RequestId, result: Any) -> bytes:
+def encode_result(request_id: AnyId, result: Any) -> bytes:
     """A response. A result that is bytes is JSON already, and goes out as it is."""
     if type(result) is bytes:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(request_id), result)
     return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def encode_error(error: RpcError, request_id: RequestId | None) -> bytes:
+def encode_error(error: RpcError, request_id: AnyId | None) -> bytes:
     body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
@@ -189,6 +227,9 @@ def encode_error(error: RpcError, request_id: RequestId | None) -> bytes:
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
+    """A request. Parameters that are bytes are JSON already, and go out as they are."""
+    if type(params) is bytes:
+        return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (_encode(request_id), _encode(method), params)
     return encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
 
@@ -198,8 +239,15 @@ def encode_notification(method: str, params: Any = None) -> bytes:
 
 
 def error_of(message: Message) -> RpcError:
-    """The error of a response, with a fallback for one that does not fit the protocol."""
-    value = decode_any(message.error)
-    body = cast(JsonObject, value) if isinstance(value, dict) else {}
-    code = body.get("code")
-    return RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(body.get("message", "")), body.get("data"))
+    """The error of a response."""
+    return read_error(decode_any(message.error))
+
+
+def read_error(value: Any) -> RpcError:
+    """A decoded error, with a fallback for each member that does not fit the protocol."""
+    if not isinstance(value, dict):
+        return RpcError(INTERNAL_ERROR, "The response has neither a result nor a valid error.")
+    body = cast(JsonObject, value)
+    code, message = body.get("code"), body.get("message")
+    text = message if isinstance(message, str) else ""
+    return RpcError(code if type(code) is int else INTERNAL_ERROR, text, body.get("data"))

@@ -8,7 +8,9 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from trysquare.core.json import JsonObject
-from trysquare.protocol.messages import RequestId
+from trysquare.protocol.content import SamplingMessage
+from trysquare.protocol.messages import INVALID_PARAMS, UNREADABLE, RequestId, RpcError
+from trysquare.protocol.versions import LOG_LEVEL_KEY
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 SEVERITY: Final = {
@@ -44,7 +46,7 @@ class ListParams(Params, kw_only=True):
 class RetriedParams(Params, kw_only=True):
     """Parameters of a request that may come again with the answers to what the server asked (2026-07-28)."""
 
-    input_responses: JsonObject | None = None
+    input_responses: dict[str, JsonObject] | None = None
     request_state: str | None = None
 
 
@@ -132,10 +134,25 @@ class ElicitParams(Params, kw_only=True):
     elicitation_id: str | None = None
 
 
+class ModelHint(Struct):
+    name: str | None = None
+
+
+class ModelPreferences(Struct, rename="camel"):
+    hints: list[ModelHint] | None = None
+    cost_priority: float | None = None
+    speed_priority: float | None = None
+    intelligence_priority: float | None = None
+
+
 class CreateMessageParams(Params, kw_only=True):
-    messages: list[JsonObject]
+    messages: list[SamplingMessage]
     max_tokens: int
+    model_preferences: ModelPreferences | None = None
     system_prompt: str | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    metadata: JsonObject | None = None
 
 
 class Method(NamedTuple):
@@ -207,6 +224,22 @@ def progress_token(meta: JsonObject | None) -> RequestId | None:
     return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
 
 
+def cancelled_params(request_id: RequestId, reason: str) -> JsonObject:
+    """Parameters of the notification that takes a request back."""
+    return {"requestId": request_id, "reason": reason}
+
+
+def require_meta(meta: JsonObject | None) -> None:
+    """Raise `RpcError` for a progress token or log level in `_meta` that is none."""
+    if meta is None:
+        return
+    if "progressToken" in meta and progress_token(meta) is None:
+        raise RpcError(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer.")
+    level = meta.get(LOG_LEVEL_KEY, "debug")
+    if not isinstance(level, str) or level not in SEVERITY:
+        raise RpcError(INVALID_PARAMS, f"`{LOG_LEVEL_KEY}` must be one of {', '.join(SEVERITY)}.")
+
+
 _cancelled = msgspec.json.Decoder(CancelledParams)
 
 
@@ -214,5 +247,5 @@ def cancelled_id(params: Raw) -> RequestId | None:
     """The request that a `notifications/cancelled` takes back; None for one that cannot be read."""
     try:
         return _cancelled.decode(params).request_id
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+    except UNREADABLE:
         return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from trysquare.core.errors import CapabilityMissing, ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import encodable_value
@@ -28,22 +29,27 @@ def protocol_error(error: ToolError, *, stateless: bool) -> RpcError:
     data: JsonObject = {"code": error.code.value, **error.fields}
     if error.instruction is not None:
         data["instruction"] = error.instruction
-    if stateless and isinstance(error, CapabilityMissing):
-        data["requiredCapabilities"] = {error.fields["capability"]: {}}
+    capability = _missing(error.code, error.fields) if stateless else None
+    if capability is not None:
+        name, _, mode = capability.partition(".")
+        data["requiredCapabilities"] = {name: {mode: {}} if mode else {}}
+        return RpcError(MISSING_CAPABILITY, encodable_value(error.message), encodable_value(data))
     return RpcError(_number(error, stateless), encodable_value(error.message), encodable_value(data))
 
 
-def missing_capability(result: Result[Any]) -> CapabilityMissing | None:
-    """The client capability that a tool needed and did not find, if that is why it failed."""
-    capability = result.fields.get("capability")
-    if result.code is not ErrorCode.CAPABILITY_NOT_SUPPORTED or not isinstance(capability, str):
+def missing_capability(result: Result[Any]) -> ToolError | None:
+    """The failure of a tool that needed a client capability and did not find it; None for any other result."""
+    if result.code is None or _missing(result.code, result.fields) is None:
         return None
-    return CapabilityMissing(capability)
+    return ToolError(result.error or "", code=result.code, instruction=result.instruction, fields=result.fields)
+
+
+def _missing(code: ErrorCode, fields: Mapping[str, Any]) -> str | None:
+    capability = fields.get("capability")
+    return capability if code is ErrorCode.CAPABILITY_NOT_SUPPORTED and isinstance(capability, str) else None
 
 
 def _number(error: ToolError, stateless: bool) -> int:
-    if stateless and isinstance(error, CapabilityMissing):
-        return MISSING_CAPABILITY
     if error.code is ErrorCode.RESOURCE_NOT_FOUND and not stateless:
         return RESOURCE_NOT_FOUND
     return INVALID_PARAMS if error.code in _CALLERS_FAULT else INTERNAL_ERROR
