@@ -15,12 +15,6 @@ PARSE_ERROR = "error -32700 with null id"
 INVALID = ("error -32600", "error -32600 with null id")
 NO_ID = ("methods / a request without an id", "methods / a call without an id")
 WRONG_ID = tuple(f"frames / {kind} as id" for kind in ("null", "a *fraction", "a boolean", "a list", "an object"))
-WRONG_RESPONSES = ("frames / an error without a code", "frames / a response without an id", "frames / a text as result")
-NOT_JSON = (
-    "frames / bytes that are not UTF-8",
-    "frames / an overlong encoding",
-    "frames / a number with 100,000 digits",
-)
 
 DECISIONS = (
     Decision(
@@ -29,6 +23,13 @@ DECISIONS = (
         reference="nothing",
         ours=(PARSE_ERROR, *INVALID, "error -32602", "result"),
         reason="The SDK drops a line that it cannot read, and the client waits for good. We answer.",
+    ),
+    Decision(
+        names=("frames / bytes that are not UTF-8", "frames / an overlong encoding"),
+        transports=("stdio",),
+        reference="result",
+        ours=(PARSE_ERROR,),
+        reason="The SDK replaces bytes that are not UTF-8 and runs the tool with other arguments than were sent.",
     ),
     Decision(
         names=NO_ID,
@@ -45,30 +46,6 @@ DECISIONS = (
         ours=("error -32600 with null id",),
         status=400,
         reason="The SDK takes a request with an unusable id for a notification. In 2026-07-28 it answers as we do.",
-    ),
-    Decision(
-        names=("calls / call with a * as params",),
-        transports=HTTP,
-        reference="error -3260? with null id",
-        ours=("error -32602",),
-        reason="The id can be read, and the params are what is wrong.",
-    ),
-    Decision(
-        names=("methods / notification with a list as params",),
-        transports=HTTP,
-        reference="error -3260? with null id",
-        ours=("nothing",),
-        status=202,
-        reason="A notification gets no response, whatever its params are; an unknown one is dropped.",
-    ),
-    Decision(
-        names=WRONG_RESPONSES,
-        eras=(LEGACY,),
-        transports=HTTP,
-        reference="error -32602 with null id",
-        ours=("nothing",),
-        status=202,
-        reason="A response that nobody waits for is dropped, as over stdio.",
     ),
     Decision(
         names=UNREADABLE,
@@ -97,13 +74,28 @@ DECISIONS = (
         reason="A client that cut a character in two gets the rest of its text: the half becomes U+FFFD.",
     ),
     Decision(
-        names=("frames / a byte order mark",),
-        eras=(LEGACY,),
+        names=("frames / half a character as id",),
+        transports=HTTP,
+        reference="*",
+        ours=INVALID[1:],
+        status=400,
+        reason="No UTF-8 can carry the id back.",
+    ),
+    Decision(
+        names=("frames / UTF-16", "frames / a byte order mark"),
+        eras=(MODERN,),
+        transports=HTTP,
+        reference="*",
+        ours=(PARSE_ERROR,),
+        status=400,
+        reason="JSON between systems is UTF-8 without a byte order mark (RFC 8259, 8.1).",
+    ),
+    Decision(
+        names=("frames / a number with 100,000 digits",),
         transports=HTTP,
         reference=PARSE_ERROR,
-        ours=("result",),
-        status=200,
-        reason="A byte order mark may be ignored (RFC 8259, 8.1). In 2026-07-28 the SDK ignores it too.",
+        ours=("error -32602",),
+        reason="A number may have any length in JSON. It is an argument that no tool can take.",
     ),
     Decision(
         names=("calls / call crashing",),
@@ -119,22 +111,6 @@ DECISIONS = (
         reason="JSON-RPC's code for a crash is -32603. In 2026-07-28 the SDK answers as we do.",
     ),
     Decision(
-        names=("calls / call ask_form answered without an action",),
-        eras=(LEGACY,),
-        transports=("stdio", "sessions"),
-        reference="elicitation/create, error result",
-        ours=("elicitation/create, result", "elicitation/create, error result"),
-        reason="An answer that does not fit counts as cancelled, never as accepted, and the tool goes on with that.",
-    ),
-    Decision(
-        names=("before initialize / tools before initialize", "before initialize / call plain before initialize"),
-        eras=(LEGACY,),
-        transports=("stdio",),
-        reference="error -32602",
-        ours=("error -32600",),
-        reason="The params are right; it is the request that may not come yet.",
-    ),
-    Decision(
         names=("before initialize / initialize with*",),
         eras=(LEGACY,),
         transports=("sessions",),
@@ -144,14 +120,6 @@ DECISIONS = (
         reason="An initialize that failed opens no session. The SDK hands out a session id with the error.",
     ),
     Decision(
-        names=("methods / initialize with*",),
-        eras=(MODERN,),
-        transports=("stdio",),
-        reference="error -32022",
-        ours=("error -32022",),
-        reason="The schema requires `requested`, also where the client proposed no version.",
-    ),
-    Decision(
         names=("cancellation / call linger",),
         eras=(LEGACY,),
         transports=("sessions",),
@@ -159,15 +127,6 @@ DECISIONS = (
         ours=("notifications/progress",),
         status=200,
         reason="A cancelled request gets no response, as the specification recommends; its stream ends.",
-    ),
-    Decision(
-        names=("calls / call a number", "calls / read a number"),
-        eras=(MODERN,),
-        transports=HTTP,
-        reference="error -32020",
-        ours=("error -32602",),
-        status=400,
-        reason="No header can repeat a name that is not a text: the params are wrong, not the headers.",
     ),
     Decision(
         names=("content / content type in capitals",),
@@ -224,89 +183,11 @@ DECISIONS = (
 
 FAULTS = (
     Decision(
-        names=("calls / call with * as progress token",),
-        reference="error -32602",
-        ours=("result",),
-        reason="A progress token that is neither a text nor a whole number is ignored instead of refused.",
-        is_fault=True,
-    ),
-    Decision(
         names=("calls / call lines from an unknown level",),
-        eras=(MODERN,),
-        reference="error -32602",
-        ours=("result",),
-        reason="An unknown log level in `_meta` is ignored instead of refused.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("calls / call ask_page*", "only pages / call ask_page *"),
-        eras=(MODERN,),
-        reference="input required, result",
-        ours=("input required, result",),
-        reason="`elicitationId` is sent, which 2026-07-28 does not have.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("no capabilities / call ask_page *", "only forms / call ask_page *"),
-        eras=(MODERN,),
-        reference="error -32021",
-        ours=("error -32021",),
-        reason='`requiredCapabilities` is {"elicitation.url": {}} instead of {"elicitation": {"url": {}}}.',
-        is_fault=True,
-    ),
-    Decision(
-        names=("no capabilities / *", "only pages / call ask_form *"),
-        eras=(MODERN,),
-        reference="error -32021",
-        ours=("error result", "error -32603"),
-        reason="A question to a client that cannot ask is not -32021, as sampling and roots are.",
-        is_fault=True,
-    ),
-    Decision(
-        names=NOT_JSON,
-        reference="*",
+        eras=(LEGACY,),
+        reference="notifications/message, *result",
         ours=("error -32602",),
-        reason="What is not JSON inside `params` is -32602 (and 200 in sessions) instead of -32700 (and 400).",
-        is_fault=True,
-    ),
-    Decision(
-        names=("frames / UTF-16",),
-        reference="*",
-        ours=("result", "error -32602"),
-        reason="UTF-16 is taken for JSON. The protocol is UTF-8.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("frames / half a character as id",),
-        reference="*",
-        ours=("result with another id",),
-        reason="A response carries another id than its request. An id that cannot be sent back has to be refused.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("envelopes / *",),
-        eras=(MODERN,),
-        transports=("stdio",),
-        reference="error -32602",
-        ours=("error -32600",),
-        reason="A request without a complete envelope is -32600 over stdio. The specification and our HTTP say -32602.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("envelopes / *",),
-        eras=(MODERN,),
-        transports=HTTP,
-        reference="error -32602",
-        ours=("result",),
-        reason="Over HTTP the client and its capabilities in the envelope are not checked, as they are over stdio.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("calls / call ask_form with an answer that is no answer",),
-        eras=(MODERN,),
-        reference="error -32602",
-        ours=("input required",),
-        reason="`inputResponses` that are not objects are ignored instead of refused.",
+        reason="In 2025-11-25 the log level of `_meta` means nothing, and a wrong one is refused all the same.",
         is_fault=True,
     ),
 )
