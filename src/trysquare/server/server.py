@@ -40,7 +40,7 @@ from trysquare.protocol.versions import (
     STATELESS_VERSIONS,
     negotiated,
 )
-from trysquare.server.errors import protocol_error
+from trysquare.server.convert import protocol_error
 from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
 from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
@@ -124,7 +124,7 @@ class McpServer:
             route = None
         try:
             params = decode_part(self._no_params if route is None else route.decode, message.params)
-            require_meta(params.meta)
+            require_meta(params.meta, stateless=stateless)
             return route, params
         except RpcError:
             if stateless:
