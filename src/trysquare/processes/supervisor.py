@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -199,11 +199,16 @@ async def supervise() -> AsyncGenerator[ProcessSupervisor]:
     try:
         yield supervisor
     finally:
-        # Imported here, because nothing before the end needs it.
-        from anyio import CancelScope
+        await finish(supervisor.close())
 
-        with CancelScope(shield=True):
-            await supervisor.close()
+
+async def finish(closing: Awaitable[None]) -> None:
+    """Wait for what ends a context, although the context was cancelled."""
+    # Imported here, because nothing before the end needs it.
+    from anyio import CancelScope
+
+    with CancelScope(shield=True):
+        await closing
 
 
 def _start(command: Command, token: str) -> ChildProcess:

@@ -19,7 +19,7 @@ from trysquare.gateway.upstream.lists import read_list
 from trysquare.gateway.upstream.request import UpstreamRequest
 from trysquare.gateway.upstream.session import ServerInfo
 from trysquare.gateway.upstream.transport import open_transport
-from trysquare.processes.supervisor import ProcessSupervisor, supervise
+from trysquare.processes.supervisor import ProcessSupervisor, finish, supervise
 from trysquare.protocol.messages import encode
 
 _CHANGE_SECONDS = 0.05
@@ -190,11 +190,7 @@ async def open_pool(
         try:
             yield pool
         finally:
-            # Imported here, because nothing before the end needs it.
-            from anyio import CancelScope
-
-            with CancelScope(shield=True):
-                await pool.close()
+            await finish(pool.close())
 
 
 def _definition(entry: JsonObject) -> ToolDefinition | None:
