@@ -47,11 +47,14 @@ class App:
     def handles(self, *, shared: bool) -> Handles:
         """The store for pages of long results; a `shared` one is read by other processes too."""
         from trysquare.core.cache import KeepLimits, MemoryHandles
-        from trysquare.store.handles import SweptHandles
 
         own = self.settings.limits
         limits = KeepLimits(total=own.kept_bytes, per_caller=own.kept_bytes_per_caller)
-        return SweptHandles(self.state, limits=limits) if shared else MemoryHandles(limits=limits)
+        if not shared:
+            return MemoryHandles(limits=limits)
+        from trysquare.store.handles import SweptHandles
+
+        return SweptHandles(self.state, limits=limits)
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """The options for serving the toolset; `shared` as in `handles`."""

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from trysquare.core.concurrency import shielded
 from trysquare.core.threads import run_in_thread
 from trysquare.processes import reaper
 from trysquare.processes.reaper import TOKEN_VARIABLE, Entry, carries, end_all, handle_of, look_up, processes
@@ -199,16 +200,7 @@ async def supervise() -> AsyncGenerator[ProcessSupervisor]:
     try:
         yield supervisor
     finally:
-        await finish(supervisor.close())
-
-
-async def finish(closing: Awaitable[None]) -> None:
-    """Wait for what ends a context, although the context was cancelled."""
-    # Imported here, because nothing before the end needs it.
-    from anyio import CancelScope
-
-    with CancelScope(shield=True):
-        await closing
+        await shielded(supervisor.close())
 
 
 def _start(command: Command, token: str) -> ChildProcess:

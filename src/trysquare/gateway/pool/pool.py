@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import cast
 
-from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
@@ -19,7 +19,7 @@ from trysquare.gateway.upstream.lists import read_list
 from trysquare.gateway.upstream.request import UpstreamRequest
 from trysquare.gateway.upstream.session import ServerInfo
 from trysquare.gateway.upstream.transport import open_transport
-from trysquare.processes.supervisor import ProcessSupervisor, finish, supervise
+from trysquare.processes.supervisor import ProcessSupervisor, supervise
 from trysquare.protocol.messages import encode
 
 _CHANGE_SECONDS = 0.05
@@ -190,7 +190,7 @@ async def open_pool(
         try:
             yield pool
         finally:
-            await finish(pool.close())
+            await shielded(pool.close())
 
 
 def _definition(entry: JsonObject) -> ToolDefinition | None:

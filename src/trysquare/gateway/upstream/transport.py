@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple, Protocol, TypeAlias
 
+from trysquare.core.errors import ErrorCode, require_extra
 from trysquare.gateway.models import ServerConfig
 from trysquare.processes.supervisor import ProcessSupervisor
 
@@ -95,6 +96,9 @@ class Transport(Protocol):
 
 def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
     """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
+    if config.url:
+        feature = f"Server `{config.name}`, which is reached by HTTP,"
+        require_extra("gateway", "httpx2", feature=feature, code=ErrorCode.UPSTREAM_UNAVAILABLE)
     return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
 
 
