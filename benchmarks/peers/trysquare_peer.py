@@ -12,8 +12,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from trysquare.app import open_app
-from trysquare.server import McpServer, build_server
-from trysquare.server.connection import Connection
+from trysquare.server import Connection, McpServer, build_server
 from trysquare.settings import Settings
 
 TOOLS = "benchmarks.peers.trysquare_tools:tools"

@@ -12,7 +12,6 @@ from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 from msgspec import UNSET
 
 from trysquare.protocol.messages import (
-    INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     RpcError,
@@ -119,10 +118,30 @@ def test_lone_surrogates_in_arguments_are_replaced() -> None:
 
 @pytest.mark.parametrize("params", ["[]", "3", '"x"', "true"])
 def test_parameters_that_are_not_an_object_are_invalid(params: str) -> None:
-    message = decode(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b}' % params.encode())
     with pytest.raises(RpcError) as caught:
-        decode_part(decoder_of(Params).decode, message.params)
-    assert caught.value.code == INVALID_PARAMS
+        decode(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b}' % params.encode())
+    assert (caught.value.code, caught.value.request_id) == (INVALID_REQUEST, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"result":"x"}',
+        b'{"jsonrpc":"2.0","id":1,"error":{}}',
+    ],
+)
+def test_a_response_without_an_id_or_of_another_shape_is_invalid(line: bytes) -> None:
+    with pytest.raises(RpcError) as caught:
+        decode(line)
+    assert (caught.value.code, caught.value.request_id) == (INVALID_REQUEST, None)
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-8-sig", "latin-1"])
+def test_only_utf_8_without_a_byte_order_mark_is_read(codec: str) -> None:
+    with pytest.raises(RpcError) as caught:
+        decode('{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"ü"}}'.encode(codec))
+    assert caught.value.code == PARSE_ERROR
 
 
 def test_absent_and_null_parameters_are_empty() -> None:

@@ -269,13 +269,20 @@ async def test_many_calls_at_once_are_all_answered(mode: str) -> None:
     assert {number: content["value"] for number, content in sums.items()} == {n: n + 1 for n in range(100)}
 
 
-@eras
-async def test_a_client_that_cannot_ask_gets_a_failure_that_says_so(mode: str) -> None:
-    async with client_of(declared.toolset(), mode) as client:
+async def test_a_client_that_cannot_ask_gets_a_failure_that_says_so() -> None:
+    async with client_of(declared.toolset(), "legacy") as client:
         result = await client.call_tool("converse", {"topic": "rain"})
     assert result.is_error
     assert result.structured_content is not None
     assert result.structured_content["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
+
+
+async def test_a_client_that_cannot_ask_gets_the_error_that_2026_07_28_has_for_it() -> None:
+    async with client_of(declared.toolset(), "2026-07-28") as client:
+        with pytest.raises(MCPError) as raised:
+            await client.call_tool("converse", {"topic": "rain"})
+    assert raised.value.error.code == -32021
+    assert raised.value.error.data["requiredCapabilities"] == {"elicitation": {}}
 
 
 @eras

@@ -173,6 +173,7 @@ class NobodyToAsk(ToolError):
             instruction=instruction
             or "Ask the user in the conversation if the tool takes the answer as an argument; else do without the "
             "tool, or use a client that supports elicitation.",
+            fields={"capability": "elicitation"},
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 from trysquare.core.json import JsonObject
 from trysquare.protocol.messages import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from trysquare.protocol.methods import CLIENT_REQUESTS
-from trysquare.protocol.versions import CAPABILITIES_KEY, STATELESS_VERSIONS, VERSION_KEY
+from trysquare.protocol.versions import CAPABILITIES_KEY, CLIENT_INFO_KEY, STATELESS_VERSIONS, VERSION_KEY
 
 VERSION_HEADER: Final = "mcp-protocol-version"
 METHOD_HEADER: Final = "mcp-method"
@@ -48,7 +48,13 @@ def envelope_version(meta: Any) -> Any:
     missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
     if missing:
         raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(missing)}.")
-    return cast(JsonObject, meta)[VERSION_KEY]
+    envelope = cast(JsonObject, meta)
+    if not isinstance(envelope[CAPABILITIES_KEY], dict):
+        raise RpcError(INVALID_PARAMS, f"`{CAPABILITIES_KEY}` must be an object.")
+    client = envelope.get(CLIENT_INFO_KEY, {"name": "", "version": ""})
+    if not isinstance(client, dict) or not all(isinstance(client.get(key), str) for key in ("name", "version")):
+        raise RpcError(INVALID_PARAMS, f"`{CLIENT_INFO_KEY}` must be an object with `name` and `version`.")
+    return envelope[VERSION_KEY]
 
 
 def require_version(version: Any) -> None:

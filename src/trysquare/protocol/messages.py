@@ -46,6 +46,8 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError, ValueErr
 """What decoding may raise. A number with too many digits is a `ValueError`, an error of msgspec's is not."""
 _NOTHING: Final = Raw(b"")
 _NULL: Final = Raw(b"null")
+_OBJECT_OR_NULL: Final = frozenset(b"{n")
+"""First bytes of an object and of null."""
 
 
 class RpcError(Exception):
@@ -74,7 +76,13 @@ class Message(Struct, frozen=True):
     error: Raw = _NOTHING
 
 
+class _ErrorBody(Struct):
+    code: int
+    message: str
+
+
 _decode_message = msgspec.json.Decoder(Message).decode
+_decode_error = msgspec.json.Decoder(_ErrorBody).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -83,18 +91,43 @@ _encode = msgspec.json.Encoder().encode
 def decode(data: bytes | bytearray | Raw) -> Message:
     """The message in the bytes. Raises `RpcError` with the code to answer with."""
     try:
+        _require_utf8(data)
         message = _decode_message(data)
     except UNREADABLE:
         message = _decode_slowly(bytes(data))
     if message.method is UNSET:
-        if not len(message.result) and not len(message.error):
-            text = "A message needs a `method`, a `result` or an `error`."
-            raise RpcError(INVALID_REQUEST, text, request_id=None if message.id is UNSET else message.id)
+        _require_response(message)
     elif message.id is None:
         raise RpcError(INVALID_REQUEST, "The `id` of a request must be a string or an integer.")
     elif message.id is UNSET and not message.method.startswith("notifications/"):
         raise RpcError(INVALID_REQUEST, "A request needs an `id`; only notifications go without one.")
+    if len(message.params) and memoryview(message.params)[0] not in _OBJECT_OR_NULL:
+        raise _invalid("The `params` must be an object.", message)
     return message
+
+
+def _require_utf8(data: bytes | bytearray | Raw) -> None:
+    """Raise `UnicodeError` for bytes that are not UTF-8: parts of a message that are skipped are not checked."""
+    text = data if isinstance(data, (bytes, bytearray)) else bytes(data)
+    if not text.isascii():
+        text.decode()
+
+
+def _require_response(message: Message) -> None:
+    if message.id is UNSET or not (len(message.result) or len(message.error)):
+        raise _invalid("A message needs a `method`, or an `id` with a `result` or an `error`.", message)
+    if len(message.result) and memoryview(message.result)[0] not in _OBJECT_OR_NULL:
+        raise _invalid("The `result` must be an object.", message)
+    if len(message.error):
+        try:
+            _decode_error(message.error)
+        except UNREADABLE:
+            raise _invalid("The `error` needs a `code` and a `message`.", message) from None
+
+
+def _invalid(text: str, message: Message) -> RpcError:
+    is_request = message.method is not UNSET and message.id is not UNSET
+    return RpcError(INVALID_REQUEST, text, request_id=message.id if is_request and message.id is not UNSET else None)
 
 
 def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
@@ -110,7 +143,7 @@ def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
 def _decode_slowly(data: bytes) -> Message:
     """Find out what is wrong: not JSON, not a message, or only lone surrogates, which are replaced."""
     try:
-        value = json.loads(data)
+        value = json.loads(data.decode())
     except RecursionError:
         raise RpcError(PARSE_ERROR, "Parse error: the JSON is nested too deeply.") from None
     except ValueError as problem:
@@ -118,6 +151,8 @@ def _decode_slowly(data: bytes) -> Message:
     if not isinstance(value, dict):
         kind = "a batch, which this protocol version does not have" if isinstance(value, list) else type(value).__name__
         raise RpcError(INVALID_REQUEST, f"A message is one JSON object; got {kind}.")
+    if isinstance(given := cast(JsonObject, value).get("id"), str) and not is_encodable(given):
+        raise RpcError(INVALID_REQUEST, "The `id` contains a lone surrogate, so that no response could have it.")
     try:
         return _decode_message(_encode(encodable_value(value)))
     except (*UNREADABLE, OverflowError, TypeError) as problem:

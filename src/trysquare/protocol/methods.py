@@ -9,7 +9,8 @@ from msgspec import Raw, Struct, field
 
 from trysquare.core.json import JsonObject
 from trysquare.protocol.content import SamplingMessage
-from trysquare.protocol.messages import UNREADABLE, RequestId
+from trysquare.protocol.messages import INVALID_PARAMS, UNREADABLE, RequestId, RpcError
+from trysquare.protocol.versions import LOG_LEVEL_KEY
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 SEVERITY: Final = {
@@ -45,7 +46,7 @@ class ListParams(Params, kw_only=True):
 class RetriedParams(Params, kw_only=True):
     """Parameters of a request that may come again with the answers to what the server asked (2026-07-28)."""
 
-    input_responses: JsonObject | None = None
+    input_responses: dict[str, JsonObject] | None = None
     request_state: str | None = None
 
 
@@ -231,6 +232,17 @@ def progress_token(meta: JsonObject | None) -> RequestId | None:
 def cancelled_params(request_id: RequestId, reason: str) -> JsonObject:
     """Parameters of the notification that takes a request back."""
     return {"requestId": request_id, "reason": reason}
+
+
+def require_meta(meta: JsonObject | None, *, stateless: bool) -> None:
+    """Raise `RpcError` for a progress token or log level in `_meta` that is none."""
+    if meta is None:
+        return
+    if "progressToken" in meta and progress_token(meta) is None:
+        raise RpcError(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer.")
+    level = meta.get(LOG_LEVEL_KEY, "debug") if stateless else "debug"
+    if not isinstance(level, str) or level not in SEVERITY:
+        raise RpcError(INVALID_PARAMS, f"`{LOG_LEVEL_KEY}` must be one of {', '.join(SEVERITY)}.")
 
 
 _cancelled = msgspec.json.Decoder(CancelledParams)

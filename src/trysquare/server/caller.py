@@ -18,6 +18,7 @@ from trysquare.core.context import (
     ElicitRequest,
     FastCall,
     LogLevel,
+    Visit,
 )
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, NobodyToAsk, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -79,8 +80,11 @@ class ElicitationAnswers:
         return json.dumps({"asked": asked, "answered": self._answered}, separators=(",", ":"))
 
     def wire(self) -> JsonObject:
-        """The open questions as requests of the protocol."""
-        return {slot: request_to_wire(request) for slot, request in self.open.items()}
+        """The open questions as requests of 2026-07-28, which has no ids of pages."""
+        wire = {slot: request_to_wire(request) for slot, request in self.open.items()}
+        for request in wire.values():
+            request["params"].pop("elicitationId", None)
+        return wire
 
     def _find(self, request: ClientRequest) -> Answer | None:
         number = self._count[request.key] = self._count.get(request.key, 0) + 1
@@ -221,9 +225,10 @@ class McpCaller:
             result = decode_any(await self.request_context.channel.ask(wire["method"], encodable_value(wire["params"])))
         except (RpcError, ConnectionLost) as error:
             raise _not_answered(str(error)) from None
-        if not isinstance(result, dict):
-            raise _not_answered("its answer is not an object")
-        return answer_from_wire(request, as_object(result))
+        answer = as_object(result)
+        if isinstance(request, (ElicitRequest, Visit)) and answer.get("action") not in ("accept", "decline", "cancel"):
+            raise _not_answered("its answer has no `action`")
+        return answer_from_wire(request, answer)
 
 
 def _not_answered(reason: str) -> ToolError:

@@ -236,7 +236,9 @@ class _Channel:
 
 def _refuse_handshake(message: Message) -> NoReturn:
     requested = member(message.params, "protocolVersion")
-    data = {"supported": list(STATELESS_VERSIONS), "requested": requested if isinstance(requested, str) else ""}
+    data: JsonObject = {"supported": list(STATELESS_VERSIONS)}
+    if isinstance(requested, str):
+        data["requested"] = requested
     raise RpcError(UNSUPPORTED_VERSION, "This connection began with 2026-07-28, which has no `initialize`.", data)
 
 

@@ -13,7 +13,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.envelope import envelope_version, require_version
 from trysquare.protocol.messages import (
-    INVALID_REQUEST,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     Message,
     RpcError,
@@ -30,6 +30,7 @@ from trysquare.protocol.methods import (
     Params,
     SetLevelParams,
     decoder_of,
+    require_meta,
 )
 from trysquare.protocol.seal import StateSeal
 from trysquare.protocol.versions import (
@@ -39,7 +40,7 @@ from trysquare.protocol.versions import (
     STATELESS_VERSIONS,
     negotiated,
 )
-from trysquare.server.errors import protocol_error
+from trysquare.server.convert import protocol_error
 from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
 from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
@@ -122,7 +123,9 @@ class McpServer:
             # Before its parameters are read: a removed method is not found, whatever they are.
             route = None
         try:
-            return route, decode_part(self._no_params if route is None else route.decode, message.params)
+            params = decode_part(self._no_params if route is None else route.decode, message.params)
+            require_meta(params.meta, stateless=stateless)
+            return route, params
         except RpcError:
             if stateless:
                 # What is wrong with the envelope comes first.
@@ -136,7 +139,7 @@ class McpServer:
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
             session = request.session
             if session is not None and session.version is None and request.method not in _BEFORE_HANDSHAKE:
-                raise RpcError(INVALID_REQUEST, "Send `initialize` first.")
+                raise RpcError(INVALID_PARAMS, "Send `initialize` first, or an envelope of 2026-07-28 in `_meta`.")
             if route.method.may_ask:
                 self._open_state(request)
             return Reply(await guard_crash(request.method, self._answer(route, request)))

@@ -31,6 +31,7 @@ from trysquare.protocol.messages import (
     decode,
     decode_batch,
     encode_error,
+    member,
 )
 from trysquare.protocol.methods import CLIENT_REQUESTS, cancelled_id
 from trysquare.protocol.versions import ASSUMED_VERSION, HANDSHAKE_VERSIONS, VERSIONS
@@ -143,12 +144,16 @@ class McpEndpoint:
     def _read_stateless(self, exchange: Exchange, message: Message, method: str) -> tuple[Route | None, Any]:
         if any(name.startswith("mcp-") for name in exchange.repeated):
             raise RpcError(HEADER_MISMATCH, "A header that begins with Mcp- appears more than once.")
-        route, params = self._server.read(message, stateless=True)
-        version = envelope_version(params.meta)
         named_by = CLIENT_REQUESTS[method].named_by if method in CLIENT_REQUESTS else None
-        require_headers(
-            exchange.headers, version, method, None if named_by is None else getattr(params, named_by, None)
-        )
+        try:
+            route, params = self._server.read(message, stateless=True)
+        except RpcError:
+            # What is wrong with the headers comes before what is wrong with the parameters.
+            named = None if named_by is None else member(message.params, named_by)
+            require_headers(exchange.headers, envelope_version(member(message.params, "_meta")), method, named)
+            raise
+        version, named = envelope_version(params.meta), None if named_by is None else getattr(params, named_by, None)
+        require_headers(exchange.headers, version, method, named)
         require_version(version)
         if route is not None and method == "tools/call":
             wanted = self._server.tools.mirrored(params.name)
@@ -337,9 +342,6 @@ class McpEndpoint:
         session = self._sessions.find(given, _owner(exchange))
         if session is None:
             raise Refusal(404, "Session not found. Send `initialize` for a new one.")
-        version = exchange.headers.get(VERSION_HEADER)
-        if version is not None and session.version is not None and version != session.version:
-            raise Refusal(400, f"Bad Request: this session speaks {session.version}, not the version in the header.")
         return session
 
     def _alone(self, exchange: Exchange) -> HttpSession:
