@@ -79,6 +79,11 @@ class CompletionReference(Struct):
     name: str | None = None
     uri: str | None = None
 
+    def __post_init__(self) -> None:
+        missing = "name" if self.type == "ref/prompt" else "uri"
+        if getattr(self, missing) is None:
+            raise ValueError(f"Object missing required field `{missing}`")
+
 
 class CompletionArgument(Struct):
     name: str
