@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, Final, NoReturn
 
 from msgspec import UNSET, Raw
@@ -147,9 +146,8 @@ class Connection:
 
     def _on_notification(self, message: Message) -> None:
         if message.method == "notifications/cancelled":
-            task = self._running.get(cancelled) if (cancelled := cancelled_id(message.params)) is not None else None
-            if task is not None:
-                task.cancel()
+            if (cancelled := cancelled_id(message.params)) in self._running:
+                self._cancel(cancelled, self._running[cancelled])
         elif message.method == "notifications/initialized" and not self._session.is_ready:
             self._session.is_ready = True
             self._server.hub.add(self._session, self.write)
@@ -175,9 +173,8 @@ class Connection:
         )
         if request.method == _ENDLESS:
             self._endless.add(request_id)
-        task = asyncio.get_running_loop().create_task(self._answer(route, request, channel, reply))
-        self._running[request_id] = task
-        task.add_done_callback(partial(self._on_end, request_id))
+        work = self._answer(route, request, channel, reply)
+        self._running[request_id] = asyncio.get_running_loop().create_task(work)
 
     def _read(self, message: Message) -> tuple[Route | None, Any]:
         if self._is_stateless is None:
@@ -197,18 +194,28 @@ class Connection:
     async def _answer(
         self, route: Route | None, request: Request, channel: _Channel, reply: Callable[[bytes], None]
     ) -> None:
-        answer: Reply = await self._server.respond(route, request)
-        if channel.reported:
-            await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
-        reply(answer.body)
-        if self.drained is not None:
-            await self.drained()
+        try:
+            answer: Reply = await self._server.respond(route, request)
+            if channel.reported:
+                await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
+            reply(answer.body)
+            if self.drained is not None:
+                await self.drained()
+        finally:
+            self._on_end(request.id)
 
-    def _on_end(self, request_id: RequestId, task: asyncio.Task[None]) -> None:
-        self._running.pop(request_id, None)
+    def _cancel(self, request_id: RequestId, task: asyncio.Task[None]) -> None:
+        def on_done(_: asyncio.Task[None]) -> None:
+            # A task that is cancelled before its first step does nothing, not even what stands in its `finally`.
+            if self._running.get(request_id) is task:
+                self._on_end(request_id)
+
+        task.add_done_callback(on_done)
+        task.cancel()
+
+    def _on_end(self, request_id: RequestId) -> None:
+        del self._running[request_id]
         self._endless.discard(request_id)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            asyncio.get_running_loop().call_exception_handler({"message": "request failed", "exception": error})
         if self.on_idle is not None and self.is_idle:
             self.on_idle()
 
