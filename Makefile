@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-full check fmt lint types imports bench eval docs-check lock node servers elysia bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench eval docs-check lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,13 +15,16 @@ help: ## Show what can be made
 demo: $(STAMPS)/runtime servers weights ## Set up, start the server and drive every toolset through a real MCP client
 	@XDG_DATA_HOME=$(DATA) $(BIN)/python -m examples.demo
 
-test: $(STAMPS)/dev node servers elysia bfcl weights system ## Set up and run all tests (default sizes)
+test: $(STAMPS)/dev node servers elysia clients bfcl weights system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-quick: $(STAMPS)/dev ## The tests that need no other program, toolchain, npm package or model: under 3 minutes
 	$(BIN)/python -m pytest --quick -n $(WORKERS) --dist loadgroup
 
-test-full: $(STAMPS)/dev node servers elysia bfcl weights system ## The same with the full sizes of the fuzz and fault suites
+test-oldest: $(STAMPS)/oldest ## The quick tests with the lowest version of each dependency that pyproject.toml allows
+	$(VENV)-oldest/bin/python -m pytest --quick -n $(WORKERS) --dist loadgroup
+
+test-full: $(STAMPS)/dev node servers elysia clients bfcl weights system ## The same with the full sizes of the fuzz and fault suites
 	TRYSQUARE_FULL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types imports ## What a machine can say about the code: ruff, pyright strict, import-linter
@@ -52,6 +55,8 @@ servers: $(STAMPS)/servers
 
 elysia: $(STAMPS)/elysia
 
+clients: $(STAMPS)/clients
+
 bfcl: $(STAMPS)/bfcl
 
 weights: $(STAMPS)/weights
@@ -63,7 +68,7 @@ lock: $(STAMPS)/dev ## Pin every dependency by version and hash; UPGRADE=1 takes
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(VENV)-elysia $(VENV)-eval $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia $(VENV)-clients $(VENV)-eval $(VENV)-oldest $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -77,6 +82,14 @@ $(STAMPS)/runtime: constraints/runtime.txt pyproject.toml | $(VENV)/pyvenv.cfg
 
 $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/dev.txt
+	@touch $@
+
+# Emptied first, so that nothing is left of an earlier set of versions.
+$(STAMPS)/oldest: constraints/oldest.txt pyproject.toml
+	@mkdir -p $(STAMPS)
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --require-hashes -r constraints/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/node: tests/node/package-lock.json $(STAMPS)/dev
@@ -102,6 +115,12 @@ $(STAMPS)/weights: src/trysquare/models/local/install.py $(STAMPS)/runtime
 # Elysia in an environment of its own, because what it pins does not fit with what we need. Python 3.11 or 3.12.
 $(STAMPS)/elysia: constraints/elysia.txt scripts/elysia_environment.sh scripts/elysia_language_model.py $(STAMPS)/dev
 	sh scripts/elysia_environment.sh $(VENV)-elysia $(PYTHON)
+	@touch $@
+
+# Clients that are made with SDK 1.x, in an environment of their own, because ours has 2.x.
+$(STAMPS)/clients: constraints/clients.txt $(STAMPS)/dev
+	$(PYTHON) -m venv $(VENV)-clients
+	$(VENV)-clients/bin/python -m pip install --quiet --only-binary :all: --no-deps --require-hashes -r constraints/clients.txt
 	@touch $@
 
 # The evaluation in an environment of its own. bfcl-eval comes without what it names: its checker needs none of it.

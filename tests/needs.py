@@ -18,6 +18,7 @@ SUITES = frozenset(
     {
         "attacks",
         "benchmarks",
+        "clients",
         "conformance",
         "docs",
         "elysia",

@@ -8,24 +8,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trysquare.catalog import ProfileChoice, with_catalog
-from trysquare.core.cache import Handles, KeepLimits, MemoryHandles
-from trysquare.core.call import direct_calls
 from trysquare.core.errors import ConfigurationError, DeclarationError
-from trysquare.core.metadata import Consent, ToolMetadata
-from trysquare.core.tool import Tool
-from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, Toolset
-from trysquare.middleware import MiddlewareConfig, MiddlewareToolset, internal_toolset, with_middleware
 from trysquare.providers import Origins, chosen_profiles, state_file, tool_providers
-from trysquare.server import ServeOptions
-from trysquare.server.options import state_keys
 from trysquare.settings import Settings
 from trysquare.settings.load import value_of
-from trysquare.store import LazyApprovals, LazyDatabase
-from trysquare.store.handles import SweptHandles
+from trysquare.store import LazyDatabase
 
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
+    from trysquare.catalog import ProfileChoice
+    from trysquare.core.cache import Handles
+    from trysquare.core.tool import Tool
+    from trysquare.core.toolset import DiscoveringToolset, Toolset
+    from trysquare.server import ServeOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,12 +46,22 @@ class App:
 
     def handles(self, *, shared: bool) -> Handles:
         """The store for pages of long results; a `shared` one is read by other processes too."""
+        from trysquare.core.cache import KeepLimits, MemoryHandles
+
         own = self.settings.limits
         limits = KeepLimits(total=own.kept_bytes, per_caller=own.kept_bytes_per_caller)
-        return SweptHandles(self.state, limits=limits) if shared else MemoryHandles(limits=limits)
+        if not shared:
+            return MemoryHandles(limits=limits)
+        from trysquare.store.handles import SweptHandles
+
+        return SweptHandles(self.state, limits=limits)
 
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """The options for serving the toolset; `shared` as in `handles`."""
+        from trysquare.core.call import direct_calls
+        from trysquare.server import ServeOptions
+        from trysquare.server.options import state_keys
+
         return ServeOptions(
             name=self.settings.server.name,
             instructions=self.settings.server.instructions,
@@ -71,34 +76,58 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, origins: Origins | None = None) -> AsyncGenerator[App]:
-    """Open every provider that the settings ask for, and yield their tools as one toolset."""
+async def open_app(settings: Settings, *, origins: Origins | None = None, prestart: bool = True) -> AsyncGenerator[App]:
+    """Open every provider that the settings ask for, and yield their tools as one toolset.
+
+    Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call.
+    """
     known = origins or {}
     async with AsyncExitStack() as stack:
         state = stack.enter_context(closing(LazyDatabase(state_file(settings, known))))
-        wanted = [one for one in tool_providers(agent_environment) if value_of(settings, one.key)]
-        toolsets = [await stack.enter_async_context(provider.open(settings, known)) for provider in wanted]
-        config = MiddlewareConfig(prefix=settings.prefix or "", approvals=LazyApprovals(state))
-        try:
-            plain = _with_settings(CombinedToolset(toolsets), settings)
-            toolset = with_catalog(with_middleware(plain, config))
-        except DeclarationError as error:
-            raise ConfigurationError(str(error)) from None
-        yield App(
-            settings=settings,
-            toolset=toolset,
-            plain=plain,
-            direct=internal_toolset(plain, config),
-            profiles=chosen_profiles(settings, known),
-            state=state,
-            discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
-        )
+        toolsets = await _open_toolsets(stack, settings, known, prestart=prestart)
+        yield _compose(toolsets, settings, known, state)
+
+
+async def _open_toolsets(
+    stack: AsyncExitStack, settings: Settings, origins: Origins, *, prestart: bool
+) -> list[Toolset]:
+    """The toolsets in the order of their tools."""
+    wanted = [one for one in tool_providers(agent_environment, prestart=prestart) if value_of(settings, one.key)]
+    opened: dict[str, Toolset] = {}
+    for provider in sorted(wanted, key=lambda one: not one.opens_first):
+        opened[provider.name] = await stack.enter_async_context(provider.open(settings, origins))
+    return [opened[provider.name] for provider in wanted]
+
+
+def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase) -> App:
+    # Imported here: a process that a provider has started loads at the same time.
+    from trysquare.catalog import with_catalog
+    from trysquare.core.toolset import CombinedToolset, DiscoveringToolset
+    from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
+    from trysquare.store import LazyApprovals
+
+    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=LazyApprovals(state))
+    try:
+        plain = _with_settings(CombinedToolset(toolsets), settings)
+        toolset = with_catalog(with_middleware(plain, config))
+    except DeclarationError as error:
+        raise ConfigurationError(str(error)) from None
+    return App(
+        settings=settings,
+        toolset=toolset,
+        plain=plain,
+        direct=internal_toolset(plain, config),
+        profiles=chosen_profiles(settings, origins),
+        state=state,
+        discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
+    )
 
 
 @contextmanager
 def agent_environment(settings: Settings, origins: Origins) -> Generator[AgentEnvironment]:
     """What agents run in: configured tools and models, and the state file with the approvals."""
     from trysquare.agents.runner import AgentEnvironment, configured_model
+    from trysquare.store import LazyApprovals
 
     @asynccontextmanager
     async def open_toolset(wanted: Settings) -> AsyncGenerator[Toolset]:
@@ -115,6 +144,8 @@ def agent_environment(settings: Settings, origins: Origins) -> Generator[AgentEn
 
 
 def _with_settings(toolset: Toolset, settings: Settings) -> Toolset:
+    from trysquare.middleware import MiddlewareToolset
+
     if (limit := settings.limits.result_characters) is not None:
         toolset = MiddlewareToolset(toolset, partial(_with_result_limit, limit=limit))
     return MiddlewareToolset(toolset, _with_consent) if settings.strict else toolset
@@ -122,6 +153,8 @@ def _with_settings(toolset: Toolset, settings: Settings) -> Toolset:
 
 def _with_consent(tool: Tool) -> Tool:
     """The tool with a question to a human where it only asked for a literal, which a model can type by itself."""
+    from trysquare.core.metadata import Consent
+
     if tool.metadata.consent is not None or tool.metadata.consent_literal is None:
         return tool
     return replace(tool, metadata=replace(tool.metadata, consent=Consent(question=f"Let {tool.name} run?")))
@@ -129,6 +162,8 @@ def _with_consent(tool: Tool) -> Tool:
 
 def _with_result_limit(tool: Tool, *, limit: int) -> Tool:
     """The tool with the configured limit of its results, unless its author chose one."""
+    from trysquare.core.metadata import ToolMetadata
+
     if tool.metadata.result_limit != ToolMetadata().result_limit:
         return tool
     return replace(tool, metadata=replace(tool.metadata, result_limit=limit))

@@ -1,45 +1,39 @@
-"""Registry of tool providers: the built-in ones, installed entry points, and `MODULE:NAME` of Python modules."""
+"""Registry of tool providers: the built-in ones, installed entry points, and `MODULE:NAME` of Python modules.
+
+What a provider needs is imported when it opens, so that one that starts processes can do so early.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
-import traceback
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from trysquare.catalog import ProfileChoice, parse_profiles
-from trysquare.core.arguments import ToolArguments
-from trysquare.core.declarations import Declarations
-from trysquare.core.errors import ConfigurationError, DeclarationError
-from trysquare.core.text import closest_names
-from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
-from trysquare.middleware import MiddlewareToolset
+from trysquare.core.errors import ConfigurationError
 from trysquare.settings import Origin, Settings
-from trysquare.store import LazyApprovals, LazyDatabase, project_state, user_state
+from trysquare.store import LazyDatabase, project_state, user_state
 from trysquare.store.lazy import LazyDatabases
 from trysquare.store.location import FOLDER, find_project_id, get_project_id, prepare_folder
 
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
     from trysquare.bots import BotConfig
+    from trysquare.catalog import ProfileChoice
+    from trysquare.core.tool import Tool
+    from trysquare.core.toolset import Toolset
     from trysquare.guide import GuideConfig
     from trysquare.jobs import JobsAddress
     from trysquare.store.workflows import WorkflowStore
 
 ENTRY_POINTS = "trysquare.providers"
 """Entry-point group of other distributions: the name of a provider, and its `open` function."""
-KINDS = "a Declarations, a Toolset, a Tool, a function, or a list of tools"
 
 Origins: TypeAlias = Mapping[str, Origin]
-OpenToolset: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager[Toolset]]
+OpenToolset: TypeAlias = Callable[[Settings, Origins], AbstractAsyncContextManager["Toolset"]]
 OpenEnvironment: TypeAlias = Callable[[Settings, Origins], AbstractContextManager["AgentEnvironment"]]
 
 
@@ -50,15 +44,21 @@ class ToolProvider:
     name: str
     key: str
     open: OpenToolset
+    opens_first: bool = False
+    """Whether it is opened before the others, because it starts processes that load at the same time."""
 
 
-def tool_providers(open_environment: OpenEnvironment) -> tuple[ToolProvider, ...]:
-    """The providers in the order of their tools. `open_environment` is what agents run in."""
+def tool_providers(open_environment: OpenEnvironment, *, prestart: bool = True) -> tuple[ToolProvider, ...]:
+    """The providers in the order of their tools. `open_environment` is what agents run in.
+
+    `prestart` lets the gateway start the server that is probably called first.
+    """
+    open_gateway = partial(open_gateway_tools, prestart=prestart)
     return (
         ToolProvider(name="tools", key="tools", open=open_modules),
         ToolProvider(name="example tools", key="include_example_tools", open=open_examples),
         ToolProvider(name="bots", key="bot", open=open_bot_tools),
-        ToolProvider(name="gateway", key="gateway", open=open_gateway_tools),
+        ToolProvider(name="gateway", key="gateway", open=open_gateway, opens_first=True),
         ToolProvider(name="guide", key="guide", open=open_guide_tools),
         ToolProvider(name="workbench", key="workbench", open=open_workbench_tools),
         ToolProvider(name="debug", key="debug", open=open_debug_tools),
@@ -70,6 +70,9 @@ def tool_providers(open_environment: OpenEnvironment) -> tuple[ToolProvider, ...
 @asynccontextmanager
 async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """The tools of Python modules, named as `MODULE:NAME`."""
+    from trysquare.core.modules import load_module_tools
+    from trysquare.core.toolset import CombinedToolset
+
     where = setting_location("tools", origins)
     yield CombinedToolset(load_module_tools(named, project=settings.project, where=where) for named in settings.tools)
 
@@ -86,6 +89,7 @@ async def open_examples(settings: Settings, origins: Origins) -> AsyncGenerator[
 async def open_guide_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """The guide's tools, prompts and resources. Its names begin with `guide` unless a prefix is configured."""
     from trysquare.guide import open_guide
+    from trysquare.middleware import MiddlewareToolset
 
     with open_states() as states:
         config = guide_config(settings)
@@ -97,6 +101,8 @@ async def open_guide_tools(settings: Settings, origins: Origins) -> AsyncGenerat
 async def open_bot_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """The tools of every workflow bot."""
     from trysquare.bots import open_bot
+    from trysquare.core.toolset import CombinedToolset
+    from trysquare.store import LazyApprovals
 
     async with AsyncExitStack() as stack:
         open_store = partial(workflow_store, settings, stack.enter_context(open_states()))
@@ -131,15 +137,16 @@ async def open_workbench_tools(settings: Settings, origins: Origins) -> AsyncGen
 
 
 @asynccontextmanager
-async def open_gateway_tools(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+async def open_gateway_tools(settings: Settings, origins: Origins, *, prestart: bool) -> AsyncGenerator[Toolset]:
     """The tools of every server behind the gateway."""
     from trysquare.gateway import open_gateway
 
-    # These two profiles list each tool of the servers, so unknown servers are contacted in the background.
-    discover = chosen_profiles(settings, origins).of_toolset("gateway") in ("full", "search")
     with open_states() as states:
         state, folder = states.of_user(), user_state().parent
-        async with open_gateway(settings.gateway, state=state, folder=folder, discover=discover) as toolset:
+        async with open_gateway(settings.gateway, state=state, folder=folder, prestart=prestart) as toolset:
+            # These two profiles list each tool of the servers, so unknown servers are contacted in the background.
+            if chosen_profiles(settings, origins).of_toolset("gateway") in ("full", "search"):
+                toolset.servers.discover()
             yield toolset
 
 
@@ -162,6 +169,9 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of other distributions' providers. Only those that the settings name are imported."""
     from importlib.metadata import entry_points
 
+    from trysquare.core.modules import import_failed
+    from trysquare.core.toolset import CombinedToolset
+
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     where = setting_location("providers", origins)
     async with AsyncExitStack() as stack:
@@ -173,7 +183,7 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
             try:
                 open_toolset = cast(OpenToolset, found[name].load())
             except (Exception, SystemExit) as error:
-                raise _import_failed(error, f"{where}: {name}") from error
+                raise import_failed(error, f"{where}: {name}") from error
             toolsets.append(await stack.enter_async_context(open_toolset(settings, origins)))
         yield CombinedToolset(toolsets)
 
@@ -252,6 +262,8 @@ def workflow_store(settings: Settings, states: LazyDatabases, project: Path) -> 
 
 def chosen_profiles(settings: Settings, origins: Origins) -> ProfileChoice:
     """The profiles of the settings."""
+    from trysquare.catalog import parse_profiles
+
     try:
         return parse_profiles(settings.profile)
     except ConfigurationError as error:
@@ -264,112 +276,3 @@ def setting_location(key: str, origins: Origins) -> str:
     if origin is None or origin.source == "option":
         return "--" + key.replace("_", "-")
     return f"{origin.location}: {key}"
-
-
-def load_module_tools(named: str, *, project: Path, where: str = "--tools") -> Toolset:
-    """Import the module and return the tools of that name; without a name, all that the module declares."""
-    module_name, separator, name = named.partition(":")
-    folder = str(project.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    location = f"{where}: {named}"
-    module = _import_module(module_name, project, location)
-    if not separator:
-        return _declared_in(module, location)
-    return _as_toolset(_attribute(module, name, location), location)
-
-
-def _import_module(name: str, project: Path, location: str) -> ModuleType:
-    # What a module prints while it is imported must not mix with the protocol or with --json on stdout.
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            importlib.invalidate_caches()
-            return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise _import_failed(error, location) from error
-        raise _module_not_found(error.name, project, location) from None
-    except (Exception, SystemExit) as error:
-        raise _import_failed(error, location) from error
-
-
-def _module_not_found(missing: str, project: Path, location: str) -> ConfigurationError:
-    parent, _, last = missing.rpartition(".")
-    folder = project.joinpath(*parent.split(".")) if parent else project
-    files = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    near = closest_names(last, sorted(files - {"__init__", "__main__"}))
-    hint = f"The search path is {project.resolve()}, then Python's own."
-    if near:
-        hint = f"Did you mean `{f'{parent}.' if parent else ''}{near[0]}`?"
-    return ConfigurationError(f"module `{missing}` not found.", where=location, hint=hint)
-
-
-def _import_failed(error: BaseException, location: str) -> ConfigurationError:
-    """The error that a module raised while it was imported, with the line."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
-    line, text = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else "", str(error)
-    if isinstance(error, SyntaxError):
-        line, text = f" ({error.filename}:{error.lineno})" if error.filename else line, error.msg
-    return ConfigurationError(f"import failed: {type(error).__name__}: {text}{line}", where=location)
-
-
-def _is_machinery(filename: str) -> bool:
-    return filename.startswith("<frozen") or filename in (__file__, importlib.__file__)
-
-
-def _attribute(module: ModuleType, name: str, location: str) -> Any:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            public = [known for known in dir(found) if not known.startswith("_")]
-            near = closest_names(part, public) or [known for known in public if _is_tools(getattr(found, known))]
-            hint = f"Did you mean `{near[0]}`?" if near else f"Make it {KINDS}."
-            raise ConfigurationError(f"{module.__name__} has no `{part}`.", where=location, hint=hint)
-        found = getattr(found, part)
-    return found
-
-
-def _is_tools(value: Any) -> bool:
-    return isinstance(value, (Declarations, Tool)) or _is_toolset(value)
-
-
-def _is_toolset(value: Any) -> bool:
-    wanted = ("tools", "find", "prompts", "find_prompt", "resources", "templates", "find_resource", "subscribe")
-    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in wanted)
-
-
-def _as_toolset(value: Any, location: str) -> Toolset:
-    if isinstance(value, Declarations):
-        return value.toolset()
-    if isinstance(value, (Tool, FunctionType)):
-        return _static_toolset((value,), location)
-    if isinstance(value, (list, tuple)):
-        return _static_toolset(cast(Iterable[Any], value), location)
-    if _is_toolset(value):
-        return cast(Toolset, value)
-    raise ConfigurationError(
-        f"`{type(value).__name__}` is not a source of tools.", where=location, hint=f"Name {KINDS}."
-    )
-
-
-def _static_toolset(values: Iterable[Any], location: str) -> Toolset:
-    for value in values:
-        if not isinstance(value, (Tool, FunctionType)):
-            message = f"the list contains a `{type(value).__name__}`."
-            raise ConfigurationError(message, where=location, hint="List tools only.")
-    try:
-        return StaticToolset(value if isinstance(value, Tool) else tool(value) for value in values)
-    except DeclarationError as error:
-        raise ConfigurationError(str(error), where=location) from None
-
-
-def _declared_in(module: ModuleType, location: str) -> Toolset:
-    """All that a module declares: its Declarations, and the functions declared with `ToolArguments.declare`."""
-    unique = {id(value): value for value in vars(module).values() if isinstance(value, Declarations)}
-    sets: list[Toolset] = [declarations.toolset() for declarations in unique.values()]
-    if functions := tuple(ToolArguments.get_declared_tools().values()):
-        sets.append(_static_toolset(functions, location))
-    if not sets:
-        hint = f"Name {KINDS}: {module.__name__}:NAME."
-        raise ConfigurationError("the module declares no tools.", where=location, hint=hint)
-    return CombinedToolset(sets)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ import pytest
 from trysquare import CallContext, ConfigurationError, Consent, Declarations, StaticToolset, Toolset, call_tool, tool
 from trysquare import app as app_module
 from trysquare.app import App, open_app
-from trysquare.providers import ENTRY_POINTS, Origins, ToolProvider, state_file
+from trysquare.providers import ENTRY_POINTS, OpenToolset, Origins, ToolProvider, state_file
 from trysquare.server.options import state_keys
 from trysquare.settings import Origin, Settings
 from trysquare.settings.model import HttpSettings, LimitSettings
@@ -62,7 +63,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
         yield tools.toolset()
 
     provider = ToolProvider(name="tools", key="tools", open=opened)
-    monkeypatch.setattr(app_module, "tool_providers", lambda _: (provider,))
+    monkeypatch.setattr(app_module, "tool_providers", lambda *_, **options: (provider,))
 
 
 def settings(tmp_path: Path, **more: object) -> Settings:
@@ -149,10 +150,33 @@ async def test_colliding_names_are_a_configuration_error(monkeypatch: pytest.Mon
         ToolProvider(name="one", key="tools", open=opened),
         ToolProvider(name="two", key="project", open=opened),
     )
-    monkeypatch.setattr(app_module, "tool_providers", lambda _: providers)
+    monkeypatch.setattr(app_module, "tool_providers", lambda *_, **options: providers)
     with pytest.raises(ConfigurationError, match="`echo`"):
         async with open_app(settings(tmp_path)):
             pass
+
+
+async def test_a_provider_can_open_first_without_changing_the_order_of_the_tools(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    order: list[str] = []
+
+    def opening(name: str) -> OpenToolset:
+        @asynccontextmanager
+        async def opened(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
+            order.append(name)
+            yield StaticToolset([replace(tool(echo), name=name)])
+
+        return opened
+
+    providers = (
+        ToolProvider(name="one", key="tools", open=opening("one")),
+        ToolProvider(name="two", key="project", open=opening("two"), opens_first=True),
+    )
+    monkeypatch.setattr(app_module, "tool_providers", lambda *_, **options: providers)
+    async with open_app(settings(tmp_path)) as app:
+        assert [one.name for one in app.plain.tools()] == ["one", "two"]
+    assert order == ["two", "one"]
 
 
 async def test_what_a_provider_opened_is_closed_when_a_later_one_fails(
@@ -173,7 +197,7 @@ async def test_what_a_provider_opened_is_closed_when_a_later_one_fails(
         yield StaticToolset()
 
     providers = (ToolProvider(name="one", key="tools", open=good), ToolProvider(name="two", key="project", open=bad))
-    monkeypatch.setattr(app_module, "tool_providers", lambda _: providers)
+    monkeypatch.setattr(app_module, "tool_providers", lambda *_, **options: providers)
     with pytest.raises(ConfigurationError):
         async with open_app(settings(tmp_path)):
             pass

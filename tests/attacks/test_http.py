@@ -149,3 +149,34 @@ async def test_a_request_means_the_same_wherever_it_is_cut(attack: Attack, cut: 
         assert await answers(reader, 0.3) == []
         writer.write(whole[where:] + whole)
         assert await answers(reader) == [200, 200]
+
+
+def _with(line: str, body: bytes) -> bytes:
+    """A call whose head has one more line."""
+    return head_of(len(body)) + b"\r\n" + line.encode("latin-1") + b"\r\n\r\n" + body
+
+
+INNER = head_of(2, "/smuggled") + b"\r\n\r\n{}"
+CHUNKED_INNER = b"0\r\n\r\n" + INNER
+AMBIGUOUS = {
+    "a length and chunks": _with("Transfer-Encoding: chunked", CHUNKED_INNER),
+    "chunks under another spelling": _with("Transfer-Encoding: xchunked", CHUNKED_INNER),
+    "chunks that are not last": _with("Transfer-Encoding: chunked, identity", CHUNKED_INNER),
+    "chunks named twice": _with("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", CHUNKED_INNER),
+    "a blank before the colon": _with("Transfer-Encoding : chunked", CHUNKED_INNER),
+    "two lengths": _with("Content-Length: 4", INNER),
+    "a length with a sign": head_of(0).replace(b"Length: 0", b"Length: +2") + b"\r\n\r\n" + INNER,
+    "a length in hexadecimal": head_of(0).replace(b"Length: 0", b"Length: 0x2") + b"\r\n\r\n" + INNER,
+    "a folded line": _with("X-Folded: a\r\n Transfer-Encoding: chunked", INNER),
+    "a line that ends with a carriage return alone": _with("X-Odd: a\rTransfer-Encoding: chunked", INNER),
+    "a zero byte in a header": _with("X-Odd: a\0b", INNER),
+}
+
+
+@pytest.mark.parametrize("how", AMBIGUOUS)
+async def test_a_head_that_two_servers_could_read_in_two_ways_hides_no_request(attack: Attack, how: str) -> None:
+    attack(door="HTTP", attempt=f"smuggle a request by a head with {how}")
+    async with connected() as (reader, writer):
+        writer.write(AMBIGUOUS[how])
+        statuses = await answers(reader)
+    assert statuses in ([400], []), "refused as a whole, and nothing behind it is answered"

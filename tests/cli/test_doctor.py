@@ -40,7 +40,7 @@ def test_a_sound_installation_is_found_sound_by_trying_it(capsys: pytest.Capture
     code, found = examined(capsys, *EXAMPLE)
 
     assert code == 0
-    assert {found[name]["state"] for name in ("python", "trysquare", "mcp", "pydantic", "sqlite")} == {"ok"}
+    assert {found[name]["state"] for name in ("python", "trysquare", "msgspec", "pydantic", "uvicorn", "sqlite")} == {"ok"}
     assert found["project state"]["state"] == "ok"
     for era in ("2025-11-25", "2026-07-28"):
         assert found[f"tools/list, {era}"]["state"] == "ok"

@@ -1,13 +1,14 @@
-"""Background tasks are referenced, cancelled and their failures reported; timeouts fire when due, unless cancelled."""
+"""Background tasks, shielded clean-up and timeouts: referenced, reported, finished, and fired unless cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 
 import anyio
+import pytest
 import uvloop
 
-from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler
+from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler, cancel_all, shielded
 
 PATIENCE = 10
 LATE = 3600
@@ -117,3 +118,86 @@ async def test_closing_cancels_background_tasks_and_refuses_further_ones() -> No
     assert first.cancelled()
     assert second.cancelled()
     assert not started.is_set()
+
+
+class CleanUp:
+    """Clean-up that takes until it is let go."""
+
+    def __init__(self) -> None:
+        self.started, self.may_end, self.ended = asyncio.Event(), asyncio.Event(), False
+
+    async def run(self) -> str:
+        self.started.set()
+        await self.may_end.wait()
+        self.ended = True
+        return "clean"
+
+
+async def test_shielded_work_returns_its_result() -> None:
+    clean_up = CleanUp()
+    clean_up.may_end.set()
+    assert await shielded(clean_up.run()) == "clean"
+
+
+async def test_shielded_work_ends_although_its_caller_is_cancelled_several_times() -> None:
+    clean_up = CleanUp()
+    caller = asyncio.create_task(shielded(clean_up.run()))
+    await clean_up.started.wait()
+    for _ in range(3):
+        caller.cancel()
+        await asyncio.sleep(0)
+    assert not caller.done()
+    clean_up.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert caller.cancelled()
+    assert clean_up.ended
+
+
+async def test_shielded_work_in_a_timeout_ends_before_the_timeout_is_raised() -> None:
+    clean_up = CleanUp()
+    asyncio.get_running_loop().call_later(0.05, clean_up.may_end.set)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.001):
+            await shielded(clean_up.run())
+    assert clean_up.ended
+
+
+async def test_shielded_work_ends_in_a_cancelled_scope_of_anyio_which_cancels_at_every_step() -> None:
+    clean_up = CleanUp()
+    asyncio.get_running_loop().call_later(0.05, clean_up.may_end.set)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await shielded(clean_up.run())
+    assert scope.cancelled_caught
+    assert clean_up.ended
+    current = asyncio.current_task()
+    assert current is not None
+    assert current.cancelling() == 0
+
+
+async def test_an_error_of_shielded_work_is_raised() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await shielded(fail())
+
+
+async def test_cancelled_tasks_have_ended_whatever_they_raise() -> None:
+    waiting = asyncio.Event()
+
+    async def wait() -> None:
+        await waiting.wait()
+
+    async def fail_when_cancelled() -> None:
+        try:
+            await waiting.wait()
+        finally:
+            raise ValueError("while being cancelled")
+
+    tasks = [asyncio.create_task(wait()), asyncio.create_task(fail_when_cancelled())]
+    await asyncio.sleep(0)
+    await cancel_all(tasks)
+    assert [task.cancelled() for task in tasks] == [True, False]
+    assert isinstance(tasks[1].exception(), ValueError)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
-from trysquare import CallContext, Declarations, Result, ToolArguments, ToolError
+from trysquare import CallContext, Declarations, Image, Result, ToolArguments, ToolError
 
 tools = Declarations()
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+_cancelled: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str]] = WeakKeyDictionary()
+
+
+def cancelled_calls() -> asyncio.Queue[str]:
+    """The lingering calls that were cancelled, of this event loop: a queue belongs to one."""
+    return _cancelled.setdefault(asyncio.get_running_loop(), asyncio.Queue())
 
 
 class Greet(ToolArguments):
@@ -88,6 +97,33 @@ async def confirm(question: str, context: CallContext) -> str:
     schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
     answer = await context.ask(question, schema)
     return f"{answer.action}: {answer.content.get('sure')}"
+
+
+@tools.declare(category="example")
+def picture() -> Result[None]:
+    """Return an image."""
+    return Result.ok(content=(Image(data=PIXEL, mime_type="image/png"),))
+
+
+@tools.declare(category="example")
+async def linger(name: str, context: CallContext) -> str:
+    """Report progress once, then run until cancelled.
+
+    Args:
+        name: What `await_cancelled` returns once the call is cancelled
+    """
+    try:
+        await context.progress(1, 2)
+        await asyncio.Event().wait()
+    finally:
+        cancelled_calls().put_nowait(name)
+    return "never"
+
+
+@tools.declare(category="example")
+async def await_cancelled() -> str:
+    """Wait until a lingering call was cancelled, and return its name."""
+    return await cancelled_calls().get()
 
 
 @tools.prompt()

@@ -102,7 +102,11 @@ class StdioProcess:
 
 @contextlib.asynccontextmanager
 async def started_process(
-    arguments: Sequence[str], *, environment: dict[str, str] | None = None, folder: Path = REPOSITORY
+    arguments: Sequence[str],
+    *,
+    environment: dict[str, str] | None = None,
+    folder: Path = REPOSITORY,
+    pass_fds: Sequence[int] = (),
 ) -> AsyncGenerator[StdioProcess]:
     """Start `python ARGUMENTS` as a server; it is ended, by its own id, when the block ends."""
     process = await asyncio.create_subprocess_exec(
@@ -114,6 +118,7 @@ async def started_process(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=LONGEST_LINE,
+        pass_fds=pass_fds,
     )
     server = StdioProcess(process)
     async with asyncio.TaskGroup() as readers:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.inspector import FAILED_CALL, NOT_PORTABLE, Era, inspected
-from tests.e2e.offered_tools import tools
+from tests.e2e.offered_tools import PIXEL, tools
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import started_process
 from trysquare.core.json import JsonObject
@@ -80,8 +80,17 @@ async def test_a_call_brings_the_envelope_and_its_text(era: Era, transport: str)
 
 
 @eras
-async def test_a_misspelt_argument_brings_the_corrected_call(era: Era) -> None:
-    async with target_of("stdio") as target:
+@transports
+async def test_a_call_brings_an_image(era: Era, transport: str) -> None:
+    async with target_of(transport) as target:
+        seen = await inspected(target, era, *_call("picture", "{}"))
+    assert seen.result["content"] == [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]
+
+
+@eras
+@transports
+async def test_a_misspelt_argument_brings_the_corrected_call(era: Era, transport: str) -> None:
+    async with target_of(transport) as target:
         seen = await inspected(target, era, *_call("greet", '{"nam": "Ada"}'))
     assert seen.code == FAILED_CALL, seen
     assert seen.result["isError"] is True

@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
-from mcp_types import ElicitRequestFormParams, ElicitResult, PromptReference, TextContent, TextResourceContents
+from mcp_types import (
+    ElicitRequestFormParams,
+    ElicitResult,
+    ImageContent,
+    PromptReference,
+    TextContent,
+    TextResourceContents,
+)
 
-from tests.e2e.offered_tools import tools
+from tests.e2e.offered_tools import PIXEL, tools
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY
 from tests.e2e.test_inspector import NAMES, OURS
@@ -21,6 +28,8 @@ from tests.in_process import in_process
 
 MODES = ("legacy", "2026-07-28", "auto")
 TRANSPORTS = ("memory", "stdio", "http")
+ROUNDS = 20
+"""How often progress is asked for: a report that gets lost is one of many."""
 
 
 async def _accept(context: ClientRequestContext, params: Any) -> ElicitResult:
@@ -48,6 +57,7 @@ async def test_a_client_can_use_everything_that_is_offered(transport: str, mode:
         assert [name for name in listed if name in NAMES] == NAMES
         await _require_calls(client)
         await _require_questions_and_progress(client)
+        await _require_cancellation(client)
         await _require_prompts(client)
         await _require_resources(client)
 
@@ -70,6 +80,9 @@ async def _require_calls(client: Client) -> None:
     [text] = failed.content
     assert isinstance(text, TextContent)
     assert "It failed: rain" in text.text
+    [image] = (await client.call_tool("picture", {})).content
+    assert isinstance(image, ImageContent)
+    assert (image.mime_type, image.data) == ("image/png", PIXEL)
 
 
 async def _require_questions_and_progress(client: Client) -> None:
@@ -78,11 +91,28 @@ async def _require_questions_and_progress(client: Client) -> None:
     async def keep(progress: float, total: float | None, message: str | None) -> None:
         steps.append(progress)
 
-    await client.call_tool("count", {"upto": 3}, progress_callback=keep)
-    assert steps == [1, 2, 3]
+    for _ in range(ROUNDS):
+        await client.call_tool("count", {"upto": 3}, progress_callback=keep)
+        assert steps == [1, 2, 3], "the last report comes before the result"
+        steps.clear()
     confirmed = await client.call_tool("confirm", {"question": "Sure?"})
     assert confirmed.structured_content is not None
     assert confirmed.structured_content["value"] == "accept: True"
+
+
+async def _require_cancellation(client: Client) -> None:
+    began = asyncio.Event()
+
+    async def begin(progress: float, total: float | None, message: str | None) -> None:
+        began.set()
+
+    call = asyncio.ensure_future(client.call_tool("linger", {"name": "first"}, progress_callback=begin))
+    await began.wait()
+    call.cancel()
+    await asyncio.wait([call])
+    cancelled = await client.call_tool("await_cancelled", {})
+    assert cancelled.structured_content is not None
+    assert cancelled.structured_content["value"] == "first"
 
 
 async def _require_prompts(client: Client) -> None:

@@ -281,8 +281,12 @@ class Server:
 
     def tool_stray(self, number: Any, arguments: Params, params: Params) -> Params:
         """Starts a process that leaves the session."""
-        code = "import time; time.sleep(600)"
-        stray = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], start_new_session=True)
+        code = "import time; print(flush=True); time.sleep(600)"
+        command = [sys.executable, "-I", "-S", "-c", code]
+        stray = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
+        assert stray.stdout is not None
+        # Its environment cannot be read before it runs its own code.
+        stray.stdout.readline()
         return text(str(stray.pid))
 
     def tool_pid(self, number: Any, arguments: Params, params: Params) -> Params:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
-import anyio
 import mcp_types as types
 import uvicorn
 from mcp import Client
 
+from tests.announcing_server import AnnouncingServer
 from tests.in_process import in_process
 from trysquare import Toolset
 from trysquare.server import HttpOptions, ServeOptions, http_app
+from trysquare.server.http.app import HttpApp, guarded_config
 
 MODES = ("legacy", "2026-07-28", "auto")
 MODERN_META = {
@@ -54,33 +58,26 @@ class Person:
 async def served_http(
     toolset: Toolset, options: ServeOptions | None = None, http: HttpOptions | None = None
 ) -> AsyncGenerator[str]:
-    """The toolset on a free port of this machine; yields the base address."""
-    config = uvicorn.Config(
-        http_app(toolset, options, http),
-        http="httptools",
-        ws="none",
-        port=0,
-        log_config=None,
-        lifespan="on",
-        timeout_graceful_shutdown=1,
-    )
-    server = _Quiet(config)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve)
-        with anyio.fail_after(10):
-            await server.listening.wait()
-        port = server.servers[0].sockets[0].getsockname()[1]
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.should_exit = True
+    """The toolset on a free port of this machine, behind the limits that `serve_http` has; yields the base address."""
+    known = replace(http or HttpOptions(), grace=1.0)
+    app = http_app(toolset, options, known)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = _AppServer(guarded_config(app, known), app)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.serve([listener]))
+            async with asyncio.timeout(10):
+                await server.listening.wait()
+            try:
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                server.should_exit = True
 
 
-class _Quiet(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+class _AppServer(AnnouncingServer):
+    def __init__(self, config: uvicorn.Config, app: HttpApp) -> None:
         super().__init__(config)
-        self.listening = anyio.Event()
+        self._http_app = app
 
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._http_app.close()
+        await super().shutdown(sockets)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError, require_extra
 from trysquare.core.json import JsonObject, definition_ref
 from trysquare.files.edit import exclusive_lock
 from trysquare.files.root import DirectoryRoot
@@ -206,6 +206,7 @@ def problems_of(graph: Any) -> list[GraphProblem]:
 
 def _schema_errors(schema: JsonObject, value: Any) -> list[Any]:
     # Imported late: the import takes longer than most commands.
+    require_extra("bots", "jsonschema", feature="Validating a story graph", code=ErrorCode.CONFIG_INVALID)
     from jsonschema import Draft202012Validator
 
     validator: Any = Draft202012Validator(schema)

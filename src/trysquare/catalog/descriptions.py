@@ -12,7 +12,6 @@ from trysquare.core.json import JsonObject, as_list, as_object, one_line_json, p
 from trysquare.core.metadata import UNPREFIXED, Example, ToolMetadata
 from trysquare.core.prompts import Prompt, PromptArgument
 from trysquare.core.schema.describe import type_text
-from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
 
 _HEADING = re.compile(
@@ -273,4 +272,7 @@ def definition(tool: Tool) -> JsonObject:
 
 def definition_tokens(tool: Tool) -> int:
     """Estimate the tokens of a tool in each conversation that lists it."""
+    # Imported here: serving counts no tokens.
+    from trysquare.core.tokens import count_tokens
+
     return count_tokens(one_line_json(definition(tool)))

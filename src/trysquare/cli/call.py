@@ -33,7 +33,7 @@ async def call(arguments: argparse.Namespace) -> int:
     if not loaded.is_set("log_level"):
         # A log line would only repeat the answer.
         logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         given = read_arguments(app.toolset, arguments.name, arguments.arguments)
         context = CallContext(
             caller=TerminalCaller(),

@@ -31,15 +31,24 @@ from trysquare.store import project_state, user_state
 from trysquare.store.database import open_database
 from trysquare.store.location import FILE
 
-_NEEDED = ("trysquare", "mcp", "pydantic")
-_EXTRAS = {
-    "otel": "opentelemetry-sdk",
-    "fastmcp": "fastmcp",
-    "guide": "pyyaml",
-    "gateway": "msgspec",
-    "jobs": "dbos",
+_NEEDED = ("trysquare", "msgspec", "pydantic", "uvicorn")
+EXTRAS = {
+    "bots": "jsonschema",
     "code": "tree-sitter-python",
+    "content": "httpcore2",
+    "debug": "debugpy",
+    "fastmcp": "fastmcp",
+    "gateway": "python-jsonpath",
+    "guide": "jinja2",
+    "jobs": "dbos",
+    "local": "xllamacpp",
+    "login": "mcp",
+    "models": "httpx2",
+    "otel": "opentelemetry-sdk",
+    "postgres": "psycopg",
+    "pydantic-ai": "pydantic-ai-slim",
 }
+"""Extras, and for each the package that shows whether it is installed."""
 _PROGRAMS = {
     "node": "Node 22, for the project's own tests; `make node` installs one",
     "uv": "optional, a faster way to install",
@@ -101,7 +110,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 def _examine(arguments: argparse.Namespace) -> list[Finding]:
     sqlite = Finding(group="installed", name="sqlite", state="ok", detail=sqlite3.sqlite_version)
-    findings = [_python(), *map(_package, _NEEDED), *map(_extra, _EXTRAS), sqlite, *map(_program, _PROGRAMS)]
+    findings = [_python(), *map(_package, _NEEDED), *map(_extra, EXTRAS), sqlite, *map(_program, _PROGRAMS)]
     try:
         loaded = load(arguments)
     except TrysquareError as error:
@@ -144,7 +153,7 @@ def _package(name: str) -> Finding:
 
 
 def _extra(extra: str) -> Finding:
-    package, found = _EXTRAS[extra], _version(_EXTRAS[extra])
+    package, found = EXTRAS[extra], _version(EXTRAS[extra])
     detail, python = f"{package} {found or 'is not installed'}", sys.executable
     return _installed(f"extra {extra}", found, detail, "absent", fix=f"{python} -m pip install 'trysquare[{extra}]'")
 

@@ -19,7 +19,7 @@ from typing import Any
 from trysquare import gateway
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_gateway_options, load_and_log
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ErrorCode, require_extra
 from trysquare.store import LazyDatabase, user_state
 from trysquare.store.pins import CommandPins
 
@@ -185,6 +185,7 @@ async def _login(arguments: argparse.Namespace) -> None:
         raise ConfigurationError(
             f"The server `{server.name}` is a local process and has no login.", where=str(server.location)
         )
+    require_extra("login", "httpx2", "mcp", feature="`gateway login`", code=ErrorCode.UPSTREAM_UNAVAILABLE)
     if arguments.remove:
         gone = gateway.SystemSecrets().remove(gateway.login_name(server))
         print(f"Signed out of `{server.name}`." if gone else f"There was no login at `{server.name}`.")

@@ -45,7 +45,7 @@ async def grammar(arguments: argparse.Namespace) -> int | None:
     if arguments.schema is not None:
         return _print_schema(arguments.schema, arguments.format)
     loaded = load_and_log(arguments)
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         await app.wait_ready()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:
@@ -144,9 +144,11 @@ def _certify(tools: Sequence[grammars.CallableTool], *, samples: int, seed: int,
     """Sample, validate and print the counts; 1 if a text was invalid, rejected by an engine, or cut."""
     if samples < 1:
         raise ConfigurationError(f"expected 1 or more samples; got {samples}.", where="--samples")
-    if not (find_spec("llguidance") and find_spec("numpy")):
+    if not all(map(find_spec, ("jsonschema", "llguidance", "numpy"))):
         raise ConfigurationError(
-            "Sampling needs llguidance and NumPy.", where="--certify", hint="Run: pip install 'trysquare[local]'"
+            "Sampling needs jsonschema, llguidance and NumPy.",
+            where="--certify",
+            hint="Run: pip install 'trysquare[local]'",
         )
     from llguidance import LLTokenizer
 

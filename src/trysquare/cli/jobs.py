@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 import time
@@ -11,8 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO, cast
-
-import anyio
 
 from trysquare.app import agent_environment
 from trysquare.cli import terminal
@@ -246,7 +245,7 @@ async def watch(jobs: JobReader, job: str) -> JobStatus:
                 asked = found.question.name
                 line.end()
                 await _ask_question(jobs, found.job, found.question)
-            await anyio.sleep(EVERY)
+            await asyncio.sleep(EVERY)
         line.show(found)
         return found
     finally:

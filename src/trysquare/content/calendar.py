@@ -331,6 +331,8 @@ class GoogleCalendar:
 
 async def _fetch_token(config: CalendarConfig) -> JsonObject:
     """The token endpoint's response; it has secrets, so no error repeats it."""
+    # Before the import, since it reports a missing package.
+    client = await http_client(config.token_url)
     import httpx2
 
     form = {
@@ -340,7 +342,7 @@ async def _fetch_token(config: CalendarConfig) -> JsonObject:
         "refresh_token": config.refresh_token or "",
     }
     try:
-        async with await http_client(config.token_url) as client:
+        async with client:
             response = await client.post(config.token_url, data=form)
         answer: Any = response.json() if response.is_success else None
     except (httpx2.HTTPError, ValueError) as error:

@@ -10,7 +10,7 @@ from pydantic import Field
 from trysquare.content.config import ContentConfig, LinkConfig
 from trysquare.content.feeds import Feed, NoFeed, parse_feed
 from trysquare.core.arguments import ToolArguments
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError, require_extra
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result, answered
 from trysquare.core.tool import Tool, tool
@@ -41,6 +41,7 @@ def rss_feed_tool(config: ContentConfig) -> Tool:
         # The HTTP client is slow to import.
         from trysquare.net.fetch import Fetcher
 
+        require_extra("content", "httpcore2", "httpx2", feature="This tool", code=ErrorCode.FETCH_FAILED)
         fetcher = Fetcher(config.fetch)
         if isinstance(args, FetchFeed):
             fetched, feed = await _read(fetcher, args.url)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import anyio
-
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError, require_extra
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import folded
@@ -72,7 +71,7 @@ class Api:
                 answer = await self._sent(client, request)
                 if answer.status != 429:
                     return self._read(method, answer)
-                await anyio.sleep(answer.wait)
+                await asyncio.sleep(answer.wait)
             return self._read(method, await self._sent(client, request))
 
     async def _sent(self, client: httpx2.AsyncClient, request: httpx2.Request) -> _Answer:
@@ -133,6 +132,7 @@ class _Answer:
 
 async def http_client(url: str) -> httpx2.AsyncClient:
     """A client of one service, without redirects."""
+    require_extra("content", "httpx2", feature="This tool", code=ErrorCode.UPSTREAM_UNAVAILABLE)
     return await open_client(url, timeout=_SECONDS)
 
 

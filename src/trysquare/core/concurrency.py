@@ -1,13 +1,41 @@
-"""Background tasks that nothing awaits, and many timeouts on one timer of the event loop."""
+"""Background tasks that nothing awaits, clean-up that outlasts a cancellation, and many timeouts on one timer."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable
-from typing import Any
+from collections.abc import Callable, Coroutine, Hashable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 logger = logging.getLogger("trysquare.background")
+
+
+async def shielded(work: Coroutine[Any, Any, T]) -> T:
+    """Await work that a cancellation does not interrupt, such as clean-up; the cancellation is raised after it.
+
+    `asyncio.shield` alone would raise it at once, and leave the work to end after its caller.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    result = task.result()
+    if cancelled is not None:
+        raise cancelled
+    return result
+
+
+async def cancel_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their end, whatever they raise."""
+    cancelled = list(tasks)
+    for task in cancelled:
+        task.cancel()
+    await asyncio.gather(*cancelled, return_exceptions=True)
 
 
 class BackgroundTasks:

@@ -200,6 +200,19 @@ class InputRequired(BaseException):
         self.questions = questions
 
 
+def require_extra(extra: str, *packages: str, feature: str, code: ErrorCode) -> None:
+    """Raise where a package of an extra is not installed, which `feature` needs."""
+    from importlib.util import find_spec
+
+    for package in packages:
+        if find_spec(package) is None:
+            raise ToolError(
+                f"{feature} requires the package {package}, which is not installed.",
+                code=code,
+                instruction=f"Install it with: pip install 'trysquare[{extra}]'",
+            )
+
+
 def current_task() -> asyncio.Task[Any] | None:
     """The task that runs this code, if one does."""
     try:

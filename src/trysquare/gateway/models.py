@@ -89,6 +89,9 @@ ChangePolicy: TypeAlias = Literal["hold", "refuse", "accept"]
 FirstUse: TypeAlias = Literal["trust", "hold"]
 """A server or tool that was never seen: used at once, or after a human has approved it."""
 
+Prestart: TypeAlias = Literal["auto", "always", "never"]
+"""Start of the process with the gateway: if the last session called it first, always, or not before its first use."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConfigLocation:
@@ -143,6 +146,7 @@ class ServerConfig:
     start_timeout: float = 30.0
     idle: float = 300.0
     """Seconds without a call until the server is shut down; 0 for never."""
+    prestart: Prestart = "auto"
     sharing: Sharing = "shared"
     concurrency: int = 64
     """Maximum number of concurrent calls."""

@@ -24,7 +24,7 @@ from trysquare.gateway.pool.pool import ServerPool
 from trysquare.gateway.results.store import ResultStore
 from trysquare.gateway.sender import CallSender
 from trysquare.gateway.upstream import errors as failures
-from trysquare.gateway.upstream.codec import METHOD_NOT_FOUND
+from trysquare.protocol.messages import METHOD_NOT_FOUND
 
 logger = logging.getLogger("trysquare.gateway")
 

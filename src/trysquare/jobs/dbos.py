@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
-import anyio
-import anyio.to_thread
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from sqlalchemy.exc import SQLAlchemyError
 
+from trysquare.core.concurrency import cancel_all, shielded
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
+from trysquare.core.threads import run_in_thread
 from trysquare.jobs.database import connect, error_text, exclusive_setup, masked_url, tool_errors
 from trysquare.jobs.engine import FINAL, ActionInput, JobBody, JobQuestion, JobState, JobStatus, Liveness, StepRecord
 from trysquare.jobs.records import Heartbeat, Note, Records, has_ended, process_name
@@ -42,6 +42,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Call a function in a thread to its end: the database must not be closed while an abandoned thread uses it."""
+    return await shielded(run_in_thread(function))
+
+
 class DbosReader:
     """Reads, answers and cancels jobs."""
 
@@ -62,7 +67,7 @@ class DbosReader:
     async def open(url: str, project: str) -> DbosReader:
         """A reader of an existing database."""
         _prepare_dbos()
-        return DbosReader(url, await anyio.to_thread.run_sync(connect, url), project)
+        return DbosReader(url, await _in_thread(lambda: connect(url)), project)
 
     async def close(self) -> None:
         await self.off_loop(self._client.destroy)
@@ -71,7 +76,7 @@ class DbosReader:
     async def off_loop(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that accesses the database in a thread, and convert its errors."""
         with tool_errors(self.url):
-            return await anyio.to_thread.run_sync(lambda: function(*args, **kwargs))
+            return await _in_thread(lambda: function(*args, **kwargs))
 
     async def status(self, job: str) -> JobStatus:
         job = await self.full_id(job)
@@ -269,7 +274,7 @@ class DbosEngine(DbosReader):
         """An engine that is ready to start jobs."""
         _prepare_dbos()
         _require_only_engine()
-        engine = await anyio.to_thread.run_sync(connect, url)
+        engine = await _in_thread(lambda: connect(url))
         made = DbosEngine(url, engine, bodies, project, adopting=adopting, pulse=pulse)
         try:
             await made.off_loop(made._prepare)
@@ -312,22 +317,19 @@ class DbosEngine(DbosReader):
     async def close(self) -> None:
         """Stop the jobs that run here, so that another process can resume them."""
         await self._stop_runs(set(self._runs.values()))
-        await anyio.to_thread.run_sync(self._heart.stop)
+        await _in_thread(self._heart.stop)
         try:
             await self.off_loop(DBOS.delete_queue, QUEUE + self.process)
             await self.off_loop(self.records.forget_process, self.process)
         finally:
-            await anyio.to_thread.run_sync(lambda: DBOS.destroy(destroy_registry=True))
+            await _in_thread(lambda: DBOS.destroy(destroy_registry=True))
             # DBOS replaced the default executor of the loop and has just shut it down.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
             await super().close()
 
     async def _stop_runs(self, jobs: set[str]) -> None:
         """Cancel the runs of some jobs in this process and wait for their end."""
-        tasks = [task for task, job in self._runs.items() if job in jobs]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(task for task, job in self._runs.items() if job in jobs)
 
     async def _run(self, kind: str, argument: JsonObject) -> JsonObject:
         """Run a job from its first step; recorded steps return at once."""
@@ -374,7 +376,7 @@ class DbosEngine(DbosReader):
                     code=ErrorCode.STATE_UNAVAILABLE,
                     instruction=f"Fix the database, then run: trysquare jobs resume {job}",
                 )
-            await anyio.sleep(POLL)
+            await asyncio.sleep(POLL)
         return found
 
     async def cancel(self, job: str) -> None:
@@ -477,7 +479,7 @@ class DbosRun:
         choice = None
         while choice is None:
             # The answer comes from another process, which cannot wake this one.
-            await anyio.sleep(POLL)
+            await asyncio.sleep(POLL)
             await off_loop(self._engine.require_own, self.job)
             choice = await off_loop(records.take_answer, self.job, name, self._life)
         await off_loop(records.put_question, self.job, None)

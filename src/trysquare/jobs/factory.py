@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from trysquare.core.concurrency import shielded
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.threads import run_in_thread
 from trysquare.jobs.engine import JobBody, JobReader, Liveness, NoJobs, RunEngine
 
 FILE = "jobs.db"
@@ -42,10 +44,8 @@ async def open_engine(
     With `adopting` it also resumes the jobs of processes that have died.
     """
     _require_package()
-    import anyio.to_thread
-
     # In a thread: the import takes about a second, during which a server must respond.
-    await anyio.to_thread.run_sync(importlib.import_module, "trysquare.jobs.dbos")
+    await run_in_thread(lambda: importlib.import_module("trysquare.jobs.dbos"))
     from trysquare.jobs.dbos import DbosEngine
 
     engine = await DbosEngine.launch(url, bodies, project=project, adopting=adopting, pulse=pulse or Liveness())
@@ -53,8 +53,7 @@ async def open_engine(
         yield engine
     finally:
         # Running jobs are stopped in order also when the block is cancelled.
-        with anyio.CancelScope(shield=True):
-            await engine.close()
+        await shielded(engine.close())
 
 
 @asynccontextmanager

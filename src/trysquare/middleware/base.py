@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from trysquare.core.approvals import Approvals
-from trysquare.core.resources import ResourceTemplate
-from trysquare.core.tool import Tool
+if TYPE_CHECKING:
+    from trysquare.core.approvals import Approvals
+    from trysquare.core.resources import ResourceTemplate
+    from trysquare.core.tool import Tool
 
-Middleware: TypeAlias = Callable[[Tool], Tool]
+Middleware: TypeAlias = Callable[["Tool"], "Tool"]
 Rename: TypeAlias = Callable[[str], str]
 """From the declared name of a tool to the name that callers use; other names stay as they are."""
 

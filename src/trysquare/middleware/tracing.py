@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.result import Result
-from trysquare.core.tool import Tool
 from trysquare.middleware.base import Layer
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+    from trysquare.core.result import Result
+    from trysquare.core.tool import Tool
 
 logger = logging.getLogger("trysquare.telemetry")
 

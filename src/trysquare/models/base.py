@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, ToolError, require_extra
 from trysquare.core.json import JsonObject, as_list, as_object, one_line_json
 from trysquare.core.text import closest_names
 from trysquare.net.http import HttpRefused, JsonClient
@@ -253,6 +253,7 @@ class ModelOptions:
     async def client(self, url: str, headers: Mapping[str, str]) -> AsyncGenerator[JsonClient]:
         """The JSON client of a model's server; nothing is sent before the first request."""
         service, unavailable = "The model's server", ErrorCode.MODEL_UNAVAILABLE
+        require_extra("models", "httpx2", feature="A model behind an HTTP API", code=unavailable)
         client = JsonClient(
             url, headers, service=service, unavailable=unavailable, timeout=self.timeout, retries=self.retries
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -9,8 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-
-import anyio
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
@@ -227,7 +226,7 @@ class OpenAICompatibleModel:
         self._honoured: dict[str, bool] = {}
         self._missed = 0
         """Consecutive plain-text responses to native tools where a call was required."""
-        self._probing = anyio.Lock()
+        self._probing = asyncio.Lock()
         self._asked_length = options.context_tokens is not None
         self._dropped: set[str] = set()
         self._renamed: dict[str, str] = {}

@@ -7,6 +7,7 @@ settings import this module.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import ssl
@@ -17,8 +18,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import urljoin
-
-import anyio
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.threads import run_in_thread
@@ -97,7 +96,7 @@ class Fetcher:
         """Fetch a URL within the limits; every redirect is checked like the first address."""
         limits = self._config.limits
         try:
-            with anyio.fail_after(limits.seconds):
+            async with asyncio.timeout(limits.seconds):
                 return await self._follow(url, {"Accept": accept})
         except TimeoutError:
             raise _failed(url, f"timed out after {limits.seconds:g} seconds") from None

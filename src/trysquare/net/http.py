@@ -5,6 +5,7 @@ httpx2 is imported by the functions that send something: importing this module m
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import ssl
@@ -14,8 +15,6 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
-import anyio
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -213,7 +212,7 @@ class JsonClient:
                 return outcome
             reason = outcome.reason
             if attempt < self._retries:
-                await anyio.sleep(outcome.wait if outcome.wait is not None else self._pause(attempt))
+                await asyncio.sleep(outcome.wait if outcome.wait is not None else self._pause(attempt))
         raise ToolError(
             f"{self._service} at {self.url} is unavailable after {self._retries + 1} attempts: {reason}",
             code=self._unavailable,

@@ -16,8 +16,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-import anyio
-
+from trysquare.core.concurrency import shielded
 from trysquare.core.threads import run_in_thread
 from trysquare.processes import reaper
 from trysquare.processes.reaper import TOKEN_VARIABLE, Entry, carries, end_all, handle_of, look_up, processes
@@ -201,8 +200,7 @@ async def supervise() -> AsyncGenerator[ProcessSupervisor]:
     try:
         yield supervisor
     finally:
-        with anyio.CancelScope(shield=True):
-            await supervisor.close()
+        await shielded(supervisor.close())
 
 
 def _start(command: Command, token: str) -> ChildProcess:

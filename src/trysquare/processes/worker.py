@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -10,9 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
-import anyio.lowlevel
-
+from trysquare.core.concurrency import shielded
 from trysquare.processes.supervisor import Command, ProcessSupervisor
 
 MAX_OUTPUT = 64 * 1024 * 1024
@@ -72,25 +71,24 @@ async def run_supervised(supervisor: ProcessSupervisor, command: Command, *, giv
     child = supervisor.start(command)
     output = bytearray()
     try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(_write, child.stdin, given)
-            group.start_soon(read_pipe, child.stderr, len)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_write(child.stdin, given))
+            group.create_task(read_pipe(child.stderr, len))
             await read_pipe(child.stdout, output.extend)
             await child.exited.wait()
         return WorkerResult(status=child.exit_status(), output=bytes(output[:MAX_OUTPUT]))
     finally:
-        with anyio.CancelScope(shield=True):
-            await supervisor.end(child, grace=0.0)
+        await shielded(supervisor.end(child, grace=0.0))
 
 
 async def read_pipe(descriptor: int, take: Callable[[bytes], object], *, limit: int = MAX_OUTPUT) -> bool:
     """Read a pipe to its end; False above the limit."""
-    total = 0
+    loop, total = asyncio.get_running_loop(), 0
     while True:
         try:
             chunk = os.read(descriptor, _CHUNK)
         except BlockingIOError:
-            await anyio.wait_readable(descriptor)
+            await _ready(descriptor, loop.add_reader, loop.remove_reader)
             continue
         if not chunk:
             return True
@@ -99,15 +97,25 @@ async def read_pipe(descriptor: int, take: Callable[[bytes], object], *, limit: 
         if total > limit:
             return False
         # Endless output must not block the loop.
-        await anyio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
 
 
 async def _write(descriptor: int, given: bytes) -> None:
-    rest = memoryview(given)
+    loop, rest = asyncio.get_running_loop(), memoryview(given)
     while rest:
         try:
             rest = rest[os.write(descriptor, rest) :]
         except BlockingIOError:
-            await anyio.wait_writable(descriptor)
+            await _ready(descriptor, loop.add_writer, loop.remove_writer)
         except BrokenPipeError:
             return
+
+
+async def _ready(descriptor: int, add: Callable[..., object], remove: Callable[[int], object]) -> None:
+    """Wait until a pipe can be read or written, as the loop's methods say."""
+    ready = asyncio.Event()
+    add(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        remove(descriptor)

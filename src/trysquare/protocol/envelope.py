@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from trysquare.core.json import JsonObject
 from trysquare.protocol.messages import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
+from trysquare.protocol.methods import CLIENT_REQUESTS
 from trysquare.protocol.versions import CAPABILITIES_KEY, STATELESS_VERSIONS, VERSION_KEY
 
 VERSION_HEADER: Final = "mcp-protocol-version"
@@ -23,13 +23,14 @@ ANNOTATION: Final = "x-mcp-header"
 _WRAPPED: Final = re.compile(r"=\?base64\?(.*)\?=")
 _PLAIN: Final = re.compile(r"(?!=\?base64\?)(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_DECIMAL: Final = re.compile(r"(-?[0-9]+)(?:\.0*)?")
+_DECIMAL: Final = re.compile(r"(-?[0-9]+)(?:\.0+)?")
 _TYPES: Final = frozenset({"string", "integer", "boolean"})
 _SUBSCHEMAS: Final = frozenset(
     {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames", "unevaluatedProperties", "not"}
-    | {"if", "then", "else", "contentSchema", "allOf", "anyOf", "oneOf", "prefixItems"}
+    | {"if", "then", "else", "contentSchema"}
 )
-"""Keywords whose value is a schema, or a list of schemas."""
+"""Keywords whose value is a schema."""
+_LISTED_SUBSCHEMAS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NAMED_SUBSCHEMAS: Final = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
@@ -69,6 +70,15 @@ def require_headers(headers: Mapping[str, str], version: Any, method: str, name:
         raise RpcError(HEADER_MISMATCH, "The header Mcp-Name must repeat the `name` or `uri`.")
 
 
+def request_headers(version: str, method: str, name: str | None) -> dict[str, str]:
+    """The headers that repeat a request, as `require_headers` expects them."""
+    headers = {VERSION_HEADER: version, METHOD_HEADER: method}
+    known = CLIENT_REQUESTS.get(method)
+    if name is not None and known is not None and known.named_by is not None:
+        headers[NAME_HEADER] = encode_header(name)
+    return headers
+
+
 def encode_header(text: str) -> str:
     """A string as a header value, in base64 if it would not survive as it is."""
     if _PLAIN.fullmatch(text):
@@ -85,7 +95,8 @@ def decode_header(value: str | None) -> str | None:
         decoded = base64.b64decode(wrapped[1], validate=True)
         # Only the canonical form counts, or two texts would stand for one value.
         return decoded.decode() if base64.b64encode(decoded).decode() == wrapped[1] else None
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
+        # Not base64, not UTF-8, or not even ASCII.
         return None
 
 
@@ -140,9 +151,7 @@ def _schema_positions(root: Any) -> Iterator[tuple[tuple[str, ...] | None, JsonO
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
         path, part = waiting.pop()
-        if isinstance(part, list):
-            waiting.extend((None, one) for one in cast(list[Any], part))
-        elif isinstance(part, dict):
+        if isinstance(part, dict):
             schema = cast(JsonObject, part)
             yield path, schema
             waiting.extend(_inner_schemas(path, schema))
@@ -152,6 +161,9 @@ def _inner_schemas(path: tuple[str, ...] | None, schema: JsonObject) -> Iterator
     for keyword, value in schema.items():
         if keyword in _SUBSCHEMAS:
             yield None, value
+        elif isinstance(value, list) and keyword in _LISTED_SUBSCHEMAS:
+            for part in cast(list[Any], value):
+                yield None, part
         elif isinstance(value, dict) and (keyword == "properties" or keyword in _NAMED_SUBSCHEMAS):
             for name, part in cast(JsonObject, value).items():
                 yield (None if path is None or keyword != "properties" else (*path, name)), part

@@ -15,6 +15,8 @@ from trysquare.core.text import encodable_value, is_encodable
 T = TypeVar("T")
 
 RequestId: TypeAlias = int | str
+AnyId: TypeAlias = float | str
+"""An id that goes back as it came: some programs write 1 as 1.0."""
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -26,6 +28,8 @@ RESOURCE_NOT_FOUND: Final = -32002
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
+URL_REQUIRED: Final = -32042
+"""Of a server that rejects a call until the user has opened a page."""
 
 HTTP_STATUS: Final = {
     PARSE_ERROR: 400,
@@ -141,13 +145,12 @@ def decode_part(decoder: Callable[[bytes | Raw], T], raw: Raw) -> T:
     try:
         return decoder(_encode(encodable_value(json.loads(bytes(raw)))))
     except (*UNREADABLE, OverflowError, TypeError):
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {_explained(problem)}") from None
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {explained(problem, 'params')}.") from None
 
 
-def _explained(problem: Exception) -> str:
-    """msgspec's message with the place in the protocol's words: `arguments` in place of `$.arguments`."""
-    text = str(problem).replace("`$.", "`params.").replace("`$`", "`params`")
-    return text if text.endswith(".") else f"{text}."
+def explained(problem: Exception, root: str) -> str:
+    """What does not fit where, without a full stop; the place is `params.name` in place of msgspec's `$.name`."""
+    return str(problem).replace("`$", f"`{root}").rstrip(".")
 
 
 def decode_any(raw: bytes | Raw) -> Any:
@@ -174,14 +177,14 @@ def encode(value: Any) -> bytes:
         return to_json(encodable_value(msgspec.to_builtins(value, enc_hook=str)), inf_nan_mode="null", fallback=str)
 
 
-def encode_result(request_id: RequestId, result: Any) -> bytes:
+def encode_result(request_id: AnyId, result: Any) -> bytes:
     """A response. A result that is bytes is JSON already, and goes out as it is."""
     if type(result) is bytes:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(request_id), result)
     return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def encode_error(error: RpcError, request_id: RequestId | None) -> bytes:
+def encode_error(error: RpcError, request_id: AnyId | None) -> bytes:
     body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
@@ -189,6 +192,9 @@ def encode_error(error: RpcError, request_id: RequestId | None) -> bytes:
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
+    """A request. Parameters that are bytes are JSON already, and go out as they are."""
+    if type(params) is bytes:
+        return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (_encode(request_id), _encode(method), params)
     return encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
 
@@ -198,8 +204,15 @@ def encode_notification(method: str, params: Any = None) -> bytes:
 
 
 def error_of(message: Message) -> RpcError:
-    """The error of a response, with a fallback for one that does not fit the protocol."""
-    value = decode_any(message.error)
-    body = cast(JsonObject, value) if isinstance(value, dict) else {}
-    code = body.get("code")
-    return RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(body.get("message", "")), body.get("data"))
+    """The error of a response."""
+    return read_error(decode_any(message.error))
+
+
+def read_error(value: Any) -> RpcError:
+    """A decoded error, with a fallback for each member that does not fit the protocol."""
+    if not isinstance(value, dict):
+        return RpcError(INTERNAL_ERROR, "The response has neither a result nor a valid error.")
+    body = cast(JsonObject, value)
+    code, message = body.get("code"), body.get("message")
+    text = message if isinstance(message, str) else ""
+    return RpcError(code if type(code) is int else INTERNAL_ERROR, text, body.get("data"))

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from trysquare.core.json import JsonObject
-from trysquare.protocol.messages import RequestId
+from trysquare.protocol.content import SamplingMessage
+from trysquare.protocol.messages import UNREADABLE, RequestId
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 SEVERITY: Final = {
@@ -132,10 +133,25 @@ class ElicitParams(Params, kw_only=True):
     elicitation_id: str | None = None
 
 
+class ModelHint(Struct):
+    name: str | None = None
+
+
+class ModelPreferences(Struct, rename="camel"):
+    hints: list[ModelHint] | None = None
+    cost_priority: float | None = None
+    speed_priority: float | None = None
+    intelligence_priority: float | None = None
+
+
 class CreateMessageParams(Params, kw_only=True):
-    messages: list[JsonObject]
+    messages: list[SamplingMessage]
     max_tokens: int
+    model_preferences: ModelPreferences | None = None
     system_prompt: str | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    metadata: JsonObject | None = None
 
 
 class Method(NamedTuple):
@@ -207,6 +223,11 @@ def progress_token(meta: JsonObject | None) -> RequestId | None:
     return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
 
 
+def cancelled_params(request_id: RequestId, reason: str) -> JsonObject:
+    """Parameters of the notification that takes a request back."""
+    return {"requestId": request_id, "reason": reason}
+
+
 _cancelled = msgspec.json.Decoder(CancelledParams)
 
 
@@ -214,5 +235,5 @@ def cancelled_id(params: Raw) -> RequestId | None:
     """The request that a `notifications/cancelled` takes back; None for one that cannot be read."""
     try:
         return _cancelled.decode(params).request_id
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+    except UNREADABLE:
         return None

@@ -58,6 +58,11 @@ SERVER_CAPABILITIES: Final[JsonObject] = {
 SKILLS_EXTENSION: Final = _RESERVED + "skills"
 
 
+def is_stateless(version: str) -> bool:
+    """Whether every request describes itself in this version; False for an unknown one."""
+    return version in STATELESS_VERSIONS
+
+
 def negotiated(requested: str) -> str:
     """The version that a server answers a handshake with: the requested one, or the newest one that has a handshake."""
     return requested if requested in HANDSHAKE_VERSIONS else LATEST_HANDSHAKE

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trysquare.store.approvals import StoredApprovals
+    from trysquare.store.approvals import LazyApprovals, StoredApprovals
     from trysquare.store.database import Database
-    from trysquare.store.lazy import LazyApprovals, LazyDatabase
+    from trysquare.store.lazy import LazyDatabase
     from trysquare.store.location import project_state, user_state
 
 __all__ = ["Database", "LazyApprovals", "LazyDatabase", "StoredApprovals", "project_state", "user_state"]
@@ -15,9 +15,9 @@ __all__ = ["Database", "LazyApprovals", "LazyDatabase", "StoredApprovals", "proj
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "approvals": "StoredApprovals",
+        "approvals": "LazyApprovals StoredApprovals",
         "database": "Database",
-        "lazy": "LazyApprovals LazyDatabase",
+        "lazy": "LazyDatabase",
         "location": "project_state user_state",
     },
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from trysquare.core import approvals
@@ -16,6 +18,8 @@ from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.store.audit import append, utc_now
 from trysquare.store.database import Transactions
+from trysquare.store.lazy import LazyDatabase
+from trysquare.store.location import project_state, user_state
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUP = 4
@@ -289,3 +293,29 @@ def _pending(row: Any, now: float) -> PendingApproval:
 def _receipt(row: Any) -> Receipt:
     receipt = Receipt(**dict(zip(_RECEIPT_COLUMNS.split(", "), row, strict=True)))
     return replace(receipt, approved=bool(receipt.approved))
+
+
+def project_approvals(project: Path) -> LazyApprovals:
+    """Approvals of a project, for servers built in Python; `trysquare approve` finds them there."""
+    return LazyApprovals(LazyDatabase(project_state(project)))
+
+
+class LazyApprovals(StoredApprovals):
+    """Stored approvals whose state file is opened at the first question."""
+
+    def __init__(self, state: LazyDatabase) -> None:
+        super().__init__(state)
+        self._state = state
+
+    def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
+        decision = super().decide(request, open_code=open_code)
+        if decision.code is None or self._state.path == user_state():
+            return decision
+        # The user's terminal may be in any directory, so the command names the project.
+        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
+
+    def ticket(self, *, continued: bool = False) -> str:
+        # Fails before the user is asked, not after they have answered.
+        self._state.database()
+        return super().ticket(continued=continued)

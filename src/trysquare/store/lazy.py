@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sqlite3
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from trysquare.core.approvals import ConsentDecision, ConsentRequest
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
-from trysquare.store.approvals import StoredApprovals
 from trysquare.store.database import Database, open_database
 from trysquare.store.location import project_state, user_state
 from trysquare.store.migrations import migrate
@@ -105,29 +101,3 @@ def _empty_tables() -> Generator[sqlite3.Connection]:
             created.execute("PRAGMA query_only = ON")
             _EMPTY.append(created)
         yield _EMPTY[0]
-
-
-def project_approvals(project: Path) -> LazyApprovals:
-    """Approvals of a project, for servers built in Python; `trysquare approve` finds them there."""
-    return LazyApprovals(LazyDatabase(project_state(project)))
-
-
-class LazyApprovals(StoredApprovals):
-    """Stored approvals whose state file is opened at the first question."""
-
-    def __init__(self, state: LazyDatabase) -> None:
-        super().__init__(state)
-        self._state = state
-
-    def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
-        decision = super().decide(request, open_code=open_code)
-        if decision.code is None or self._state.path == user_state():
-            return decision
-        # The user's terminal may be in any directory, so the command names the project.
-        project = shlex.quote(str(self._state.path.parent.parent.resolve()))
-        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
-
-    def ticket(self, *, continued: bool = False) -> str:
-        # Fails before the user is asked, not after they have answered.
-        self._state.database()
-        return super().ticket(continued=continued)

@@ -163,7 +163,12 @@ _BOUNDS_AND_ORIGINS = (
     "ALTER TABLE documents ADD COLUMN accepted_digest TEXT",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS)
+_PRESTART = (
+    # When a session's first call last went to the server, so that the next session can start it ahead.
+    "ALTER TABLE command_pins ADD COLUMN first_called REAL",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART)
 """Never change a released migration: add another."""
 
 

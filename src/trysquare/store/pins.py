@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -47,6 +48,21 @@ class CommandPins:
     def approve(self, file: str, server: str, *, digest: str, shown: str, by: str) -> CommandPin:
         """Replace the pin with an approved one."""
         return self._insert("INSERT OR REPLACE", "command.approved", (file, server, digest, shown, utc_now(), by))
+
+    def record_first_call(self, file: str, server: str) -> None:
+        """Record that a session's first call went to a server."""
+        update = "UPDATE command_pins SET first_called = ? WHERE file = ? AND server = ?"
+        with self._database.write(durable=False) as connection:
+            connection.execute(update, (time.time(), file, server))
+
+    def last_first_called(self, files: Iterable[str]) -> CommandPin | None:
+        """The pin of the server that got the first call of the latest session with one of these files."""
+        known = tuple(dict.fromkeys(files))
+        places = ", ".join("?" * len(known))
+        select = f"SELECT {_COLUMNS} FROM command_pins WHERE first_called IS NOT NULL AND file IN ({places})"
+        with self._database.read() as connection:
+            row = connection.execute(f"{select} ORDER BY first_called DESC LIMIT 1", known).fetchone()
+        return None if row is None else CommandPin(*row)
 
     def _insert(self, insert: str, kind: str, row: tuple[str, ...]) -> CommandPin:
         file, server, _, shown, _, by = row

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
 from pydantic import Field
 
 from trysquare import models
 from trysquare.core.arguments import ToolArguments
-from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError, require_extra
 from trysquare.core.json import JsonObject
 from trysquare.core.result import dump_json
 from trysquare.grammar import (
@@ -263,6 +261,10 @@ class GenerationRequest:
 
 
 def check_schema(schema: JsonObject) -> None:
+    require_extra("models", "jsonschema", feature="`json_schema`", code=ErrorCode.MODEL_UNAVAILABLE)
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
@@ -289,8 +291,10 @@ def _check_call(answer: models.ModelResponse, tools: Sequence[models.ToolSpec]) 
 
 
 def _problem(value: Any, schema: JsonObject) -> str | None:
+    from jsonschema import Draft202012Validator
+
     validator: Any = Draft202012Validator(schema)
-    found: ValidationError | None = next(validator.iter_errors(value), None)
+    found: Any = next(validator.iter_errors(value), None)
     return None if found is None else f"{found.json_path}: {found.message[:200]}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import posixpath
@@ -11,8 +12,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import anyio
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
@@ -58,16 +57,17 @@ class Grep:
     async def search(self, query: Query, paths: Sequence[str] | None = None) -> tuple[list[Hit], bool]:
         """Search the given files, or all below a directory; also whether there are more hits."""
         check_pattern(query.pattern)
-        with anyio.move_on_after(SECONDS) as clock:
-            if paths is None:
-                paths = await self._candidates(query)
-            return await self._match(query, paths)
-        assert clock.cancelled_caught
-        raise ToolError(
-            f"Timeout: the search took longer than {SECONDS:g} s.",
-            code=ErrorCode.TOOL_TIMEOUT,
-            instruction="Name a smaller `directory` or a simpler pattern; nested repeats take very long.",
-        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                if paths is None:
+                    paths = await self._candidates(query)
+                return await self._match(query, paths)
+        except TimeoutError:
+            raise ToolError(
+                f"Timeout: the search took longer than {SECONDS:g} s.",
+                code=ErrorCode.TOOL_TIMEOUT,
+                instruction="Name a smaller `directory` or a simpler pattern; nested repeats take very long.",
+            ) from None
 
     async def _candidates(self, query: Query) -> list[str]:
         listed = await self._files_by_ripgrep(query)

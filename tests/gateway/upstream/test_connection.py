@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.upstream.connection import Connection, Disconnected, ErrorResponse, ServerRequest
-from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, TransportError
+from trysquare.gateway.upstream.connection import Connection, Disconnected, ServerRequest
+from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, Transport, TransportError
+from trysquare.protocol.messages import RpcError
 
 
-class Recorder:
+class Recorder(Transport):
     """A channel that keeps what is sent, and an observer that keeps what it is told."""
 
     owns_process = True
@@ -87,7 +88,7 @@ async def test_an_error_is_raised_and_one_that_cannot_be_read_as_well() -> None:
     for answer in (b'{"id":1,"error":{"code":-32000,"message":"no"}}', b'{"id":2,"error":5}', b'{"id":3}'):
         exchange = connection.begin("a", b"{}")
         connection.receive(answer)
-        with pytest.raises(ErrorResponse):
+        with pytest.raises(RpcError):
             await exchange.wait_result()
 
 

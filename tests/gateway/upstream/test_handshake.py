@@ -11,27 +11,22 @@ import msgspec
 import pytest
 
 from trysquare.gateway.upstream.connection import Connection, ServerRequest
-from trysquare.gateway.upstream.session import (
-    SESSION_VERSIONS,
-    STATELESS,
-    ClientInfo,
-    ServerInfo,
-    UnsupportedProtocol,
-    negotiate,
-)
+from trysquare.gateway.upstream.session import ClientInfo, ServerInfo, UnsupportedProtocol, negotiate
 from trysquare.gateway.upstream.transport import (
     DisconnectReason,
     OutgoingMessage,
     RequestId,
+    Transport,
     TransportError,
     TransportListener,
 )
+from trysquare.protocol.versions import HANDSHAKE_VERSIONS, LATEST_STATELESS
 
 OWN = ClientInfo(name="test", version="1", capabilities={"elicitation": {}})
 NOT_FOUND = {"error": {"code": -32601, "message": "Method not found"}}
 
 
-class Script:
+class Script(Transport):
     """A channel to a server that answers each method as it is written; what is not written gets no answer."""
 
     owns_process = True
@@ -97,7 +92,7 @@ def discovered(*versions: str) -> dict[str, Any]:
     return {"result": {"supportedVersions": versions, "capabilities": {"tools": {}}, "_meta": info}}
 
 
-@pytest.mark.parametrize("version", SESSION_VERSIONS)
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 async def test_every_version_of_the_handshake_is_spoken(version: str) -> None:
     greeting, script = await agreed({"server/discover": NOT_FOUND, "initialize": initialized(version)})
     assert (greeting.version, greeting.name, greeting.server_version) == (version, "s", "2")
@@ -106,7 +101,7 @@ async def test_every_version_of_the_handshake_is_spoken(version: str) -> None:
 
 
 async def test_a_modern_server_needs_one_question_and_no_handshake() -> None:
-    greeting, script = await agreed({"server/discover": discovered(STATELESS)})
+    greeting, script = await agreed({"server/discover": discovered(LATEST_STATELESS)})
     assert greeting.is_stateless
     assert greeting.offers("tools")
     assert not greeting.offers("prompts")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -97,3 +99,31 @@ async def test_a_changed_list_is_announced(way: str, secrets: Secrets) -> None:
             await words(pool, "grow", "fresh", server="far")
             while await told.get() != ("far", "tools"):
                 pass
+
+
+_WITHOUT_SDK = """
+import asyncio, sys
+sys.modules["mcp"] = sys.modules["mcp_types"] = None
+from pathlib import Path
+from trysquare.gateway.config.load import read_config
+from trysquare.gateway.pool.pool import open_pool
+
+async def main():
+    async with open_pool(read_config(Path(sys.argv[1])).usable(), on_change=lambda server, kind: None) as pool:
+        print([tool.name for tool in await pool.definitions("far")])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("way", ["modern", "legacy", "sse"])
+async def test_a_session_without_a_login_needs_no_sdk(way: str, tmp_path: Path) -> None:
+    app, path, _ = app_of(way)
+    async with listening(app) as place:
+        file = tmp_path / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"far": {"url": f"{place}{path}"}}}), encoding="utf-8")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _WITHOUT_SDK, str(file), stdout=asyncio.subprocess.PIPE
+        )
+        output, _ = await process.communicate()
+    assert output.decode().strip() == "['echo', 'steps', 'greet', 'grow']"

@@ -25,7 +25,7 @@ from trysquare.gateway import ServerConfig, login_name, sign_in
 from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
 from trysquare.gateway.pool.pool import ServerPool, open_pool
-from trysquare.gateway.upstream.oauth import Login, LoginExpired, load_login, login_lock, save_login
+from trysquare.gateway.upstream.login import Login, LoginExpired, load_login, login_lock, save_login
 
 
 @pytest.fixture
@@ -183,6 +183,13 @@ async def test_a_server_that_asks_nobody_says_so(secrets: Secrets) -> None:
     async with listening(Scripted().app) as place:
         assert not await sign_in(remote(f"{place}/mcp"), secrets, show=lambda address: None)
     assert load_login(remote(f"{place}/mcp"), secrets) is None
+
+
+async def test_without_the_sdk_a_login_names_the_extra(secrets: Secrets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.client.auth", None)
+    with pytest.raises(ConfigurationError, match=r"MCP SDK is not installed") as caught:
+        await sign_in(remote("http://127.0.0.1:9/mcp"), secrets, show=lambda address: None)
+    assert caught.value.hint == "Run: pip install 'trysquare[login]'"
 
 
 async def test_an_answer_that_nobody_asked_for_is_sent_away(secrets: Secrets) -> None:

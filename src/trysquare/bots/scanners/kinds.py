@@ -27,6 +27,7 @@ from trysquare.bots.scanners.base import (
     Selected,
 )
 from trysquare.bots.scanners.regex_worker import Span, find_spans
+from trysquare.core.errors import ErrorCode, require_extra
 from trysquare.core.json import JsonObject, as_list, as_object, ref_of, resolve_pointer
 from trysquare.processes.worker import run_worker
 
@@ -199,6 +200,7 @@ def _of_repeat(low: int, high: int, body: Iterable[Any], *, inside: bool) -> _Co
 def checked_schema(schema: JsonObject) -> JsonObject:
     """A JSON Schema that can be used, or `ValueError`."""
     # Imported late: most bots are loaded by commands that need no schema.
+    require_extra("bots", "jsonschema", feature="A scanner of the kind `schema`", code=ErrorCode.CONFIG_INVALID)
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

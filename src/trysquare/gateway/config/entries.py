@@ -20,7 +20,12 @@ from trysquare.gateway.models import InvalidServer, OAuthClient, ServerConfig, S
 
 _SECONDS = ("timeout", "start_timeout", "idle")
 _COUNTS = ("concurrency", "result_bytes", "max_line", "max_tools", "max_catalogue_bytes", "max_definition_bytes")
-_CHOICES = {"sharing": ("shared", "caller"), "changes": ("hold", "refuse", "accept"), "first_use": ("trust", "hold")}
+_CHOICES = {
+    "prestart": ("auto", "always", "never"),
+    "sharing": ("shared", "caller"),
+    "changes": ("hold", "refuse", "accept"),
+    "first_use": ("trust", "hold"),
+}
 OWN_KEYS = (*_SECONDS, *_COUNTS, *_CHOICES, "redact", "pass_env", "description")
 """Keys of `x-trysquare`."""
 _EXCLUDE_KEYS = ("excludeTools", "disabledTools", "disabled_tools")

@@ -80,6 +80,11 @@ class LaunchPins:
             return UnapprovedServer(server=server, before=None) if server.first_use == "hold" else None
         return None if pin.digest == server.launch_digest else UnapprovedServer(server=server, before=pin.shown)
 
+    def is_approved(self, server: ServerConfig) -> bool:
+        """Whether it was used or approved before, exactly as it is now."""
+        pin = self._pins.find(server.location.file, server.name)
+        return pin is not None and pin.digest == server.launch_digest
+
     def approve(self, server: ServerConfig) -> None:
         """Pin a server as it is now, on behalf of a human."""
         self._pins.approve(server.location.file, server.name, **_pin(server))

@@ -6,32 +6,24 @@ import asyncio
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from importlib import import_module
 from typing import cast
 
-import anyio
-
-from trysquare.core.concurrency import BackgroundTasks
+from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.limits import SuspendedCalls
 from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport
-from trysquare.gateway.upstream import codec as frames
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.lists import read_list
 from trysquare.gateway.upstream.request import UpstreamRequest
 from trysquare.gateway.upstream.session import ServerInfo
-from trysquare.gateway.upstream.transport import Transport
+from trysquare.gateway.upstream.transport import open_transport
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
+from trysquare.protocol.messages import encode
 
 _CHANGE_SECONDS = 0.05
 """Equal changes that a server announces within this time are reported once."""
-
-
-def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
-    """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
-    return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
 
 
 class ServerPool:
@@ -43,10 +35,12 @@ class ServerPool:
         supervisor: ProcessSupervisor,
         *,
         on_change: Callable[[str, str], None],
+        on_first_call: Callable[[ServerConfig], None] | None,
         admit: Admit | None,
         transports: OpenTransport | None,
     ) -> None:
         self._on_change = on_change
+        self._on_first_call = on_first_call
         self._admit: Admit = admit or (lambda config: None)
         self._open_transport: OpenTransport = transports or functools.partial(open_transport, supervisor=supervisor)
         self._suspended = SuspendedCalls()
@@ -64,14 +58,24 @@ class ServerPool:
 
         A failure is a `ToolError` with the field `outcome`.
         """
-        fields = b'"name":%s,"arguments":%s' % (frames.encode(tool), arguments_json)
-        return self._find(server).call(UpstreamRequest("tools/call", tool, fields), context, on_sent)
+        fields = b'"name":%s,"arguments":%s' % (encode(tool), arguments_json)
+        managed = self._find(server)
+        result = managed.call(UpstreamRequest("tools/call", tool, fields), context, on_sent)
+        return result if self._on_first_call is None else self._report_first_call(managed.config, result)
+
+    async def _report_first_call(self, server: ServerConfig, result: Awaitable[UpstreamResult]) -> UpstreamResult:
+        """Report the first call that is answered; afterwards, so that its caller does not wait for that."""
+        answer = await result
+        report, self._on_first_call = self._on_first_call, None
+        if report is not None:
+            report(server)
+        return answer
 
     async def request(
         self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""
     ) -> bytes:
         """Send any other request and return its result in JSON. `about` names its prompt or resource."""
-        request = UpstreamRequest(method, about, frames.encode(params)[1:-1])
+        request = UpstreamRequest(method, about, encode(params)[1:-1])
         return (await self._find(server).call(request, context or CallContext(), lambda: None)).body
 
     async def definitions(self, server: str) -> list[ToolDefinition]:
@@ -164,21 +168,29 @@ async def open_pool(
     servers: Mapping[str, ServerConfig],
     *,
     on_change: Callable[[str, str], None],
+    on_first_call: Callable[[ServerConfig], None] | None = None,
     admit: Admit | None = None,
     transports: OpenTransport | None = None,
 ) -> AsyncGenerator[ServerPool]:
     """Lifespan of a pool; no process of its servers outlives it.
 
     `on_change(server, kind)` gets `tools`, `prompts`, `resources`, the URI of a changed resource, or `connected` after
-    every start. `admit` is called in a thread before a server is started or reached.
+    every start. `admit` is called in a thread before a server is started or reached. `on_first_call` gets the server of
+    the first tool call that is answered.
     """
     async with supervise() as supervisor:
-        pool = ServerPool(servers, supervisor, on_change=on_change, admit=admit, transports=transports)
+        pool = ServerPool(
+            servers,
+            supervisor,
+            on_change=on_change,
+            on_first_call=on_first_call,
+            admit=admit,
+            transports=transports,
+        )
         try:
             yield pool
         finally:
-            with anyio.CancelScope(shield=True):
-                await pool.close()
+            await shielded(pool.close())
 
 
 def _definition(entry: JsonObject) -> ToolDefinition | None:

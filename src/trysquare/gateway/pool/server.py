@@ -17,11 +17,10 @@ from trysquare.gateway.models import ServerConfig, ServerState, ServerStatus, Up
 from trysquare.gateway.pool.limits import CircuitBreaker, SuspendedCalls
 from trysquare.gateway.sender import pause_of_unsent
 from trysquare.gateway.upstream import errors as failures
-from trysquare.gateway.upstream.connection import Disconnected, ErrorResponse
+from trysquare.gateway.upstream.connection import Disconnected
 from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
 from trysquare.gateway.upstream.session import (
     CAPABILITIES,
-    SESSION_VERSIONS,
     ClientInfo,
     ServerInfo,
     UnsupportedProtocol,
@@ -29,6 +28,8 @@ from trysquare.gateway.upstream.session import (
     capability_object,
 )
 from trysquare.gateway.upstream.transport import DisconnectReason, Transport, TransportError
+from trysquare.protocol.messages import RpcError
+from trysquare.protocol.versions import LATEST_HANDSHAKE
 
 OpenTransport: TypeAlias = Callable[[ServerConfig], Transport]
 Admit: TypeAlias = Callable[[ServerConfig], None]
@@ -38,7 +39,7 @@ _SHORT_LIFE = 1.0
 _RESTART_SECONDS = 0.5
 _ANY_CALLER = ""
 _TOO_MANY = 429
-_NO_RESPONSE = (ErrorResponse, Disconnected, TransportError, TimeoutError)
+_NO_RESPONSE = (RpcError, Disconnected, TransportError, TimeoutError)
 
 
 class ManagedServer:
@@ -255,7 +256,7 @@ class ManagedServer:
             if failed.disconnect.instruction is not None or not may_retry:
                 # Where the user has to act first, a retry is useless.
                 raise
-        return await self._attempt(client, SESSION_VERSIONS[-1] if self.version is None else None)
+        return await self._attempt(client, LATEST_HANDSHAKE if self.version is None else None)
 
     async def _attempt(self, client: ClientInfo, version: str | None) -> UpstreamSession:
         session = UpstreamSession(

@@ -14,7 +14,6 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.results.query_worker import run_job
 from trysquare.gateway.results.store import SpillFile
-from trysquare.processes.worker import run_worker
 
 _SIMPLE = re.compile(
     r"\$(?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:0|-?[1-9][0-9]{0,8})\]"
@@ -47,6 +46,8 @@ _AT_ONCE = threading.BoundedSemaphore(2)
 
 
 def _run(job: JsonObject, data: SpillFile) -> JsonObject:
+    from trysquare.processes.worker import run_worker
+
     given = {**job, "descriptor": data.descriptor, "size": data.size, "seconds": SECONDS, "memory": MEMORY}
     with _AT_ONCE, suppress(TimeoutError):
         ended = run_worker(

@@ -105,9 +105,14 @@ def value(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     return {"value": found[0]}
 
 
-def _compiled(path: str) -> Any:
-    import jsonpath
+_INSTALL = "Use `grep` or `offset`, or install it with: pip install 'trysquare[gateway]'"
 
+
+def _compiled(path: str) -> Any:
+    try:
+        import jsonpath
+    except ImportError:
+        raise Refused("`path` requires the package python-jsonpath, which is not installed.", _INSTALL) from None
     try:
         return jsonpath.JSONPathEnvironment().compile(path)
     except (jsonpath.JSONPathError, RecursionError) as error:

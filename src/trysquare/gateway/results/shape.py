@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from trysquare.core.untrusted import cleaned_text
+from trysquare.core.text import truncate
+from trysquare.protocol.content import ContentBlock
+from trysquare.protocol.messages import UNREADABLE, explained
 
 MAX_NESTING: Final = 180
 """Maximum levels of a message. The JSON parsers of clients fail at about 200."""
@@ -65,8 +67,7 @@ MAX_CHECKED: Final = 1024 * 1024
 _AROUND: Final = 3
 """Levels of a message around its result, and one to spare."""
 _LEVELS_READ: Final = 200
-_SHOWN = 80
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+_SHOWN = 200
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
@@ -100,19 +101,20 @@ class MalformedResult(Exception):
 _usual = msgspec.json.Decoder(CallResult)
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _parts = msgspec.json.Decoder(list[msgspec.Raw])
+_block = msgspec.json.Decoder(ContentBlock)
 
 
 def read_call_result(body: msgspec.Raw) -> tuple[CallResult, msgspec.Raw | bytes]:
     """The head of a result, and its bytes without null members. Raises `MalformedResult`.
 
-    Nearly every result is validated by the decoder. One with rare members (annotations, icons) is validated with the
-    protocol's own models.
+    Nearly every result is validated by the decoder. One with rare members (annotations, icons) is validated block by
+    block.
     """
     try:
         head = _usual.decode(body)
     except UnicodeError:
         return read_call_result(msgspec.Raw(as_utf8(bytes(body))))
-    except _UNREADABLE:
+    except UNREADABLE:
         return _read_rare(body)
     if len(head.meta) and not bytes(head.meta).startswith(b"{"):
         return _read_rare(body)
@@ -152,7 +154,7 @@ def _is_parsed(part: bytes, around: int) -> bool:
 def _read_rare(body: msgspec.Raw) -> tuple[CallResult, bytes]:
     try:
         fields = _fields.decode(body)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise MalformedResult(f"it is not an object ({error})") from None
     present = {name: part for name, part in fields.items() if name == "structuredContent" or bytes(part) != b"null"}
     kind = _value(present, "resultType", str, "a string")
@@ -161,7 +163,7 @@ def _read_rare(body: msgspec.Raw) -> tuple[CallResult, bytes]:
     if kind in (None, "complete") and "content" in present:
         try:
             parts = _parts.decode(present["content"])
-        except _UNREADABLE:
+        except UNREADABLE:
             raise MalformedResult("its `content` is not a list") from None
         for number, part in enumerate(parts):
             _check_block(f"content[{number}]", bytes(part))
@@ -176,7 +178,7 @@ def _value(fields: dict[str, msgspec.Raw], name: str, kind: type, expected: str)
         return None
     try:
         value = msgspec.json.decode(fields[name])
-    except _UNREADABLE:
+    except UNREADABLE:
         value = ...
     if type(value) is not kind:
         raise MalformedResult(f"its `{name}` is not {expected}")
@@ -184,26 +186,7 @@ def _value(fields: dict[str, msgspec.Raw], name: str, kind: type, expected: str)
 
 
 def _check_block(path: str, block: bytes) -> None:
-    import mcp_types as types
-    from pydantic import BaseModel, ValidationError
-
-    models: dict[str, type[BaseModel]] = {
-        "text": types.TextContent,
-        "image": types.ImageContent,
-        "audio": types.AudioContent,
-        "resource_link": types.ResourceLink,
-        "resource": types.EmbeddedResource,
-    }
     try:
-        kind = _fields.decode(block).get("type")
-        name = None if kind is None else msgspec.json.decode(kind, type=str)
-    except _UNREADABLE:
-        raise MalformedResult(f"its `{path}` is not an object with a type") from None
-    if name not in models:
-        raise MalformedResult(f"its `{path}` has the unknown type `{cleaned_text(str(name)[:_SHOWN])}`")
-    try:
-        models[name].model_validate_json(block)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        inner = ".".join(str(step)[:_SHOWN] for step in (path, *first["loc"]))
-        raise MalformedResult(f"its `{inner}` is invalid: {first['msg']}") from None
+        _block.decode(block)
+    except UNREADABLE as error:
+        raise MalformedResult(f"its content is invalid: {truncate(explained(error, path), _SHOWN)}") from None

@@ -1,4 +1,7 @@
-"""Zero-copy JSON-RPC codec, and the repair of broken messages."""
+"""Lenient, zero-copy reader of what servers send, and the repair of broken messages.
+
+`trysquare.protocol.messages` reads strictly, as a server should; a gateway reads whatever still has one meaning.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,24 @@ import msgspec
 
 from trysquare.core.json import JsonObject
 from trysquare.gateway.results.shape import CLOSING, MAX_NESTING, OPENING, TOKEN, as_utf8
+from trysquare.protocol.messages import UNREADABLE, AnyId
+from trysquare.protocol.methods import ProgressParams
 
 T = TypeVar("T")
-
-METHOD_NOT_FOUND: Final = -32601
-INTERNAL_ERROR: Final = -32603
-PARSE_ERROR: Final = -32700
-UNSUPPORTED_VERSION: Final = -32022
 
 LARGE: Final = 1024 * 1024
 """Size of a message from which it is parsed in a thread."""
 _NOTHING: Final = msgspec.Raw(b"")
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class Frame(msgspec.Struct, frozen=True):
     """One message: response, request or notification. Its parts are slices of the received bytes."""
 
-    id: int | float | str | None = None
+    id: int | AnyId | None = None
     method: str | None = None
     params: msgspec.Raw = _NOTHING
     result: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
-
-
-class ErrorBody(msgspec.Struct, frozen=True):
-    """The error of a response."""
-
-    code: int = INTERNAL_ERROR
-    message: str = ""
-    data: Any = None
 
 
 class ResultHead(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,22 +41,12 @@ class ResultHead(msgspec.Struct, frozen=True, rename="camel"):
     result_type: str | None = None
 
 
-class Progress(msgspec.Struct, frozen=True, rename="camel"):
-    """Parameters of a progress notification."""
-
-    progress_token: int | str | None = None
-    progress: float = 0.0
-    total: float | None = None
-    message: str | None = None
-
-
 _frame = msgspec.json.Decoder(Frame)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 _head = msgspec.json.Decoder(ResultHead)
-_progress = msgspec.json.Decoder(Progress)
+_progress = msgspec.json.Decoder(ProgressParams)
 _object = msgspec.json.Decoder(dict[str, Any])
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_error = msgspec.json.Decoder(ErrorBody)
 
 
 def decode_frames(message: bytes | bytearray) -> list[Frame]:
@@ -78,7 +59,7 @@ def decode_frames(message: bytes | bytearray) -> list[Frame]:
 def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw | bytes | bytearray) -> T:
     try:
         return decoder.decode(raw)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise InvalidFrame(str(error)) from None
 
 
@@ -89,11 +70,11 @@ def open_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:
     return head, as_utf8(bytes(result).replace(b"\n", b" "))
 
 
-def decode_progress(params: msgspec.Raw) -> Progress | None:
+def decode_progress(params: msgspec.Raw) -> ProgressParams | None:
     """The parameters of a progress notification, or None if they are invalid."""
     try:
         return _progress.decode(params)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -111,7 +92,7 @@ def decode_parts(raw: msgspec.Raw) -> list[msgspec.Raw]:
     """The undecoded items of a list; none for anything else."""
     try:
         return _batch.decode(raw)
-    except _UNREADABLE:
+    except UNREADABLE:
         return []
 
 
@@ -119,39 +100,8 @@ def decode_text(raw: msgspec.Raw) -> str:
     """A string; empty for anything else."""
     try:
         return msgspec.json.decode(raw, type=str) if len(raw) else ""
-    except _UNREADABLE:
+    except UNREADABLE:
         return ""
-
-
-def decode_error(raw: msgspec.Raw) -> ErrorBody:
-    """The error of a response, with a fallback for one that is invalid."""
-    try:
-        return _error.decode(raw)
-    except _UNREADABLE:
-        return ErrorBody(message="The server responded with an invalid error.")
-
-
-def encode(value: Any) -> bytes:
-    return msgspec.json.encode(value)
-
-
-def request(request_id: int, method: str, params: bytes) -> bytes:
-    """A request with encoded parameters."""
-    return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (request_id, method.encode(), params)
-
-
-def notification(method: str, params: JsonObject) -> bytes:
-    return encode({"jsonrpc": "2.0", "method": method, "params": params})
-
-
-def answer(request_id: int | float | str, result: JsonObject) -> bytes:
-    """A response to the server."""
-    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
-
-
-def refusal(request_id: int | float | str, code: int, message: str) -> bytes:
-    """An error response to the server."""
-    return encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
 
 
 class InvalidFrame(Exception):

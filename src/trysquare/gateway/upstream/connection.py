@@ -13,9 +13,12 @@ import msgspec
 
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
-from trysquare.gateway.upstream import codec as frames
-from trysquare.gateway.upstream.codec import ErrorBody, Frame, InvalidFrame, Progress, Salvaged, Trace, salvage
+from trysquare.gateway.upstream import codec
+from trysquare.gateway.upstream.codec import Frame, InvalidFrame, Salvaged, Trace, salvage
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, Transport, TransportError
+from trysquare.protocol import messages
+from trysquare.protocol.messages import PARSE_ERROR, AnyId, RpcError
+from trysquare.protocol.methods import ProgressParams, cancelled_params
 
 logger = logging.getLogger("trysquare.gateway")
 
@@ -23,14 +26,6 @@ _LONG_BROKEN = 64 * 1024
 """Size of a broken message from which it is salvaged in a thread."""
 _NOISE_CHARACTERS = 120
 _MAX_LOGS = 100
-
-
-class ErrorResponse(Exception):
-    """The response to a request is an error."""
-
-    def __init__(self, error: ErrorBody) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 class Malformed(InvalidFrame):
@@ -49,7 +44,7 @@ class Disconnected(Exception):
 class ServerRequest:
     """A request of the server to us."""
 
-    id: int | float | str
+    id: AnyId
     method: str
     params: msgspec.Raw
 
@@ -77,7 +72,7 @@ class PendingRequest:
         self.questions: deque[ServerRequest] = deque()
         self.logs: deque[JsonObject] = deque(maxlen=_MAX_LOGS)
         """Log messages not relayed yet; of a flood the latest."""
-        self.progress: Progress | None = None
+        self.progress: ProgressParams | None = None
         """The latest that was not relayed yet."""
         self.flaw = ""
         """What is wrong with the response; its unreadable parts are replaced by a mark."""
@@ -117,12 +112,12 @@ class PendingRequest:
             await self.next_event()
 
     async def wait_result(self) -> msgspec.Raw:
-        """Wait for the result. Raises `ErrorResponse`, `Disconnected` or `Malformed`."""
+        """Wait for the result. Raises `RpcError`, `Disconnected` or `Malformed`."""
         await self.wait()
         return self.result()
 
     def result(self) -> msgspec.Raw:
-        """The result. Raises `ErrorResponse`, `Disconnected` or `Malformed`."""
+        """The result. Raises `RpcError`, `Disconnected` or `Malformed`."""
         outcome = self._outcome
         assert outcome is not None
         if isinstance(outcome, DisconnectReason):
@@ -131,7 +126,7 @@ class PendingRequest:
             return outcome.result
         if self.flaw and not len(outcome.error):
             raise Malformed(self.flaw)
-        raise ErrorResponse(frames.decode_error(outcome.error))
+        raise messages.read_error(messages.decode_any(outcome.error))
 
 
 class Connection:
@@ -175,7 +170,7 @@ class Connection:
         pending = PendingRequest(request_id)
         self._pending[request_id] = pending
         try:
-            body = frames.request(request_id, method, params)
+            body = messages.encode_request(request_id, method, params)
             self.transport.send(OutgoingMessage(body=body, request_id=request_id, method=method, name=name))
         except TransportError:
             self._pending.pop(request_id, None)
@@ -184,7 +179,7 @@ class Connection:
 
     async def request(self, method: str, params: JsonObject, *, seconds: float, name: str | None = None) -> msgspec.Raw:
         """Send a request and wait for its result. Also raises `TransportError` and `TimeoutError`."""
-        pending = self.begin(method, frames.encode(params), name=name)
+        pending = self.begin(method, messages.encode(params), name=name)
         try:
             async with asyncio.timeout(seconds):
                 return await pending.wait_result()
@@ -195,28 +190,31 @@ class Connection:
         """Stop waiting for a request; one without a response is cancelled at the server."""
         if self._pending.pop(pending.id, None) is None or self.disconnect is not None:
             return
-        self.notify("notifications/cancelled", {"requestId": pending.id, "reason": why})
+        self.notify("notifications/cancelled", cancelled_params(pending.id, why))
         self.transport.cancel(pending.id)
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Send a notification, if the connection is still open."""
-        self._send_quietly(OutgoingMessage(body=frames.notification(method, params), method=method))
+        self._send_quietly(OutgoingMessage(body=messages.encode_notification(method, params), method=method))
 
     def answer(self, request: ServerRequest, result: JsonObject) -> None:
         """Respond to a request of the server."""
-        self._send_quietly(OutgoingMessage(body=frames.answer(request.id, result)))
+        self._send_quietly(OutgoingMessage(body=messages.encode_result(request.id, result)))
 
     def refuse(self, request: ServerRequest, code: int, why: str) -> None:
         """Respond to a request of the server with an error."""
-        self._send_quietly(OutgoingMessage(body=frames.refusal(request.id, code, why)))
+        self._refuse(request.id, RpcError(code, why))
+
+    def _refuse(self, request_id: AnyId, error: RpcError) -> None:
+        self._send_quietly(OutgoingMessage(body=messages.encode_error(error, request_id)))
 
     def receive(self, message: bytes | bytearray, about: RequestId | None = None) -> None:
         self.received += 1
-        if len(message) > frames.LARGE:
+        if len(message) > codec.LARGE:
             self._parse_in_thread(message, about)
             return
         try:
-            found = frames.decode_frames(message)
+            found = codec.decode_frames(message)
         except InvalidFrame:
             if len(message) > _LONG_BROKEN:
                 self._parse_in_thread(message, about)
@@ -266,9 +264,7 @@ class Connection:
                 self.ignored += 1
             return True
         if "method" in trace.names and trace.id is not None:
-            self._send_quietly(
-                OutgoingMessage(body=frames.refusal(trace.id, frames.PARSE_ERROR, f"Parse error: {flaw}."))
-            )
+            self._refuse(trace.id, RpcError(PARSE_ERROR, f"Parse error: {flaw}."))
             return True
         self.ignored += "method" in trace.names
         return "method" in trace.names
@@ -349,7 +345,7 @@ class Connection:
             self._observer.on_request(request, about)
 
     def _on_progress(self, params: msgspec.Raw) -> None:
-        progress = frames.decode_progress(params)
+        progress = codec.decode_progress(params)
         token = None if progress is None else progress.progress_token
         pending = self._pending.get(token) if isinstance(token, int) else None
         if pending is None:
@@ -370,7 +366,7 @@ class Connection:
 
 def _read(message: bytes | bytearray) -> list[Frame] | Salvaged:
     try:
-        return frames.decode_frames(message)
+        return codec.decode_frames(message)
     except InvalidFrame:
         return salvage(message)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, NotFound, ToolError
 from trysquare.core.json import as_list, as_object
 from trysquare.core.untrusted import cleaned, cleaned_value
 from trysquare.gateway.models import ResultOrigin
-from trysquare.gateway.upstream.codec import ErrorBody
 from trysquare.gateway.upstream.transport import DisconnectReason
+from trysquare.protocol.messages import URL_REQUIRED, RpcError
 
-URL_REQUIRED: Final = -32042
-"""Error code of a server that rejects a call until the user has opened a page."""
 _MAX_PAGES = 8
 _MAX_CHARACTERS = 4_000
 _CHECK_FIRST = "Check whether it took effect before you call again."
@@ -80,7 +78,7 @@ def timed_out(server: str, tool: str, seconds: float) -> ToolError:
     )
 
 
-def refused(server: str, tool: str, error: ErrorBody) -> ToolError:
+def refused(server: str, tool: str, error: RpcError) -> ToolError:
     """The server responded with a protocol error."""
     reason, removed = _untrusted(error.message or "no reason given")
     pages = as_list(as_object(error.data).get("elicitations")) if error.code == URL_REQUIRED else []

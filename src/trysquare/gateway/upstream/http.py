@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx2
-import msgspec
 
 from trysquare.core.concurrency import BackgroundTasks
-from trysquare.core.json import JsonObject, as_object
+from trysquare.core.json import JsonObject
 from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream import http_client
-from trysquare.gateway.upstream.session import STATELESS
 from trysquare.gateway.upstream.sse import SseTransport
 from trysquare.gateway.upstream.transport import (
     DisconnectReason,
@@ -28,6 +26,17 @@ from trysquare.gateway.upstream.transport import (
 from trysquare.net.http import BUSY, content_type
 from trysquare.net.sse import EventReader, EventTooLong
 from trysquare.processes.supervisor import ProcessSupervisor
+from trysquare.protocol.envelope import SESSION_HEADER, VERSION_HEADER, request_headers
+from trysquare.protocol.messages import (
+    HEADER_MISMATCH,
+    RpcError,
+    decode,
+    encode_error,
+    encode_request,
+    member,
+    read_error,
+)
+from trysquare.protocol.versions import LATEST_STATELESS, is_stateless
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
@@ -39,7 +48,6 @@ _WAIT_SECONDS = 1.0
 _MAX_WAIT = 30.0
 _DELETE_SECONDS = 2.0
 _MAX_ERROR = 1024 * 1024
-_HEADER_MISMATCH = -32020
 _MAX_PAGES = 100
 
 
@@ -89,7 +97,7 @@ class StreamableHttpTransport(Transport):
         self._version = version
         if self._fallback is not None:
             self._fallback.set_version(version)
-        elif version != STATELESS and self._session is not None:
+        elif not is_stateless(version) and self._session is not None:
             self._background.start(self._listen())
 
     def cancel(self, request_id: RequestId) -> None:
@@ -110,6 +118,10 @@ class StreamableHttpTransport(Transport):
         finally:
             await self._client.close()
 
+    @property
+    def _is_stateless(self) -> bool:
+        return self._version is not None and is_stateless(self._version)
+
     def _crash(self, error: BaseException) -> None:
         if self._listener is not None:
             self._listener.on_disconnect(DisconnectReason(reason=f"The connection failed ({type(error).__name__})."))
@@ -117,7 +129,7 @@ class StreamableHttpTransport(Transport):
     def _is_omitted(self, outgoing: OutgoingMessage) -> bool:
         """Stateless servers get nothing but requests, and a handshake cannot be cancelled."""
         is_cancellation = outgoing.method == "notifications/cancelled"
-        return self._version == STATELESS or (self._version is None and is_cancellation)
+        return self._is_stateless or (self._version is None and is_cancellation)
 
     async def _post_notification(self, outgoing: OutgoingMessage) -> None:
         """Send a message without a response."""
@@ -176,9 +188,9 @@ class StreamableHttpTransport(Transport):
 
     async def _learn_headers(self, refused: OutgoingMessage) -> None:
         """Find the arguments that belong in headers."""
-        params: JsonObject = {"_meta": msgspec.json.decode(refused.body)["params"].get("_meta", {})}
+        params: JsonObject = {"_meta": member(decode(refused.body).params, "_meta") or {}}
         for page in range(_MAX_PAGES):
-            body = msgspec.json.encode({"jsonrpc": "2.0", "id": f"h{page}", "method": "tools/list", "params": params})
+            body = encode_request(f"h{page}", "tools/list", params)
             async with self._post(OutgoingMessage(body=body, method="tools/list")) as response:
                 cursor = self._mirrored.learn(await self._last_message(response))
             if cursor is None:
@@ -206,13 +218,13 @@ class StreamableHttpTransport(Transport):
     def _version_headers(self, outgoing: OutgoingMessage) -> Mapping[str, str]:
         if outgoing.method == "initialize":
             return {}
-        if outgoing.method is not None and (self._version == STATELESS or outgoing.method == "server/discover"):
-            return {**http_client.stateless_headers(outgoing.method, outgoing.name), **self._mirrored.of(outgoing)}
+        if outgoing.method is not None and (self._is_stateless or outgoing.method == "server/discover"):
+            return {**request_headers(LATEST_STATELESS, outgoing.method, outgoing.name), **self._mirrored.of(outgoing)}
         return self._session_headers()
 
     def _session_headers(self) -> dict[str, str]:
-        version = {} if self._version is None else {"mcp-protocol-version": self._version}
-        return version if self._session is None else {**version, "mcp-session-id": self._session}
+        version = {} if self._version is None else {VERSION_HEADER: self._version}
+        return version if self._session is None else {**version, SESSION_HEADER: self._session}
 
     async def _receive_response(
         self, outgoing: OutgoingMessage, request_id: RequestId, response: httpx2.Response
@@ -221,7 +233,7 @@ class StreamableHttpTransport(Transport):
         if response.status_code >= 300:
             return await self._refused(outgoing, request_id, response)
         if outgoing.method == "initialize":
-            self._session = response.headers.get("mcp-session-id") or None
+            self._session = response.headers.get(SESSION_HEADER) or None
         kind = content_type(response)
         if kind == _EVENTS:
             return await self._receive_events(request_id, response)
@@ -234,7 +246,7 @@ class StreamableHttpTransport(Transport):
         return DisconnectReason(reason="The HTTP response does not contain the result.")
 
     def _receive(self, message: bytes, about: RequestId | None) -> None:
-        if about in self._listings and self._version == STATELESS:
+        if about in self._listings and self._is_stateless:
             self._mirrored.notice(message)
         if self._listener is not None and message:
             self._listener.receive(message, about)
@@ -244,7 +256,7 @@ class StreamableHttpTransport(Transport):
         reader = EventReader(self._config.max_line)
         broken = await self._read_events(reader, response, request_id)
         for _ in range(_RESUMES):
-            if self._version == STATELESS or reader.last_id is None or not self._is_awaited(request_id):
+            if self._is_stateless or reader.last_id is None or not self._is_awaited(request_id):
                 break
             await asyncio.sleep(_WAIT_SECONDS if reader.retry_seconds is None else reader.retry_seconds)
             if not self._is_awaited(request_id):
@@ -300,9 +312,9 @@ class StreamableHttpTransport(Transport):
         # For a busy server only its `Retry-After` matters.
         is_busy = response.status_code == 429 or (response.status_code in BUSY and "retry-after" in response.headers)
         if error is not None and not is_busy:
-            if error.get("code") == _HEADER_MISMATCH and outgoing.name and not self._mirrored.is_listed:
+            if error.code == HEADER_MISMATCH and outgoing.name and not self._mirrored.is_listed:
                 raise _HeadersMissing
-            self._receive(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}), request_id)
+            self._receive(encode_error(error, request_id), request_id)
             return None
         if outgoing.method == "initialize" and response.status_code in _SSE_ONLY:
             return await self._fall_back(outgoing, self._client.refusal(response))
@@ -383,7 +395,7 @@ def _continued(reader: EventReader, most_bytes: int) -> EventReader:
     return fresh
 
 
-def _error_of(body: bytes) -> JsonObject | None:
+def _error_of(body: bytes) -> RpcError | None:
     """A protocol error in the body of an HTTP error; its id may be missing, so it is not relayed as it is."""
-    error = as_object(as_object(http_client.decoded(body)).get("error"))
-    return error if "code" in error else None
+    error = member(body, "error")
+    return read_error(error) if isinstance(error, dict) and "code" in error else None

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import httpx2
-import msgspec
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import as_list, as_object
 from trysquare.gateway.config.launch import display_url
 from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.models import ServerConfig
-from trysquare.gateway.upstream.oauth import LoginAuth, LoginExpired, load_login
-from trysquare.gateway.upstream.session import STATELESS
+from trysquare.gateway.upstream.login import LoginAuth, LoginExpired, load_login
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage
 from trysquare.net.http import BUSY, error_text, open_client, read_body, retry_after, was_sent
+from trysquare.protocol.envelope import ANNOTATION, MirroredArguments, mirror_headers, mirrored_arguments
+from trysquare.protocol.messages import decode, member
 
 BROKEN: Final = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, LoginExpired)
 """Errors of a request without a response."""
@@ -144,64 +142,29 @@ def _is_same_origin(request: httpx2.Request, following: httpx2.Request) -> bool:
     return same_origin and following.method == request.method and after.userinfo in (b"", before.userinfo)
 
 
-_NAMED: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-"""Requests whose subject is sent in a header too."""
-_PLAIN_VALUE = re.compile(r"(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
-
-
-def stateless_headers(method: str, name: str | None) -> dict[str, str]:
-    headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
-    if name is not None and method in _NAMED:
-        headers["mcp-name"] = _header_value(name)
-    return headers
-
-
-def _header_value(text: str) -> str:
-    """A string as a header value, in base64 if necessary."""
-    if not text or _PLAIN_VALUE.fullmatch(text):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
-
-
 class MirroredHeaders:
     """Arguments that a server expects in headers too, as its list of tools declares."""
 
     def __init__(self) -> None:
         self.is_listed = False
         """Whether the complete list of tools was read."""
-        self._maps: dict[str, Mapping[tuple[str, ...], str]] = {}
+        self._arguments: dict[str, MirroredArguments] = {}
 
     def learn(self, message: bytes) -> str | None:
         """Read a page of the list of tools. Returns the next cursor."""
-        from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-
-        result = as_object(as_object(decoded(message)).get("result"))
+        result = as_object(member(message, "result"))
         for tool in map(as_object, as_list(result.get("tools"))):
-            schema = tool.get("inputSchema")
-            if find_invalid_x_mcp_header(schema) is None:
-                self._maps[str(tool.get("name"))] = x_mcp_header_map(schema)
+            self._arguments[str(tool.get("name"))] = mirrored_arguments(tool.get("inputSchema"))
         cursor = result.get("nextCursor")
         self.is_listed = self.is_listed or not cursor
         return cursor if isinstance(cursor, str) and cursor else None
 
     def notice(self, message: bytes) -> None:
         """Read a page that was requested elsewhere, if it declares any header."""
-        if b"x-mcp-header" in message:
+        if ANNOTATION.encode() in message:
             self.learn(message)
 
     def of(self, outgoing: OutgoingMessage) -> Mapping[str, str]:
         """The headers that mirror the arguments of a call."""
-        found = self._maps.get(outgoing.name or "") if outgoing.method == "tools/call" else None
-        if not found:
-            return {}
-        from mcp.shared.inbound import mcp_param_headers
-
-        arguments = as_object(as_object(as_object(decoded(outgoing.body)).get("params")).get("arguments"))
-        return mcp_param_headers(found, arguments)
-
-
-def decoded(message: bytes) -> Any:
-    try:
-        return msgspec.json.decode(message)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        found = self._arguments.get(outgoing.name or "") if outgoing.method == "tools/call" else None
+        return mirror_headers(found, member(decode(outgoing.body).params, "arguments")) if found else {}

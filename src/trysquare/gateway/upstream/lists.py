@@ -14,7 +14,7 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import hidden_kinds, one_line
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.results.shape import is_deeper
-from trysquare.gateway.upstream import codec as frames
+from trysquare.gateway.upstream import codec
 from trysquare.gateway.upstream.codec import MARK
 
 MAX_PAGES = 1000
@@ -56,12 +56,12 @@ class BoundedList:
         if len(body) > max(MAX_PAGE_BYTES, self.limits.max_catalogue_bytes):
             self.notes.append(f"a page of {len(body)} bytes, over the limit")
             return ""
-        fields = frames.decode_fields(body)
+        fields = codec.decode_fields(body)
         key = "resourceTemplates" if self.kind == "resources/templates" else self.kind
-        for number, raw in enumerate(frames.decode_parts(fields.get(key, _EMPTY))):
+        for number, raw in enumerate(codec.decode_parts(fields.get(key, _EMPTY))):
             if (entry := bytes(raw)).startswith(b"{"):
                 self._add(entry, number)
-        return frames.decode_text(fields.get("nextCursor", _EMPTY))
+        return codec.decode_text(fields.get("nextCursor", _EMPTY))
 
     def _add(self, raw: bytes, number: int) -> None:
         size = len(raw)
@@ -72,9 +72,9 @@ class BoundedList:
         else:
             try:
                 if MARK in raw or is_deeper(raw, _MAX_NESTING):
-                    raise frames.InvalidFrame("invalid JSON, or nested too deep")
-                entry = frames.decode_object(raw)
-            except frames.InvalidFrame as error:
+                    raise codec.InvalidFrame("invalid JSON, or nested too deep")
+                entry = codec.decode_object(raw)
+            except codec.InvalidFrame as error:
                 found = _NAME.search(raw)
                 called = f"`{one_line(found[1].decode(errors='replace'))}`" if found else f"entry {number + 1}"
                 self.unreadable.append(f"{called} ({error})")

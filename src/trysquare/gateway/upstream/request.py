@@ -25,12 +25,13 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_text, cleaned_value
 from trysquare.gateway.models import UpstreamResult
 from trysquare.gateway.results.shape import MalformedResult, read_call_result
-from trysquare.gateway.upstream import codec as frames
 from trysquare.gateway.upstream import errors as failures
-from trysquare.gateway.upstream.codec import InvalidFrame, ResultHead, open_result
-from trysquare.gateway.upstream.connection import Disconnected, ErrorResponse, Malformed, PendingRequest, ServerRequest
+from trysquare.gateway.upstream.codec import LARGE, InvalidFrame, ResultHead, decode_object, open_result
+from trysquare.gateway.upstream.connection import Disconnected, Malformed, PendingRequest, ServerRequest
 from trysquare.gateway.upstream.session import UpstreamSession
 from trysquare.gateway.upstream.transport import DisconnectReason, TransportError
+from trysquare.protocol.messages import METHOD_NOT_FOUND, RpcError, encode, explained
+from trysquare.protocol.methods import CLIENT_REQUESTS, CreateMessageParams
 
 _WEB: Final = ("https://", "http://")
 _SAMPLING_FIELDS: Final = frozenset(
@@ -42,7 +43,7 @@ _MAX_LOGGER = 80
 MAX_ROUNDS = 16
 """Maximum number of input requests of a server in one call."""
 _TIMED_OUT: Final = DisconnectReason(reason="Timeout.")
-_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_MAY_ASK: Final = frozenset(name for name, method in CLIENT_REQUESTS.items() if method.may_ask)
 _PAUSE_SECONDS = 0.1
 
 
@@ -127,15 +128,10 @@ def _sampling(params: JsonObject, key: str) -> SamplingRequest:
 
 
 def _require_messages(whole: JsonObject) -> None:
-    from mcp_types import CreateMessageRequestParams
-    from pydantic import ValidationError
-
     try:
-        CreateMessageRequestParams.model_validate(whole)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        path = ".".join(str(step)[:40] for step in first["loc"])
-        raise CannotAsk(f"Invalid request: `{path}`: {first['msg']}.") from None
+        msgspec.convert(whole, CreateMessageParams)
+    except msgspec.ValidationError as error:
+        raise CannotAsk(f"Invalid request: {explained(error, 'params')}.") from None
 
 
 def _texts(messages: list[Any]) -> Iterator[str]:
@@ -269,11 +265,11 @@ class UpstreamCall:
         """Relay a request of a session server to the client, and the answer back."""
         server = self.session.config.name
         try:
-            params = frames.decode_object(request.params)
+            params = decode_object(request.params)
             question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
             answers = await self._ask_client(question, context)
         except (CannotAsk, InvalidFrame, ToolError) as error:
-            self.session.connection.refuse(request, frames.METHOD_NOT_FOUND, str(error))
+            self.session.connection.refuse(request, METHOD_NOT_FOUND, str(error))
         else:
             if answers is not None:
                 self.session.connection.answer(request, answer_to_wire(question, answers[question.key]))
@@ -303,12 +299,12 @@ class UpstreamCall:
                 # Of a list only the invalid entries are left out.
                 raise Malformed(self.pending.flaw)
             opened = open_call_result if self.request.method == "tools/call" else open_result
-            is_large = len(result) > frames.LARGE
+            is_large = len(result) > LARGE
             head, body = await run_in_thread(partial(opened, result)) if is_large else opened(result)
         except Disconnected as error:
             raise self._lost(error.disconnect) from None
-        except ErrorResponse as error:
-            raise failures.refused(config.name, self.request.title, error.error) from None
+        except RpcError as error:
+            raise failures.refused(config.name, self.request.title, error) from None
         except InvalidFrame as error:
             raise failures.malformed(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
@@ -324,7 +320,7 @@ class UpstreamCall:
     async def _send_inputs(self, context: CallContext) -> None:
         """Send the request to a stateless server again, with the inputs that it asked for."""
         try:
-            asked = frames.decode_object(self.pending.result())
+            asked = decode_object(self.pending.result())
         except InvalidFrame as error:
             raise failures.malformed(self.session.config.name, self.request.title, str(error)) from None
         if self._asked >= MAX_ROUNDS:
@@ -332,9 +328,9 @@ class UpstreamCall:
                 self.session.config.name, self.request.title, f"it asked for input {MAX_ROUNDS} times"
             )
         responses = await self._responses(asked.get("inputRequests"), context)
-        parts = [b'"inputResponses":' + frames.encode(responses)] if responses else []
+        parts = [b'"inputResponses":' + encode(responses)] if responses else []
         if asked.get("requestState") is not None:
-            parts.append(b'"requestState":' + frames.encode(asked["requestState"]))
+            parts.append(b'"requestState":' + encode(asked["requestState"]))
         self._resumption = b",".join(parts)
         self._asked += 1
         try:

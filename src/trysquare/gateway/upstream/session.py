@@ -13,17 +13,25 @@ from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler
 from trysquare.core.context import CallContext, Capability
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig
-from trysquare.gateway.upstream import codec as frames
-from trysquare.gateway.upstream.codec import InvalidFrame
-from trysquare.gateway.upstream.connection import Connection, Disconnected, ErrorResponse, PendingRequest, ServerRequest
+from trysquare.gateway.upstream.codec import InvalidFrame, decode_object
+from trysquare.gateway.upstream.connection import Connection, Disconnected, PendingRequest, ServerRequest
 from trysquare.gateway.upstream.transport import DisconnectReason, RequestId, Transport, TransportError
+from trysquare.protocol.messages import INTERNAL_ERROR, UNSUPPORTED_VERSION, RpcError, encode
+from trysquare.protocol.versions import (
+    CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    HANDSHAKE_VERSIONS,
+    LATEST_HANDSHAKE,
+    LATEST_STATELESS,
+    LOG_LEVEL_KEY,
+    SERVER_INFO_KEY,
+    VERSION_KEY,
+    VERSIONS,
+    is_stateless,
+)
 
-STATELESS: Final = "2026-07-28"
-SESSION_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _PROBE_SECONDS = 2.0
 """Seconds to wait for the probe alone; then a server that ignores unknown methods gets `initialize` too."""
-_META: Final = "io.modelcontextprotocol/"
-LOG_LEVEL: Final = f"{_META}logLevel"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +61,7 @@ class ServerInfo:
     @property
     def is_stateless(self) -> bool:
         """Whether every request carries the client info, and questions come as results."""
-        return self.version == STATELESS
+        return is_stateless(self.version)
 
     def offers(self, capability: str, option: str | None = None) -> bool:
         found = self.capabilities.get(capability)
@@ -78,8 +86,8 @@ async def negotiate(connection: Connection, client: ClientInfo, *, version: str 
         raise TransportError(_failed(f"Timeout: no response to the handshake within {seconds:g} seconds.")) from None
     except Disconnected as error:
         raise TransportError(replace(error.disconnect, was_sent=False)) from None
-    except ErrorResponse as error:
-        raise UnsupportedProtocol(_failed(f"The server rejected the handshake: {error.error.message}")) from None
+    except RpcError as error:
+        raise UnsupportedProtocol(_failed(f"The server rejected the handshake: {error.message}")) from None
     except InvalidFrame as error:
         raise UnsupportedProtocol(_failed(f"Invalid response to the handshake: {error}")) from None
     connection.transport.set_version(server_info.version)
@@ -91,16 +99,16 @@ async def negotiate(connection: Connection, client: ClientInfo, *, version: str 
 def client_meta(client: ClientInfo, capabilities: Mapping[str, Any] | None = None) -> JsonObject:
     """The client info in the `_meta` of every request to a stateless server."""
     return {
-        f"{_META}protocolVersion": STATELESS,
-        f"{_META}clientInfo": client.implementation,
-        f"{_META}clientCapabilities": dict(client.capabilities if capabilities is None else capabilities),
+        VERSION_KEY: LATEST_STATELESS,
+        CLIENT_INFO_KEY: client.implementation,
+        CAPABILITIES_KEY: dict(client.capabilities if capabilities is None else capabilities),
     }
 
 
 async def _negotiate(connection: Connection, client: ClientInfo, version: str | None) -> ServerInfo:
-    if version is not None and version != STATELESS:
+    if version is not None and not is_stateless(version):
         return _initialized(await _begin_initialize(connection, client).wait_result())
-    probe = connection.begin("server/discover", frames.encode({"_meta": client_meta(client)}))
+    probe = connection.begin("server/discover", encode({"_meta": client_meta(client)}))
     try:
         async with asyncio.timeout(_PROBE_SECONDS):
             await probe.wait()
@@ -112,8 +120,8 @@ async def _negotiate(connection: Connection, client: ClientInfo, version: str | 
 def _discovered(probe: PendingRequest) -> ServerInfo | None:
     """The server info in the response to the probe, or None for a session server."""
     try:
-        answer = frames.decode_object(probe.result())
-    except ErrorResponse as error:
+        answer = decode_object(probe.result())
+    except RpcError as error:
         _require_known_version(error)
         return None
     except Disconnected as error:
@@ -122,18 +130,18 @@ def _discovered(probe: PendingRequest) -> ServerInfo | None:
             return None
         raise
     supported = answer.get("supportedVersions")
-    if not isinstance(supported, list) or STATELESS not in supported:
+    if not isinstance(supported, list) or LATEST_STATELESS not in supported:
         return None
-    info = as_object(as_object(answer.get("_meta")).get(f"{_META}serverInfo"))
-    return _server_info(STATELESS, info, answer)
+    info = as_object(as_object(answer.get("_meta")).get(SERVER_INFO_KEY))
+    return _server_info(LATEST_STATELESS, info, answer)
 
 
-def _require_known_version(refused: ErrorResponse) -> None:
+def _require_known_version(refused: RpcError) -> None:
     """Raise for a server that names its versions, none of which we support."""
-    supported = as_object(refused.error.data).get("supported")
-    if refused.error.code == frames.UNSUPPORTED_VERSION and isinstance(supported, list):
+    supported = as_object(refused.data).get("supported")
+    if refused.code == UNSUPPORTED_VERSION and isinstance(supported, list):
         names = [str(name) for name in cast(list[Any], supported)]
-        if not {STATELESS, *SESSION_VERSIONS} & set(names):
+        if not VERSIONS.keys() & set(names):
             raise refused
 
 
@@ -152,19 +160,18 @@ async def _first_response(connection: Connection, client: ClientInfo, probe: Pen
 
 def _begin_initialize(connection: Connection, client: ClientInfo) -> PendingRequest:
     params: JsonObject = {
-        "protocolVersion": SESSION_VERSIONS[-1],
+        "protocolVersion": LATEST_HANDSHAKE,
         "capabilities": dict(client.capabilities),
         "clientInfo": client.implementation,
     }
-    return connection.begin("initialize", frames.encode(params))
+    return connection.begin("initialize", encode(params))
 
 
 def _initialized(raw: msgspec.Raw) -> ServerInfo:
-    answer = frames.decode_object(raw)
+    answer = decode_object(raw)
     version = answer.get("protocolVersion")
-    if version not in SESSION_VERSIONS:
-        known = ", ".join((*SESSION_VERSIONS, STATELESS))
-        raise InvalidFrame(f"unsupported protocol version {version!r}; supported: {known}")
+    if version not in HANDSHAKE_VERSIONS:
+        raise InvalidFrame(f"unsupported protocol version {version!r}; supported: {', '.join(VERSIONS)}")
     return _server_info(version, as_object(answer.get("serverInfo")), answer)
 
 
@@ -307,7 +314,7 @@ class UpstreamSession:
         if found is None:
             names = [name for name, is_offered in zip(CAPABILITIES, offered, strict=False) if is_offered]
             meta = client_meta(self._client, capability_object(names))
-            found = frames.encode(meta if level is None else {**meta, LOG_LEVEL: level})[1:-1]
+            found = encode(meta if level is None else {**meta, LOG_LEVEL_KEY: level})[1:-1]
             self._client_metas[offered] = found
         return found
 
@@ -334,7 +341,7 @@ class UpstreamSession:
         elif method in _LIST_CHANGES:
             self._on_change(_LIST_CHANGES[method])
         elif method == "notifications/resources/updated":
-            uri = frames.decode_object(params).get("uri")
+            uri = decode_object(params).get("uri")
             if isinstance(uri, str):
                 self._on_change(uri)
 
@@ -351,7 +358,7 @@ class UpstreamSession:
         why = "No pending call to which the request could belong." if not calls else _AMBIGUOUS
         for call in calls:
             call.notes.append(f"A request of the server was declined. {why}")
-        self.connection.refuse(request, frames.INTERNAL_ERROR, why)
+        self.connection.refuse(request, INTERNAL_ERROR, why)
 
     def _on_log(self, params: msgspec.Raw, about: RequestId | None) -> None:
         """Give a log message to its call; one that could be of several callers is dropped."""
@@ -361,7 +368,7 @@ class UpstreamSession:
             return
         is_long = len(params) > _LONGEST_LOG
         omitted: JsonObject = {"level": "warning", "data": f"A log message of {len(params)} bytes was omitted."}
-        possible[-1].pending.logs.append(omitted if is_long else frames.decode_object(params))
+        possible[-1].pending.logs.append(omitted if is_long else decode_object(params))
         possible[-1].pending.wake()
 
     def on_disconnect(self, disconnect: DisconnectReason) -> None:
@@ -377,7 +384,7 @@ class UpstreamSession:
         before, self._listening = self._listening, None
         if wanted:
             params = {"notifications": wanted, "_meta": client_meta(self._client)}
-            self._listening = self.connection.begin("subscriptions/listen", frames.encode(params))
+            self._listening = self.connection.begin("subscriptions/listen", encode(params))
         if before is not None:
             self.connection.end(before)
 
@@ -388,7 +395,7 @@ class UpstreamSession:
         params = {"_meta": client_meta(self._client)} if self.server_info.is_stateless else {}
         try:
             await self.connection.request(method, params, seconds=_ALIVE_SECONDS)
-        except (ErrorResponse, Disconnected, TransportError):
+        except (RpcError, Disconnected, TransportError):
             return
         except TimeoutError:
             if self.connection.received == received:

@@ -24,6 +24,7 @@ from trysquare.gateway.upstream.transport import (
 from trysquare.net.http import content_type
 from trysquare.net.sse import Event, EventReader, EventTooLong
 from trysquare.processes.supervisor import ProcessSupervisor
+from trysquare.protocol.envelope import VERSION_HEADER
 
 _GET_HEADERS: Final = {"accept": "text/event-stream", "cache-control": "no-store"}
 _POST_HEADERS: Final = {"content-type": "application/json"}
@@ -126,7 +127,7 @@ class SseTransport(Transport):
     async def _send(self, outgoing: OutgoingMessage) -> DisconnectReason | None:
         """Send a message. Returns why it did not arrive, if it did not."""
         assert self._endpoint is not None
-        headers = {**_POST_HEADERS, **({} if self._version is None else {"mcp-protocol-version": self._version})}
+        headers = {**_POST_HEADERS, **({} if self._version is None else {VERSION_HEADER: self._version})}
         try:
             async with self._client.stream(
                 "POST", self._endpoint.result(), headers=headers, content=outgoing.body

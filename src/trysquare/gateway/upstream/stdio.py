@@ -123,6 +123,7 @@ class StdioTransport(Transport):
         self._tail = b""
         self._child: ChildProcess | None = None
         self._listener: TransportListener | None = None
+        self._exit_watch: asyncio.Task[None] | None = None
         self._exit_timer: asyncio.TimerHandle | None = None
         self._takes_input = True
         self._output_ended = False
@@ -139,11 +140,21 @@ class StdioTransport(Transport):
         """The process id, once it is started."""
         return None if self._child is None else self._child.pid
 
-    async def open(self, listener: TransportListener) -> None:
+    def prestart(self) -> None:
+        self._child = self._start()
+
+    @property
+    def is_prestarted(self) -> bool:
+        return self._child is not None and self._listener is None and self._child.exit_status() is None
+
+    def _start(self) -> ChildProcess:
         try:
-            child = self._supervisor.start(self._command())
+            return self._supervisor.start(self._command())
         except (OSError, ValueError) as error:
             raise TransportError(_cannot_start(self._config, error)) from None
+
+    async def open(self, listener: TransportListener) -> None:
+        child = self._start() if self._child is None else self._child
         self._child, self._listener = child, listener
         self._outlet_end = child.stdin
         self._outlet = PipeWriter(child.stdin, self._input_closed)
@@ -196,8 +207,9 @@ class StdioTransport(Transport):
         self._listener = None
         if self._child is None:
             return
-        self._exit_watch.cancel()
-        self._stop_reading()
+        if self._exit_watch is not None:
+            self._exit_watch.cancel()
+            self._stop_reading()
         await self._supervisor.end(self._child)
 
     def _command(self) -> Command:

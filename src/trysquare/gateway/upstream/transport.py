@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import NamedTuple, Protocol, TypeAlias
+
+from trysquare.core.errors import ErrorCode, require_extra
+from trysquare.gateway.models import ServerConfig
+from trysquare.processes.supervisor import ProcessSupervisor
 
 RequestId: TypeAlias = int
 """Ids of our own requests, assigned by the connection."""
@@ -58,8 +63,16 @@ class Transport(Protocol):
     owns_process: bool = False
     """Whether the server is our child process, so that one that hangs must be restarted."""
 
+    def prestart(self) -> None:
+        """Start the process ahead of `open`; a remote server has none. Raises `TransportError`."""
+
+    @property
+    def is_prestarted(self) -> bool:
+        """Whether the process was started and still runs."""
+        return False
+
     async def open(self, listener: TransportListener) -> None:
-        """Start the process, or prepare to connect. Raises `TransportError`."""
+        """Start the process if `prestart` has not, or prepare to connect. Raises `TransportError`."""
 
     def send(self, outgoing: OutgoingMessage) -> None:
         """Send, or start to; later failures go to the listener.
@@ -79,6 +92,14 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """End the connection and the process. The listener is not called afterwards."""
+
+
+def open_transport(config: ServerConfig, supervisor: ProcessSupervisor) -> Transport:
+    """Create a server's transport by its module `upstream/<transport>.py`, imported on first use."""
+    if config.url:
+        feature = f"Server `{config.name}`, which is reached by HTTP,"
+        require_extra("gateway", "httpx2", feature=feature, code=ErrorCode.UPSTREAM_UNAVAILABLE)
+    return import_module(f"trysquare.gateway.upstream.{config.transport}").create_transport(config, supervisor)
 
 
 class TransportError(Exception):

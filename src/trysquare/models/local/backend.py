@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Mapping
@@ -10,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anyio
-
+from trysquare.core.concurrency import shielded
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
@@ -39,7 +39,7 @@ class LocalModel:
         cancelled = threading.Event()
         try:
             return await run_in_thread(lambda: self._answer(request, cancelled))
-        except anyio.get_cancelled_exc_class():
+        except asyncio.CancelledError:
             cancelled.set()
             raise
 
@@ -129,8 +129,7 @@ async def open_local(
     try:
         yield LocalModel(name, runtime, options)
     finally:
-        with anyio.CancelScope(shield=True):
-            await run_in_thread(lambda: give_back(runtime))
+        await shielded(run_in_thread(lambda: give_back(runtime)))
 
 
 def _locate(name: str, env: Mapping[str, str]) -> tuple[Path, int | None]:

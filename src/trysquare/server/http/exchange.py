@@ -21,12 +21,17 @@ _EVENTS: Final[Headers] = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
+_BLANKS: Final = b" \t"
 _SINGLE: Final = frozenset(
     {"host", "origin", "authorization", "content-type", "content-length", "mcp-session-id", "last-event-id"}
 )
 """Headers that must not come twice: two readers might take different ones."""
+CONNECTION_LOST: Final = "trysquare.connection_lost"
+"""Where the scope of a request may have an event that is set when its connection is lost."""
 _BODY_SECONDS: Final = 30.0
 """Seconds in which more of a body must come."""
+_BODY_RATE: Final = 4096
+"""Bytes a second that a body must have on average, beyond its first seconds."""
 
 
 class ClientGone(Exception):
@@ -53,9 +58,12 @@ class Exchange:
         """The whole body. Raises `BodyTooLarge` or `ClientGone`."""
         parts: list[bytes] = []
         size = 0
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         while True:
+            latest = min(loop.time(), started + size / _BODY_RATE) + _BODY_SECONDS
             try:
-                async with asyncio.timeout(_BODY_SECONDS):
+                async with asyncio.timeout_at(latest):
                     event = await self._receive()
             except TimeoutError:
                 raise ClientGone from None
@@ -83,6 +91,19 @@ class Exchange:
 
     async def disconnected(self) -> None:
         """Wait until the client hangs up. Only after the body was read."""
+        lost: asyncio.Event | None = self.scope.get(CONNECTION_LOST)
+        if lost is None:
+            await self._closed()
+            return
+        # uvicorn reports a lost connection only to the last request on it, and a client may have pipelined another.
+        endings = {asyncio.ensure_future(each) for each in (self._closed(), lost.wait())}
+        try:
+            await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for ending in endings:
+                ending.cancel()
+
+    async def _closed(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -90,13 +111,15 @@ class Exchange:
 def headers_of(scope: Scope) -> tuple[dict[str, str], frozenset[str]]:
     """Headers by lower-case name, and the names that came more than once. Of a list, all values count."""
     raw: list[tuple[bytes, bytes]] = scope["headers"]
-    headers = {name.decode("latin-1"): value.decode("latin-1").strip() for name, value in raw}
+    # Blanks around a value are no part of it, and parsers of requests leave those behind it.
+    headers = {name.decode("latin-1"): value.strip(_BLANKS).decode("latin-1") for name, value in raw}
     if len(headers) == len(raw):
         return headers, frozenset()
     seen: set[bytes] = set()
     repeated = {name.decode("latin-1") for name, _ in raw if name in seen or seen.add(name)}
     for name in repeated - _SINGLE:
-        headers[name] = ", ".join(value.decode("latin-1") for given, value in raw if given.decode("latin-1") == name)
+        given = name.encode("latin-1")
+        headers[name] = b", ".join(value.strip(_BLANKS) for each, value in raw if each == given).decode("latin-1")
     return headers, frozenset(repeated)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from trysquare.server.http.exchange import AsgiApp, Receive, Scope, Send
+from trysquare.server.http.exchange import CONNECTION_LOST, AsgiApp, Receive, Scope, Send
 
 logger = logging.getLogger("trysquare.server")
 
@@ -60,7 +60,8 @@ class ConnectionGuard:
             if connection is None:
                 await app(scope, receive, send)
                 return
-            connection.begin_request()
+            scope[CONNECTION_LOST] = connection.lost
+            connection.begin_request(_body_length(scope["headers"]))
             try:
                 await app(scope, receive, send)
             finally:
@@ -78,10 +79,16 @@ class ConnectionGuard:
         logger.warning("connection refused: open=%d limit=%d", self._open - 1, self.limits.connections)
         return False
 
-    def forget(self, peer: Peer | None) -> None:
+    def forget(self, connection: _GuardedConnection, peer: Peer | None) -> None:
         self._open -= 1
-        if peer is not None:
-            self._connections.pop(peer, None)
+        # The port may have a new connection already, of which the end of this one must not lose track.
+        if peer is not None and self._connections.get(peer) is connection:
+            del self._connections[peer]
+
+
+def _body_length(headers: list[tuple[bytes, bytes]]) -> int:
+    """The length of the body that the head of a request names; 0 for one in chunks, which names none."""
+    return next((int(value) for name, value in headers if name == b"content-length"), 0)
 
 
 class _GuardedConnection(asyncio.Protocol):
@@ -93,6 +100,8 @@ class _GuardedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._peer: Peer | None = None
         self._requests = 0
+        self._body: int = 0
+        """Bytes of the body of the last request that are still to come; negative once there is more than that."""
         self._received = 0
         """Bytes that came while a request was open."""
         self._head = 0
@@ -100,6 +109,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._tail = b""
         self._is_complete = False
         self._timer: asyncio.TimerHandle | None = None
+        self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -113,31 +123,44 @@ class _GuardedConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._requests or self._is_complete:
             self._received += len(data)
+            self._body -= len(data)
             if self._received > self._guard.request_bytes:
-                self._refuse(_TOO_LARGE)
+                self._refuse()
                 return
-            self._inner.data_received(data)
-            return
-        # Empty lines before a request do not count as its head, and must not be taken for the end of it.
-        begun = data if self._head else data.lstrip(b"\r\n")
-        if begun:
+        else:
+            # Any byte stops the server's own timer for idle connections, so that every one needs a timer here.
             self._start_timer()
-            joined = self._tail + begun
-            self._head += len(begun)
-            self._tail = joined[-3:]
-            self._is_complete = _HEAD_END in joined
-            if not self._is_complete and self._head > self._guard.limits.head_bytes:
+            if not self._take_head(data):
                 self._refuse(_TOO_LARGE)
                 return
         self._inner.data_received(data)
 
-    def begin_request(self) -> None:
-        """The head of a request is complete."""
+    def _take_head(self, data: bytes) -> bool:
+        """Look for the end of a head; False if it is longer than it may be."""
+        # What is left of a body whose request was refused before it was read, and empty lines, do not count.
+        rest = data[max(self._body, 0) :]
+        self._body -= len(data)
+        begun = rest if self._head else rest.lstrip(b"\r\n")
+        if not begun:
+            return True
+        joined = self._tail + begun
+        self._head += len(begun)
+        self._tail = joined[-3:]
+        end = joined.find(_HEAD_END)
+        self._is_complete = end >= 0
+        if self._is_complete:
+            self._body = end + len(_HEAD_END) - len(joined)
+            self._head += self._body
+        return self._head <= self._guard.limits.head_bytes
+
+    def begin_request(self, body_length: int) -> None:
+        """The head of a request is complete, and names the length of its body."""
         self._requests += 1
+        self._body += body_length
         self._stop_timer()
 
     def end_request(self) -> None:
-        """A request is answered: what comes next is the head of another one."""
+        """A request is answered: what comes after its body is the head of another one."""
         self._requests -= 1
         if not self._requests:
             self._received, self._head, self._tail, self._is_complete = 0, 0, b"", False
@@ -153,8 +176,9 @@ class _GuardedConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        self._guard.forget(self._peer)
+        self._guard.forget(self, self._peer)
         self._inner.connection_lost(exc)
+        self.lost.set()
 
     def _start_timer(self) -> None:
         if self._timer is None:
@@ -166,7 +190,8 @@ class _GuardedConnection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, response: bytes) -> None:
+    def _refuse(self, response: bytes = b"") -> None:
+        """Close the connection. A response is for a client that has no open request, or it would get two."""
         self._stop_timer()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(response)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from pathlib import Path
 
-import anyio
-
+from trysquare.core.concurrency import cancel_all, shielded
 from trysquare.core.threads import run_in_thread
 from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 from trysquare.processes.worker import read_pipe
@@ -48,7 +48,7 @@ async def exceeds_process_limit(pid: int, most: int) -> None:
     """Return once a process has more than `most` descendants."""
     before = _all_tasks()
     while True:
-        await anyio.sleep(_SECONDS)
+        await asyncio.sleep(_SECONDS)
         # The number of tasks of the whole system is cheap to read; descendants are counted only after it has grown.
         if _all_tasks() - before > most // 2:
             started = await run_in_thread(lambda: descendants(pid, zombies=True))
@@ -84,7 +84,7 @@ class ProcessGroup:
             except FileNotFoundError:
                 return
             except OSError:
-                await anyio.sleep(0.02)
+                await asyncio.sleep(0.02)
             else:
                 return
 
@@ -131,45 +131,40 @@ async def run_to_end(
     """Run a command to its end. On return or cancellation none of its processes is left."""
     child = supervisor.start(command)
     output, errors = BoundedOutput(), BoundedOutput()
-    ended: Ended = "exit"
     try:
-        with anyio.move_on_after(seconds) as clock:
-            ended = await _read_both(child, output, errors, most_processes)
-        if clock.cancelled_caught:
+        try:
+            async with asyncio.timeout(seconds):
+                ended = await _read_both(child, output, errors, most_processes)
+        except TimeoutError:
             ended = "deadline"
         status = child.exit_status() if ended == "exit" else None
     finally:
-        with anyio.CancelScope(shield=True):
-            await supervisor.end(child, grace=grace)
+        await shielded(supervisor.end(child, grace=grace))
     return Outcome(status=status, ended=ended, output=output.text(), errors=errors.text(), left_out=output.left_out)
 
 
 async def _read_both(
     child: ChildProcess, output: BoundedOutput, errors: BoundedOutput, most_processes: int | None
 ) -> Ended:
-    ended: Ended = "exit"
-    reading = 2
+    reading = {asyncio.ensure_future(_read(child.stdout, output)), asyncio.ensure_future(_read(child.stderr, errors))}
+    counting = () if most_processes is None else (asyncio.ensure_future(_count(child.pid, most_processes)),)
+    try:
+        while reading:
+            done, _ = await asyncio.wait((*reading, *counting), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if (ended := task.result()) != "exit":
+                    return ended
+            reading -= done
+    finally:
+        await cancel_all((*reading, *counting))
+    await child.exited.wait()
+    return "exit"
 
-    async def read(descriptor: int, output: BoundedOutput) -> None:
-        nonlocal ended, reading
-        whole = await read_pipe(descriptor, output.add)
-        reading -= 1
-        if not whole:
-            ended = "output"
-        if not whole or reading == 0:
-            group.cancel_scope.cancel()
 
-    async def count(most: int) -> None:
-        nonlocal ended
-        await exceeds_process_limit(child.pid, most)
-        ended = "processes"
-        group.cancel_scope.cancel()
+async def _read(descriptor: int, output: BoundedOutput) -> Ended:
+    return "exit" if await read_pipe(descriptor, output.add) else "output"
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(read, child.stdout, output)
-        group.start_soon(read, child.stderr, errors)
-        if most_processes is not None:
-            group.start_soon(count, most_processes)
-    if ended == "exit":
-        await child.exited.wait()
-    return ended
+
+async def _count(pid: int, most: int) -> Ended:
+    await exceeds_process_limit(pid, most)
+    return "processes"
