@@ -45,10 +45,10 @@ def envelope_version(meta: Any) -> Any:
         raise RpcError(
             INVALID_PARAMS, f"`params._meta` must be an object with `{VERSION_KEY}` and `{CAPABILITIES_KEY}`."
         )
+    if VERSION_KEY in meta and CAPABILITIES_KEY in meta:
+        return cast(JsonObject, meta)[VERSION_KEY]
     missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
-    if missing:
-        raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(missing)}.")
-    return cast(JsonObject, meta)[VERSION_KEY]
+    raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(missing)}.")
 
 
 def require_version(version: Any) -> None:
@@ -88,7 +88,7 @@ def encode_header(text: str) -> str:
 
 def decode_header(value: str | None) -> str | None:
     """The string in a header value; None if its base64 is malformed."""
-    wrapped = None if value is None else _WRAPPED.fullmatch(value)
+    wrapped = _WRAPPED.fullmatch(value) if value is not None and value.startswith("=?base64?") else None
     if wrapped is None:
         return value
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -108,12 +109,12 @@ class McpEndpoint:
 
     async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
         accept = exchange.headers.get("accept", "*/*")
-        if not (_accepts(accept, _JSON_TYPE) and _accepts(accept, _EVENT_TYPE)):
+        if not _accepts(accept, _JSON_TYPE, _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
         if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
             raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
         try:
-            body = await exchange.body(self._max_body)
+            body = await exchange.body(self._max_body, self._timeouts)
         except BodyTooLarge:
             raise Refusal(413, f"Content Too Large: the limit is {self._max_body} bytes.") from None
         try:
@@ -141,7 +142,7 @@ class McpEndpoint:
         await self._answer(exchange, message.method, route, params, request_id, None)
 
     def _read_stateless(self, exchange: Exchange, message: Message, method: str) -> tuple[Route | None, Any]:
-        if any(name.startswith("mcp-") for name in exchange.repeated):
+        if exchange.repeated and any(name.startswith("mcp-") for name in exchange.repeated):
             raise RpcError(HEADER_MISMATCH, "A header that begins with Mcp- appears more than once.")
         route, params = self._server.read(message, stateless=True)
         version = envelope_version(params.meta)
@@ -161,13 +162,13 @@ class McpEndpoint:
         batch = decode_batch(body)
         if batch is not None:
             session = self._alone(exchange) if self._is_stateless else self._session(exchange)
-            with session.in_use():
+            with session:
                 await self._batch(exchange, session, body)
             return
         message = decode(body)
         is_opening = message.method == "initialize" and SESSION_HEADER not in exchange.headers
         session = self._session_of(exchange, is_opening=is_opening)
-        with session.in_use():
+        with session:
             if message.method is UNSET or message.id is UNSET:
                 self._take(session, message)
                 await exchange.reply(202, session.headers)
@@ -298,7 +299,7 @@ class McpEndpoint:
         """Open the stream of notifications, or resume a stream."""
         if not _accepts(exchange.headers.get("accept", ""), _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept text/event-stream.")
-        with session.in_use():
+        with session:
             last = exchange.headers.get("last-event-id")
             if last is not None:
                 found = session.find_stream(last)
@@ -362,7 +363,8 @@ def _owner(exchange: Exchange) -> str | None:
     return None if principal is None else principal.subject
 
 
-def _accepts(accept: str, kind: str) -> bool:
-    """Whether an `Accept` header takes a media type; parameters such as weights are passed over."""
-    kinds = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
-    return not kinds.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*"))
+@lru_cache(maxsize=64)
+def _accepts(accept: str, *kinds: str) -> bool:
+    """Whether an `Accept` header takes media types; parameters such as weights are passed over."""
+    taken = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
+    return all(not taken.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*")) for kind in kinds)

@@ -6,8 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import Raw
@@ -55,15 +54,13 @@ class HttpSession(Session):
         self._uses = 0
         self._last_use = time.monotonic()
 
-    @contextmanager
-    def in_use(self) -> Generator[None]:
-        """Count a request or an open stream as use."""
+    def __enter__(self) -> None:
+        """Count a request or an open stream as use, for as long as the block runs."""
         self._uses += 1
-        try:
-            yield
-        finally:
-            self._uses -= 1
-            self._last_use = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._uses -= 1
+        self._last_use = time.monotonic()
 
     def is_idle(self, seconds: float) -> bool:
         """Whether nothing was in use for so many seconds."""
