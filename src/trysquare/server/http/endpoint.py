@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -56,6 +57,8 @@ PRINCIPAL: Final = "trysquare.principal"
 """Where the scope of a request has the principal of its token."""
 _JSON_TYPE: Final = "application/json"
 _EVENT_TYPE: Final = "text/event-stream"
+_REFUSED: Final = re.compile(r"q\s*=\s*0(\.0{0,3})?")
+"""The weight in an `Accept` header of what is not acceptable."""
 
 
 class Refusal(Exception):
@@ -387,6 +390,10 @@ def _owner(exchange: Exchange) -> str | None:
 
 
 def _accepts(accept: str, kind: str) -> bool:
-    """Whether an `Accept` header takes a media type; parameters such as weights are passed over."""
-    kinds = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
-    return not kinds.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*"))
+    """Whether an `Accept` header takes a media type: the most specific range that includes it decides by its weight."""
+    weights: dict[str, bool] = {}
+    for each in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        weights[name] = not any(_REFUSED.fullmatch(parameter) for parameter in parameters)
+    ranges = (kind, f"{kind.partition('/')[0]}/*", "*/*")
+    return next((weights[each] for each in ranges if each in weights), False)
