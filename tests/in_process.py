@@ -11,8 +11,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from trysquare import Toolset
-from trysquare.server import McpServer, ServeOptions, build_server
-from trysquare.server.connection import Connection
+from trysquare.server import Connection, McpServer, ServeOptions, build_server
 
 
 @asynccontextmanager

@@ -365,10 +365,10 @@ Run: TypeAlias = tuple[str, int, int]
 
 
 def is_boilerplate(run: list[ast.stmt]) -> bool:
-    """Whether a run only declares (options, a raised error) or is long by its layout alone."""
+    """Whether a run only declares (imports, options, a raised error) or is long by its layout alone."""
     inner = [node for one in run for node in ast.walk(one) if isinstance(node, ast.stmt)]
     return len(inner) < FEWEST_STATEMENTS or all(
-        isinstance(node, ast.Expr | ast.Raise | ast.FunctionDef) for node in inner
+        isinstance(node, ast.Expr | ast.Raise | ast.FunctionDef | ast.Import | ast.ImportFrom) for node in inner
     )
 
 

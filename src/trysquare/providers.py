@@ -70,7 +70,7 @@ def tool_providers(open_environment: OpenEnvironment, *, prestart: bool = True) 
 @asynccontextmanager
 async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
     """The tools of Python modules, named as `MODULE:NAME`."""
-    from trysquare.core.modules import load_module_tools
+    from trysquare.core.declarations import load_module_tools
     from trysquare.core.toolset import CombinedToolset
 
     where = setting_location("tools", origins)
@@ -169,7 +169,7 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of other distributions' providers. Only those that the settings name are imported."""
     from importlib.metadata import entry_points
 
-    from trysquare.core.modules import import_failed
+    from trysquare.core.declarations import import_failed
     from trysquare.core.toolset import CombinedToolset
 
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trysquare import ConfigurationError, Toolset
-from trysquare.core.modules import load_module_tools
+from trysquare.core.declarations import load_module_tools
 
 HEAD = "from trysquare import Declarations, StaticToolset, ToolArguments, tool\n\n"
 FUNCTION = 'def hello(name: str) -> str:\n    """Say hello."""\n    return name\n\n\n'

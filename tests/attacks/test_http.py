@@ -17,7 +17,7 @@ from tests.attacks.conftest import Attack
 SERVER = """
 import anyio
 from trysquare import Declarations
-from trysquare.server.http.app import HttpOptions, serve_http
+from trysquare.server import HttpOptions, serve_http
 
 class Calls:
     made = 0

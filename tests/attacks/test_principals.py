@@ -17,7 +17,7 @@ from tests.attacks.conftest import Attack
 from tests.server.test_oauth import ISSUER, KEYS, token, verifier
 from trysquare import Principal
 from trysquare.core.context import local_principal
-from trysquare.server.http.auth import AnyVerifier, OAuthOptions, StaticTokens, StoredTokens
+from trysquare.server import AnyVerifier, OAuthOptions, StaticTokens, StoredTokens
 from trysquare.server.http.jwt import KeySet, OAuthTokens
 from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens

@@ -16,8 +16,7 @@ from tests.server.test_http import connected
 from trysquare import call_tool
 from trysquare.bots import BotConfig, open_bot
 from trysquare.bots.workflow.runs import open_workflows
-from trysquare.server import HttpOptions
-from trysquare.server.http.auth import StoredTokens
+from trysquare.server import HttpOptions, StoredTokens
 from trysquare.store.database import open_database
 from trysquare.store.tokens import Tokens
 

@@ -17,8 +17,7 @@ from tests.fuzz.shares import share
 from tests.fuzz.toolset import fuzz_toolset
 from tests.support import size
 from trysquare.core.json import JsonObject
-from trysquare.server import build_server
-from trysquare.server.connection import Connection
+from trysquare.server import Connection, build_server
 
 pytestmark = pytest.mark.timeout(size(120, 1200))
 

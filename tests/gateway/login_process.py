@@ -14,7 +14,7 @@ from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import hear_nothing, words
 from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import open_pool
-from trysquare.gateway.upstream.login import login_lock
+from trysquare.gateway.upstream.oauth import login_lock
 
 
 async def main(url: str, secrets: str, what: str) -> None:

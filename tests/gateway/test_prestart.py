@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, NoReturn
 
 import anyio
 import pytest
 
-from tests.gateway.marked_processes import marked, none_is_left
 from tests.gateway.opened import ADD, Place, opened
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.gateway import read_config
 from trysquare.gateway.prestart import servers_to_prestart
+from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 from trysquare.store import Database
 from trysquare.store.database import open_database
 from trysquare.store.pins import CommandPins
@@ -32,23 +30,42 @@ def place(tmp_path: Path) -> Place:
     return Place(folder=tmp_path)
 
 
+class Spawned:
+    """Every process that was started, by the server whose mark it carries."""
+
+    def __init__(self) -> None:
+        self.children: list[tuple[str, ChildProcess]] = []
+
+    @property
+    def running(self) -> dict[str, int]:
+        return {name: child.pid for name, child in self.children if child.exit_status() is None}
+
+    async def ended(self, name: str) -> None:
+        with anyio.fail_after(60):
+            for other, child in self.children:
+                if other == name:
+                    await child.exited.wait()
+
+
 @pytest.fixture
-def marks() -> dict[str, str]:
-    """The mark of each server's processes."""
-    return {name: token_hex(8) for name in ("sums", "texts")}
+def spawned(monkeypatch: pytest.MonkeyPatch) -> Spawned:
+    found, start = Spawned(), ProcessSupervisor.start
+
+    def record(self: ProcessSupervisor, command: Command) -> ChildProcess:
+        child = start(self, command)
+        found.children.append((command.environment["MARK"], child))
+        return child
+
+    monkeypatch.setattr(ProcessSupervisor, "start", record)
+    return found
 
 
-def entry(place: Place, name: str, mark: str, **settings: Any) -> JsonObject:
-    return {**place.server(name, ADD), "env": {"TOY_MARK": mark}, **({"x-trysquare": settings} if settings else {})}
+def entry(place: Place, name: str, **settings: Any) -> JsonObject:
+    return {**place.server(name, ADD), "env": {"MARK": name}, **({"x-trysquare": settings} if settings else {})}
 
 
-def write_two(place: Place, marks: dict[str, str], **settings: Any) -> None:
-    place.write_config({name: entry(place, name, mark, **settings) for name, mark in marks.items()})
-
-
-def running(marks: dict[str, str]) -> dict[str, list[int]]:
-    found = {name: [one.pid for one in marked(mark)] for name, mark in marks.items()}
-    return {name: pids for name, pids in found.items() if pids}
+def write_two(place: Place, **settings: Any) -> None:
+    place.write_config({name: entry(place, name, **settings) for name in ("sums", "texts")})
 
 
 async def use(place: Place, *servers: str, **options: Any) -> None:
@@ -58,108 +75,106 @@ async def use(place: Place, *servers: str, **options: Any) -> None:
             assert (await gateway.execute(server, "add", a=1, b=2)).success
 
 
-async def test_a_session_starts_the_server_that_the_last_one_called_first(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_a_session_starts_the_server_that_the_last_one_called_first(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     async with opened(place, prestart=True) as gateway:
-        assert running(marks) == {}
+        assert spawned.running == {}
         assert (await gateway.execute("texts", "add", a=1, b=2)).success
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
-    assert running(marks) == {}
+    assert spawned.running == {}
     async with opened(place, prestart=True) as gateway:
-        prestarted = running(marks)
+        prestarted = spawned.running
         assert list(prestarted) == ["texts"]
         assert (await gateway.execute("texts", "add", a=1, b=2)).success
-        assert running(marks) == prestarted
-    assert running(marks) == {}
+        assert spawned.running == prestarted
+    assert spawned.running == {}
 
 
-async def test_a_session_without_a_call_changes_nothing(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_a_session_without_a_call_changes_nothing(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts")
     await use(place)
     async with opened(place, prestart=True):
-        assert list(running(marks)) == ["texts"]
+        assert list(spawned.running) == ["texts"]
 
 
-async def test_only_sessions_count_and_only_sessions_prestart(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_only_sessions_count_and_only_sessions_prestart(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts")
     async with opened(place) as gateway:
-        assert running(marks) == {}
+        assert spawned.running == {}
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
     async with opened(place, prestart=True):
-        assert list(running(marks)) == ["texts"]
+        assert list(spawned.running) == ["texts"]
 
 
-async def test_the_file_says_always_or_never(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_the_file_says_always_or_never(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts", "sums")
-    write_two(place, marks, prestart="never")
+    write_two(place, prestart="never")
     async with opened(place, prestart=True):
-        assert running(marks) == {}
-    write_two(place, marks, prestart="always")
+        assert spawned.running == {}
+    write_two(place, prestart="always")
     async with opened(place, prestart=True):
-        assert list(running(marks)) == ["sums", "texts"]
+        assert list(spawned.running) == ["sums", "texts"]
 
 
-async def test_a_changed_command_is_not_started_before_it_is_approved(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks, prestart="always")
+async def test_a_changed_command_is_not_started_before_it_is_approved(place: Place, spawned: Spawned) -> None:
+    write_two(place, prestart="always")
     await use(place, "texts", "sums")
-    changed = entry(place, "texts", marks["texts"], prestart="always")
+    changed = entry(place, "texts", prestart="always")
     changed["args"] = ["-I", *changed["args"]]
-    place.write_config({"sums": entry(place, "sums", marks["sums"], prestart="always"), "texts": changed})
+    place.write_config({"sums": entry(place, "sums", prestart="always"), "texts": changed})
     async with opened(place, prestart=True) as gateway:
-        assert list(running(marks)) == ["sums"]
+        assert list(spawned.running) == ["sums"]
         refused = await gateway.execute("texts", "add", a=1, b=2)
         assert refused.code == ErrorCode.CONSENT_REQUIRED
+        assert list(spawned.running) == ["sums"]
 
 
-async def test_a_server_that_was_never_used_is_not_started(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks, prestart="always")
+async def test_a_server_that_was_never_used_is_not_started(place: Place, spawned: Spawned) -> None:
+    write_two(place, prestart="always")
     async with opened(place, prestart=True):
-        assert running(marks) == {}
+        assert spawned.children == []
 
 
-async def test_a_server_that_has_ended_meanwhile_is_started_by_its_call(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_a_server_that_has_ended_meanwhile_is_started_by_its_call(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts")
     async with opened(place, prestart=True) as gateway:
-        [pid] = running(marks)["texts"]
-        os.kill(pid, signal.SIGKILL)
-        await none_is_left(marks["texts"])
+        os.kill(spawned.running["texts"], signal.SIGKILL)
+        await spawned.ended("texts")
         assert (await gateway.execute("texts", "add", a=1, b=2)).success
-        assert len(running(marks)["texts"]) == 1
+        assert list(spawned.running) == ["texts"]
 
 
-async def test_a_server_that_nobody_calls_ends_after_its_idle_time(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_a_server_that_nobody_calls_ends_after_its_idle_time(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts")
-    write_two(place, marks, idle=0.05)
+    write_two(place, idle=0.05)
     async with opened(place, prestart=True) as gateway:
-        with anyio.fail_after(60):
-            await none_is_left(marks["texts"])
+        assert len(spawned.children) == 2
+        await spawned.ended("texts")
         assert (await gateway.execute("texts", "add", a=1, b=2)).success
 
 
-async def test_a_removed_server_ends(place: Place, marks: dict[str, str]) -> None:
-    write_two(place, marks)
+async def test_a_removed_server_ends(place: Place, spawned: Spawned) -> None:
+    write_two(place)
     await use(place, "texts")
     async with opened(place, prestart=True) as gateway:
-        assert list(running(marks)) == ["texts"]
-        place.write_config({"sums": entry(place, "sums", marks["sums"])})
-        with anyio.fail_after(60):
-            await none_is_left(marks["texts"])
+        assert list(spawned.running) == ["texts"]
+        place.write_config({"sums": entry(place, "sums")})
+        await spawned.ended("texts")
         assert (await gateway.execute("sums", "add", a=1, b=2)).success
 
 
 async def test_a_server_that_cannot_be_started_fails_at_its_call(
-    place: Place, marks: dict[str, str], caplog: pytest.LogCaptureFixture
+    place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     program = place.folder / "bin" / "python"
     program.parent.mkdir()
-    program.symlink_to(shutil.which(sys.executable) or sys.executable)
-    texts = {**entry(place, "texts", marks["texts"]), "command": str(program)}
-    place.write_config({"texts": texts})
+    program.symlink_to(sys.executable)
+    place.write_config({"texts": {**entry(place, "texts"), "command": str(program)}})
     await use(place, "texts")
     program.unlink()
     async with opened(place, prestart=True) as gateway:

@@ -16,8 +16,8 @@ from mcp import Client
 from tests.announcing_server import AnnouncingServer
 from tests.in_process import in_process
 from trysquare import Toolset
-from trysquare.server import HttpOptions, ServeOptions, http_app
-from trysquare.server.http.app import HttpApp, guarded_config
+from trysquare.server import HttpApp, HttpOptions, ServeOptions, http_app
+from trysquare.server.http.app import guarded_config
 
 MODES = ("legacy", "2026-07-28", "auto")
 MODERN_META = {

@@ -26,8 +26,7 @@ from tests.server.clients import MODERN_META, MODES, Person, served_http, text_o
 from tests.server.sample import EXTRA, changing, declared
 from trysquare import ConfigurationError, Principal, Result, StaticToolset, tool
 from trysquare.catalog import ProfileChoice
-from trysquare.server import HttpOptions, ServeOptions, http_app, serve_http
-from trysquare.server.http.auth import OAuthOptions, StaticTokens
+from trysquare.server import HttpOptions, OAuthOptions, ServeOptions, StaticTokens, http_app, serve_http
 
 ROOT = Path(__file__).parents[2]
 eras = pytest.mark.parametrize("mode", MODES)
@@ -372,7 +371,7 @@ async def test_several_workers_without_sessions_can_serve_the_handshake_era() ->
 SERVER = """
 import anyio, sys
 from tests.server.sample import declared
-from trysquare.server.http.app import HttpOptions, serve_http
+from trysquare.server import HttpOptions, serve_http
 anyio.run(lambda: serve_http(declared.toolset(), None, HttpOptions(port=0), started=lambda url: print(url, flush=True)))
 """
 

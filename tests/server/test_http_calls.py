@@ -16,9 +16,8 @@ from tests.server.clients import MODERN_META, served_http
 from tests.server.sample import declared
 from tests.support import size as size_of
 from trysquare import CallContext, Principal, Result, StaticToolset, tool
-from trysquare.server import HttpOptions
+from trysquare.server import HttpOptions, StaticTokens
 from trysquare.server.http import streams
-from trysquare.server.http.auth import StaticTokens
 
 ACCEPT = "application/json, text/event-stream"
 HELLO = {

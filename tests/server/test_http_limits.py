@@ -13,10 +13,8 @@ import pytest
 from tests.server.clients import served_http
 from tests.server.raw_http import RawConnection, connected, head_of, listing, modern, usual_fields, whole_request
 from tests.server.sample import declared
-from trysquare.server import HttpOptions
+from trysquare.server import ConnectionLimits, HttpOptions, StaticTokens
 from trysquare.server.http import exchange, streams
-from trysquare.server.http.auth import StaticTokens
-from trysquare.server.http.limits import ConnectionLimits
 
 SHORT = ConnectionLimits(connections=4, head_bytes=4096, head_seconds=0.2)
 ROOMY = ConnectionLimits(connections=4, head_bytes=4096, head_seconds=20)

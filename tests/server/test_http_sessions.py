@@ -9,8 +9,7 @@ import httpx2
 from tests.server.clients import served_http
 from tests.server.test_http_calls import ACCEPT, HELLO, Raw, in_session, raw
 from trysquare import CallContext, StaticToolset, tool
-from trysquare.server import HttpOptions
-from trysquare.server.http.auth import StaticTokens
+from trysquare.server import HttpOptions, StaticTokens
 from trysquare.server.http.sessions import HttpSession, SessionRegistry
 
 IDLE = 0.5

@@ -21,16 +21,8 @@ from tests.server.clients import served_http
 from tests.server.sample import declared
 from tests.server.test_http import connected, listing, post
 from trysquare import ConfigurationError, Principal
-from trysquare.server import HttpOptions
-from trysquare.server.http.auth import (
-    AnyVerifier,
-    InsufficientScope,
-    OAuthOptions,
-    StaticTokens,
-    StoredTokens,
-    TokensUnavailable,
-    token_digest,
-)
+from trysquare.server import AnyVerifier, HttpOptions, OAuthOptions, StaticTokens, StoredTokens
+from trysquare.server.http.auth import InsufficientScope, TokensUnavailable, token_digest
 from trysquare.server.http.jwt import KeySet, OAuthTokens
 
 ISSUER = "https://login.example"

@@ -1,18 +1,27 @@
-"""Declarations: where a module declares its tools, prompts and resources, once."""
+"""Declarations: where a module declares its tools, prompts and resources, once; and the tools of `MODULE:NAME`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, overload
+import contextlib
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar, Unpack, cast, overload
 
-from trysquare.core.arguments import DrainableRegistry
+from trysquare.core.arguments import DrainableRegistry, ToolArguments
+from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.prompts import Complete, Prompt, prompt
 from trysquare.core.resources import Resource, ResourceTemplate, resource
+from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import StaticToolset
+from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
 
 F = TypeVar("F", bound=Callable[..., Any])
+KINDS = "a Declarations, a Toolset, a Tool, a function, or a list of tools"
 
 
 class Declarations:
@@ -113,3 +122,112 @@ def _as_toolset(
         resources=(made for made in resources.values() if isinstance(made, Resource)),
         templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
     )
+
+
+def load_module_tools(named: str, *, project: Path, where: str = "--tools") -> Toolset:
+    """Import the module and return the tools of that name; without a name, all that the module declares."""
+    module_name, separator, name = named.partition(":")
+    folder = str(project.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    location = f"{where}: {named}"
+    module = _import_module(module_name, project, location)
+    if not separator:
+        return _declared_in(module, location)
+    return _toolset_of(_attribute(module, name, location), location)
+
+
+def _import_module(name: str, project: Path, location: str) -> ModuleType:
+    # What a module prints while it is imported must not mix with the protocol or with --json on stdout.
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            importlib.invalidate_caches()
+            return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise import_failed(error, location) from error
+        raise _module_not_found(error.name, project, location) from None
+    except (Exception, SystemExit) as error:
+        raise import_failed(error, location) from error
+
+
+def _module_not_found(missing: str, project: Path, location: str) -> ConfigurationError:
+    parent, _, last = missing.rpartition(".")
+    folder = project.joinpath(*parent.split(".")) if parent else project
+    files = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    near = closest_names(last, sorted(files - {"__init__", "__main__"}))
+    hint = f"The search path is {project.resolve()}, then Python's own."
+    if near:
+        hint = f"Did you mean `{f'{parent}.' if parent else ''}{near[0]}`?"
+    return ConfigurationError(f"module `{missing}` not found.", where=location, hint=hint)
+
+
+def import_failed(error: BaseException, location: str) -> ConfigurationError:
+    """The error that a module raised while it was imported, with the line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
+    line, text = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else "", str(error)
+    if isinstance(error, SyntaxError):
+        line, text = f" ({error.filename}:{error.lineno})" if error.filename else line, error.msg
+    return ConfigurationError(f"import failed: {type(error).__name__}: {text}{line}", where=location)
+
+
+def _is_machinery(filename: str) -> bool:
+    return filename.startswith("<frozen") or filename in (__file__, importlib.__file__)
+
+
+def _attribute(module: ModuleType, name: str, location: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            public = [known for known in dir(found) if not known.startswith("_")]
+            near = closest_names(part, public) or [known for known in public if _is_tools(getattr(found, known))]
+            hint = f"Did you mean `{near[0]}`?" if near else f"Make it {KINDS}."
+            raise ConfigurationError(f"{module.__name__} has no `{part}`.", where=location, hint=hint)
+        found = getattr(found, part)
+    return found
+
+
+def _is_tools(value: Any) -> bool:
+    return isinstance(value, (Declarations, Tool)) or _is_toolset(value)
+
+
+def _is_toolset(value: Any) -> bool:
+    wanted = ("tools", "find", "prompts", "find_prompt", "resources", "templates", "find_resource", "subscribe")
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in wanted)
+
+
+def _toolset_of(value: Any, location: str) -> Toolset:
+    if isinstance(value, Declarations):
+        return value.toolset()
+    if isinstance(value, (Tool, FunctionType)):
+        return _static_toolset((value,), location)
+    if isinstance(value, (list, tuple)):
+        return _static_toolset(cast(Iterable[Any], value), location)
+    if _is_toolset(value):
+        return cast(Toolset, value)
+    raise ConfigurationError(
+        f"`{type(value).__name__}` is not a source of tools.", where=location, hint=f"Name {KINDS}."
+    )
+
+
+def _static_toolset(values: Iterable[Any], location: str) -> Toolset:
+    for value in values:
+        if not isinstance(value, (Tool, FunctionType)):
+            message = f"the list contains a `{type(value).__name__}`."
+            raise ConfigurationError(message, where=location, hint="List tools only.")
+    try:
+        return StaticToolset(value if isinstance(value, Tool) else tool(value) for value in values)
+    except DeclarationError as error:
+        raise ConfigurationError(str(error), where=location) from None
+
+
+def _declared_in(module: ModuleType, location: str) -> Toolset:
+    """All that a module declares: its Declarations, and the functions declared with `ToolArguments.declare`."""
+    unique = {id(value): value for value in vars(module).values() if isinstance(value, Declarations)}
+    sets: list[Toolset] = [declarations.toolset() for declarations in unique.values()]
+    if functions := tuple(ToolArguments.get_declared_tools().values()):
+        sets.append(_static_toolset(functions, location))
+    if not sets:
+        hint = f"Name {KINDS}: {module.__name__}:NAME."
+        raise ConfigurationError("the module declares no tools.", where=location, hint=hint)
+    return CombinedToolset(sets)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry
     from trysquare.gateway.provider import open_gateway
     from trysquare.gateway.service import GatewayService
-    from trysquare.gateway.upstream.login import login_name
-    from trysquare.gateway.upstream.oauth import sign_in
+    from trysquare.gateway.upstream.oauth import login_name, sign_in
     from trysquare.gateway.upstream.stdio import withheld
 
 __all__ = [
@@ -49,8 +48,7 @@ __getattr__, __dir__ = lazy_exports(
         "models": "InvalidServer ServerConfig ServerEntry",
         "provider": "open_gateway",
         "service": "GatewayService",
-        "upstream.login": "login_name",
-        "upstream.oauth": "sign_in",
+        "upstream.oauth": "login_name sign_in",
         "upstream.stdio": "withheld",
     },
 )

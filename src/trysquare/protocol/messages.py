@@ -111,7 +111,7 @@ def decode(data: bytes | bytearray | Raw) -> Message:
 
 def _require_utf8(data: bytes | bytearray | Raw) -> None:
     """Raise `UnicodeError` for bytes that are not UTF-8: parts of a message that are skipped are not checked."""
-    text = data if isinstance(data, (bytes, bytearray)) else bytes(data)
+    text = bytes(data) if type(data) is Raw else data
     if not text.isascii():
         text.decode()
 

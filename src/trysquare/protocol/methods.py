@@ -79,6 +79,11 @@ class CompletionReference(Struct):
     name: str | None = None
     uri: str | None = None
 
+    def __post_init__(self) -> None:
+        missing = "name" if self.type == "ref/prompt" else "uri"
+        if getattr(self, missing) is None:
+            raise ValueError(f"Object missing required field `{missing}`")
+
 
 class CompletionArgument(Struct):
     name: str
@@ -229,13 +234,13 @@ def cancelled_params(request_id: RequestId, reason: str) -> JsonObject:
     return {"requestId": request_id, "reason": reason}
 
 
-def require_meta(meta: JsonObject | None) -> None:
+def require_meta(meta: JsonObject | None, *, stateless: bool) -> None:
     """Raise `RpcError` for a progress token or log level in `_meta` that is none."""
     if meta is None:
         return
     if "progressToken" in meta and progress_token(meta) is None:
         raise RpcError(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer.")
-    level = meta.get(LOG_LEVEL_KEY, "debug")
+    level = meta.get(LOG_LEVEL_KEY, "debug") if stateless else "debug"
     if not isinstance(level, str) or level not in SEVERITY:
         raise RpcError(INVALID_PARAMS, f"`{LOG_LEVEL_KEY}` must be one of {', '.join(SEVERITY)}.")
 

@@ -1,14 +1,14 @@
-"""Our values <-> MCP types."""
+"""Conversions between our values and those of the protocol: results, lists, questions, errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic_core import from_json
 
 from trysquare.core.context import Answer, ClientRequest, ElicitRequest, RootsRequest, SamplingRequest, Visit
-from trysquare.core.errors import ToolError
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
@@ -16,6 +16,7 @@ from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
 from trysquare.core.text import encodable_value, is_encodable
 from trysquare.core.tool import Tool
+from trysquare.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError
 from trysquare.server.relay import relayed_to_wire
 
 
@@ -251,3 +252,47 @@ def _envelope_schema(value_schema: JsonObject) -> JsonObject:
         "properties": {"success": {"type": "boolean"}, "value": value_schema},
         "required": ["success"],
     }
+
+
+_CALLERS_FAULT: Final = frozenset(
+    {
+        ErrorCode.TOOL_NOT_FOUND,
+        ErrorCode.PROMPT_NOT_FOUND,
+        ErrorCode.RESOURCE_NOT_FOUND,
+        ErrorCode.VALIDATION_INVALID_PARAM,
+        ErrorCode.VALIDATION_INVALID_REQUEST,
+        ErrorCode.VALIDATION_MISSING_PARAM,
+        ErrorCode.VALIDATION_UNKNOWN_PARAM,
+    }
+)
+
+
+def protocol_error(error: ToolError, *, stateless: bool) -> RpcError:
+    """A foreseen failure as an error of the protocol, with our code and what to do next in its data."""
+    data: JsonObject = {"code": error.code.value, **error.fields}
+    if error.instruction is not None:
+        data["instruction"] = error.instruction
+    capability = _missing(error.code, error.fields) if stateless else None
+    if capability is not None:
+        name, _, mode = capability.partition(".")
+        data["requiredCapabilities"] = {name: {mode: {}} if mode else {}}
+        return RpcError(MISSING_CAPABILITY, encodable_value(error.message), encodable_value(data))
+    return RpcError(_number(error, stateless), encodable_value(error.message), encodable_value(data))
+
+
+def missing_capability(result: Result[Any]) -> ToolError | None:
+    """The failure of a tool that needed a client capability and did not find it; None for any other result."""
+    if result.code is None or _missing(result.code, result.fields) is None:
+        return None
+    return ToolError(result.error or "", code=result.code, instruction=result.instruction, fields=result.fields)
+
+
+def _missing(code: ErrorCode, fields: Mapping[str, Any]) -> str | None:
+    capability = fields.get("capability")
+    return capability if code is ErrorCode.CAPABILITY_NOT_SUPPORTED and isinstance(capability, str) else None
+
+
+def _number(error: ToolError, stateless: bool) -> int:
+    if error.code is ErrorCode.RESOURCE_NOT_FOUND and not stateless:
+        return RESOURCE_NOT_FOUND
+    return INVALID_PARAMS if error.code in _CALLERS_FAULT else INTERNAL_ERROR

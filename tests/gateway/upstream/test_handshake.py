@@ -148,3 +148,38 @@ async def test_a_server_that_wants_a_login_is_not_taken_for_an_old_one() -> None
 async def test_a_server_that_says_nothing_is_given_up() -> None:
     with pytest.raises(TransportError, match=r"within 0\.5 seconds"):
         await agreed({})
+
+
+class Slow(Script):
+    """A server that started late: it finds the probe and the handshake, and answers the handshake first."""
+
+    def send(self, outgoing: OutgoingMessage) -> None:
+        assert self._listener is not None
+        self.sent.append(str(outgoing.method))
+        if outgoing.method == "initialize":
+            for number, method in ((outgoing.request_id, "initialize"), (1, "server/discover")):
+                message = json.dumps({"id": number, **self._answers[method]}).encode()
+                asyncio.get_running_loop().call_soon(self._listener.receive, message)
+
+
+@pytest.mark.parametrize("code", [-32022, -32601])
+async def test_a_late_stateless_server_may_reject_the_handshake_before_it_answers_the_probe(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trysquare.gateway.upstream.session._PROBE_SECONDS", 0.01)
+    refused = {"error": {"code": code, "message": "no handshake"}}
+    script = Slow({"initialize": refused, "server/discover": discovered(LATEST_STATELESS)})
+    connection = Connection(script, Nobody())
+    await connection.open()
+    found = await negotiate(connection, OWN, version=None, seconds=20)
+    assert found.is_stateless
+    assert script.sent == ["server/discover", "initialize"]
+
+
+async def test_a_late_server_that_rejects_both_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trysquare.gateway.upstream.session._PROBE_SECONDS", 0.01)
+    refused = {"error": {"code": -32022, "message": "no handshake"}}
+    connection = Connection(Slow({"initialize": refused, "server/discover": NOT_FOUND}), Nobody())
+    await connection.open()
+    with pytest.raises(UnsupportedProtocol, match="no handshake"):
+        await negotiate(connection, OWN, version=None, seconds=20)

@@ -25,7 +25,7 @@ from trysquare.gateway import ServerConfig, login_name, sign_in
 from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
 from trysquare.gateway.pool.pool import ServerPool, open_pool
-from trysquare.gateway.upstream.login import Login, LoginExpired, load_login, login_lock, save_login
+from trysquare.gateway.upstream.oauth import Login, LoginExpired, load_login, login_lock, save_login
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream.codec import InvalidFrame, decode_object
 from trysquare.gateway.upstream.connection import Connection, Disconnected, PendingRequest, ServerRequest
 from trysquare.gateway.upstream.transport import DisconnectReason, RequestId, Transport, TransportError
-from trysquare.protocol.messages import INTERNAL_ERROR, UNSUPPORTED_VERSION, RpcError, encode
+from trysquare.protocol.messages import INTERNAL_ERROR, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError, encode
 from trysquare.protocol.versions import (
     CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -155,7 +155,14 @@ async def _first_response(connection: Connection, client: ClientInfo, probe: Pen
         for wait in waits:
             wait.cancel()
     server_info = None if probe.outcome is None else _discovered(probe)
-    return server_info or _initialized(await handshake.wait_result())
+    try:
+        return server_info or _initialized(await handshake.wait_result())
+    except RpcError as error:
+        if probe.outcome is not None or error.code not in (UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
+            raise
+    # A stateless server rejects a handshake at once, perhaps before it has answered the probe.
+    await probe.wait()
+    return _discovered(probe) or _initialized(await handshake.wait_result())
 
 
 def _begin_initialize(connection: Connection, client: ClientInfo) -> PendingRequest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -114,12 +114,12 @@ class McpEndpoint:
 
     async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
         accept = exchange.headers.get("accept", "*/*")
-        if not (_accepts(accept, _JSON_TYPE) and _accepts(accept, _EVENT_TYPE)):
+        if not _accepts(accept, _JSON_TYPE, _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
         if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
             raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
         try:
-            body = await exchange.body(self._max_body)
+            body = await exchange.body(self._max_body, self._timeouts)
         except BodyTooLarge:
             raise Refusal(413, f"Content Too Large: the limit is {self._max_body} bytes.") from None
         try:
@@ -147,7 +147,7 @@ class McpEndpoint:
         await self._answer(exchange, message.method, route, params, request_id, None)
 
     def _read_stateless(self, exchange: Exchange, message: Message, method: str) -> tuple[Route | None, Any]:
-        if any(name.startswith("mcp-") for name in exchange.repeated):
+        if exchange.repeated and any(name.startswith("mcp-") for name in exchange.repeated):
             raise RpcError(HEADER_MISMATCH, "A header that begins with Mcp- appears more than once.")
         named_by = CLIENT_REQUESTS[method].named_by if method in CLIENT_REQUESTS else None
         try:
@@ -389,11 +389,12 @@ def _owner(exchange: Exchange) -> str | None:
     return None if principal is None else principal.subject
 
 
-def _accepts(accept: str, kind: str) -> bool:
-    """Whether an `Accept` header takes a media type: the most specific range that includes it decides by its weight."""
+@lru_cache(maxsize=64)
+def _accepts(accept: str, *kinds: str) -> bool:
+    """Whether an `Accept` header takes media types: the most specific range that includes one decides by its weight."""
     weights: dict[str, bool] = {}
     for each in accept.lower().split(","):
         name, *parameters = (part.strip() for part in each.split(";"))
         weights[name] = not any(_REFUSED.fullmatch(parameter) for parameter in parameters)
-    ranges = (kind, f"{kind.partition('/')[0]}/*", "*/*")
-    return next((weights[each] for each in ranges if each in weights), False)
+    ranges = ((kind, f"{kind.partition('/')[0]}/*", "*/*") for kind in kinds)
+    return all(next((weights[each] for each in among if each in weights), False) for among in ranges)
