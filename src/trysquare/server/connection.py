@@ -29,8 +29,8 @@ from trysquare.protocol.messages import (
 )
 from trysquare.protocol.methods import cancelled_id
 from trysquare.protocol.versions import STATELESS_VERSIONS, VERSIONS
+from trysquare.server.caller import Request, Session
 from trysquare.server.server import McpServer, Reply, Route
-from trysquare.server.session import Request, Session
 
 _ENDLESS: Final = "subscriptions/listen"
 """The request that is answered only when the connection ends."""
