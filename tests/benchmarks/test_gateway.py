@@ -31,6 +31,7 @@ def finished(factor: float) -> GatewayResults:
         results.add_load(name, "everything", 64, Load(calls=1000, seconds=share, cpu=share))
         for kept in (
             results.first,
+            results.later,
             results.first_over_http,
             results.memory,
             results.large,
