@@ -43,8 +43,8 @@ fmt: $(STAMPS)/dev ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run; prints ratios
-	$(BIN)/python -m benchmarks
+bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run (ARGS=--help: the sections, and how long each takes)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 eval: $(STAMPS)/eval ## Ask local models real questions, and let the builder build; goes on where it stopped
 	$(VENV)-eval/bin/python -m evals $(EVAL)

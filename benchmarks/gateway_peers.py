@@ -24,7 +24,7 @@ from benchmarks.peers.gateways import (
     mcp_hub_environment,
     mcp_proxy_command,
 )
-from benchmarks.peers.known import ROOT, node
+from benchmarks.peers.known import BASELINE, BASELINE_VARIABLE, ROOT, TITLES, node, python_path
 from tests.gateway.torture.fronts import end, free_port, own_environment, write_config
 
 SERVERS = ROOT / "examples" / "gateway" / "node_modules" / "@modelcontextprotocol"
@@ -53,17 +53,24 @@ def _ours(config: Path, port: int, folder: Path) -> list[str]:
     return [sys.executable, "-m", "trysquare", *words]
 
 
-TRYSQUARE, FASTMCP, PROXY, HUB = "trysquare", "fastmcp", "mcp-proxy", "mcp-hub"
-KINDS: Mapping[str, Kind] = {
-    TRYSQUARE: Kind(
-        title="Trysquare",
+def _our_kind(peer: str) -> Kind:
+    return Kind(
+        title=TITLES[peer],
         command=_ours,
         caller=lambda port, server: StreamableCaller(port),
         name=lambda server, tool, inputs: (
             f"mcp_{server}",
             {"action": "execute", "tool_name": tool, "tool_inputs": inputs},
         ),
-    ),
+        environment=lambda folder: {**own_environment(folder), "PYTHONPATH": python_path(peer)},
+    )
+
+
+TRYSQUARE, FASTMCP, PROXY, HUB = "trysquare", "fastmcp", "mcp-proxy", "mcp-hub"
+OURS = (TRYSQUARE, BASELINE)
+KINDS: Mapping[str, Kind] = {
+    TRYSQUARE: _our_kind(TRYSQUARE),
+    BASELINE: _our_kind(BASELINE),
     FASTMCP: Kind(
         title="FastMCP 4 proxy",
         command=lambda config, port, folder: [*fastmcp_command(config), str(port)],
@@ -90,7 +97,10 @@ def known_kinds() -> list[str]:
     """The gateways that can be measured here."""
     if not SERVERS.is_dir():
         raise SystemExit("The MCP servers of the example are missing: run `make servers`.")
-    return [name for name in KINDS if name != HUB or MCP_HUB.is_dir()]
+    missing = set[str]() if MCP_HUB.is_dir() else {HUB}
+    if BASELINE_VARIABLE not in os.environ:
+        missing.add(BASELINE)
+    return [name for name in KINDS if name not in missing]
 
 
 def real_servers(folder: Path) -> dict[str, dict[str, Any]]:

@@ -3,40 +3,67 @@
 from __future__ import annotations
 
 import json
+import re
 import selectors
 import socket
 import time
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measures import Load, cpu_seconds, running
 from benchmarks.peers.known import start_of
-from benchmarks.workload import MODERN, call, expected_text
+from benchmarks.workload import HANDSHAKE, MODERN, call, expected_text, opening
 
 _WARM = 16
+_NUMBER = re.compile(rb'"id":\s*(\d+)')
+_SESSION = re.compile(rb"\r\nmcp-session-id:\s*([^\r]+)", re.IGNORECASE)
 _MOST_REOPENED = 200
 _PATIENCE = 120.0
 
 
 class Connection:
-    """One kept-alive connection with at most one request under way."""
+    """One kept-alive connection with at most one request under way, and in 2025-11-25 a session of its own."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, era: str) -> None:
         self._port = port
+        self._era = era
         self._received = b""
+        self._session = ""
         self.socket = _connected(port)
+        if era == HANDSHAKE:
+            self._shake_hands()
 
     def send(self, message: dict[str, Any]) -> None:
         """Write one request."""
         body = json.dumps(message, separators=(",", ":")).encode()
+        if self._era == MODERN:
+            own = f"Mcp-Method: {message['method']}\r\nMcp-Name: {message['params']['name']}\r\n"
+        else:
+            own = f"Mcp-Session-Id: {self._session}\r\n" if self._session else ""
         head = (
             f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nContent-Type: application/json\r\n"
-            f"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {MODERN}\r\n"
-            f"Mcp-Method: {message['method']}\r\nMcp-Name: {message['params']['name']}\r\n"
+            f"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {self._era}\r\n{own}"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self.socket.sendall(head.encode() + body)
+
+    def _shake_hands(self) -> None:
+        initialize, initialized = opening(self._era)
+        answer = self._exchanged(initialize)
+        found = _SESSION.search(answer)
+        if found is None:
+            raise RuntimeError(f"the server opened no session: {answer[:500]!r}")
+        self._session = found[1].decode()
+        self._exchanged(initialized)
+
+    def _exchanged(self, message: dict[str, Any]) -> bytes:
+        self.send(message)
+        while (answer := self.receive()) is None:
+            pass
+        return answer
 
     def reopen(self) -> None:
         """Connect anew: a server may close a connection that waited too long behind others."""
@@ -67,15 +94,16 @@ def _is_whole(head: bytes, body: bytes) -> bool:
     if b"transfer-encoding: chunked" in head:
         return body.endswith(b"0\r\n\r\n")
     _, _, rest = head.partition(b"content-length:")
-    return len(body) >= int(rest.split(b"\r\n", 1)[0])
+    return len(body) >= int(rest.split(b"\r\n", 1)[0] or b"0")
 
 
 class HttpClient:
     """Several connections to one server, driven together."""
 
-    def __init__(self, port: int, callers: int, tools: int) -> None:
-        self._connections = [Connection(port) for _ in range(callers)]
+    def __init__(self, port: int, callers: int, tools: int, era: str) -> None:
+        self._connections = [Connection(port, era) for _ in range(callers)]
         self._tools = tools
+        self._era = era
         self._number = 1
         self._reopened = 0
 
@@ -117,7 +145,7 @@ class HttpClient:
             return None
 
     def _send(self, connection: Connection) -> None:
-        connection.send(call(self._number, self._tools, MODERN))
+        connection.send(call(self._number, self._tools, self._era))
         self._number += 1
 
     def close(self) -> None:
@@ -127,27 +155,39 @@ class HttpClient:
 
 
 def _check(answer: bytes) -> None:
-    text = answer.decode()
-    if not text.startswith("HTTP/1.1 200") or not any(expected_text(number) in text for number in range(100_000)):
-        raise RuntimeError(f"a wrong answer: {text[:800]}")
+    number = _NUMBER.search(answer)
+    if not answer.startswith(b"HTTP/1.1 200") or not number or expected_text(int(number[1])).encode() not in answer:
+        raise RuntimeError(f"a wrong answer: {answer[:800]!r}")
 
 
-def http_load(peer: str, tools: int, callers: tuple[int, ...], seconds: float, project: Path) -> list[Load]:
-    """Loads of several sizes on one server process."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpServer:
+    """A server process that listens."""
+
+    process: int
+    port: int
+    tools: int
+    era: str
+
+    def load(self, callers: int, seconds: float) -> Load:
+        """Keep that many connections busy for that long."""
+        with closing(HttpClient(self.port, min(callers, 4), self.tools, self.era)) as warming:
+            warming.exchange(until=0.0, least=_WARM)
+        # Fresh connections: a slow server may have closed those that waited while it warmed up.
+        with closing(HttpClient(self.port, callers, self.tools, self.era)) as client:
+            before, started = cpu_seconds(self.process), time.monotonic()
+            calls = client.exchange(until=started + seconds, least=callers)
+            return Load(calls=calls, seconds=time.monotonic() - started, cpu=cpu_seconds(self.process) - before)
+
+
+@contextmanager
+def http_server(peer: str, tools: int, era: str, project: Path) -> Generator[HttpServer]:
+    """A server process for loads of several sizes; in 2025-11-25 it keeps sessions."""
     port = _free_port()
-    with running(start_of(peer, "http", tools, project, str(port)), piped=False) as process:
+    transport = "http" if era == MODERN else "http-sessions"
+    with running(start_of(peer, transport, tools, project, str(port)), piped=False) as process:
         _wait_until_open(port, process)
-        return [_load(process.pid, port, each, tools, seconds) for each in callers]
-
-
-def _load(process: int, port: int, callers: int, tools: int, seconds: float) -> Load:
-    with closing(HttpClient(port, min(callers, 4), tools)) as warming:
-        warming.exchange(until=0.0, least=_WARM)
-    # Fresh connections: a slow server may have closed those that waited while it warmed up.
-    with closing(HttpClient(port, callers, tools)) as client:
-        before, started = cpu_seconds(process), time.monotonic()
-        calls = client.exchange(until=started + seconds, least=callers)
-        return Load(calls=calls, seconds=time.monotonic() - started, cpu=cpu_seconds(process) - before)
+        yield HttpServer(process=process.pid, port=port, tools=tools, era=era)
 
 
 def _free_port() -> int:

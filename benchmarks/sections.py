@@ -1,65 +1,42 @@
-"""What is measured, and in what order: every round goes through all servers, so that a busy moment meets them all."""
+"""Every section: what it measures, how long that takes, and how its figures and targets are shown."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.agent_loop import LoopResults, measure_loop
-from benchmarks.bots import BotResults, measure_bots
-from benchmarks.debug import DebugResults, measure_debug
-from benchmarks.discovery import DiscoveryResults, measure_discovery
-from benchmarks.gateway import GatewayResults, measure_gateways
-from benchmarks.grammar import GrammarResults, measure_grammar
-from benchmarks.guide import GuideResults, measure_guide
-from benchmarks.http_client import http_load
-from benchmarks.local_calls import LocalResults, measure_local
-from benchmarks.measures import Cold, Load
-from benchmarks.peers.known import ROOT, TRYSQUARE, TYPESCRIPT, start_of
-from benchmarks.stdio_client import cold_start, stdio_load
-from benchmarks.torture import TortureResults, measure_torture
-from benchmarks.workload import HANDSHAKE, MODERN
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
-    """How much is measured."""
-
-    rounds: int = 5
-    seconds: float = 1.5
-    cold_tools: tuple[int, ...] = (1, 75, 1000)
-    http_tools: tuple[int, ...] = (75, 1000)
-    callers: tuple[int, ...] = (1, 16, 64)
-
-    @classmethod
-    def quick(cls) -> Plan:
-        """The smallest run that goes everywhere."""
-        return cls(rounds=1, seconds=0.05, cold_tools=(1, 20), http_tools=(20,), callers=(1, 4))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
-    """One thing that is measured of one server."""
-
-    section: str
-    peer: str
-    tools: int
-    callers: int = 0
+from benchmarks import servers
+from benchmarks.agent_loop import LoopResults, loop_tables, loop_targets, measure_loop
+from benchmarks.bots import BotResults, bot_tables, bot_targets, measure_bots
+from benchmarks.debug import DebugResults, debug_tables, debug_targets, measure_debug
+from benchmarks.discovery import DiscoveryResults, discovery_tables, measure_discovery
+from benchmarks.gateway import (
+    GatewayResults,
+    call_tables,
+    call_targets,
+    large_tables,
+    large_targets,
+    measure_calls,
+    measure_large,
+    measure_starts,
+    start_tables,
+    start_targets,
+)
+from benchmarks.grammar import GrammarResults, grammar_tables, grammar_targets, measure_grammar
+from benchmarks.guide import GuideResults, guide_tables, guide_targets, measure_guide
+from benchmarks.local_calls import LocalResults, local_tables, local_targets, measure_local
+from benchmarks.servers import Plan, ServerResults
+from benchmarks.tables import Table, Target
+from benchmarks.torture import TortureResults, measure_torture, torture_tables, torture_targets
 
 
 @dataclass(slots=True)
 class Results:
-    """The best of all rounds, each figure by itself."""
+    """What was measured, by the part of the product."""
 
-    cold: dict[Cell, Cold] = field(default_factory=dict[Cell, Cold])
-    cpu: dict[Cell, float] = field(default_factory=dict[Cell, float])
-    """Microseconds of CPU a call."""
-    rate: dict[Cell, float] = field(default_factory=dict[Cell, float])
-    """Calls a second."""
+    servers: ServerResults = field(default_factory=ServerResults)
     guide: GuideResults = field(default_factory=GuideResults)
     bots: BotResults = field(default_factory=BotResults)
     discovery: DiscoveryResults = field(default_factory=DiscoveryResults)
@@ -70,130 +47,167 @@ class Results:
     grammar: GrammarResults = field(default_factory=GrammarResults)
     loop: LoopResults = field(default_factory=LoopResults)
 
-    def add_cold(self, cell: Cell, found: Cold) -> None:
-        """Keep the better of what is known and what was found."""
-        known = self.cold.get(cell, found)
-        self.cold[cell] = Cold(cpu=min(known.cpu, found.cpu), wall=min(known.wall, found.wall))
 
-    def add_load(self, cell: Cell, found: Load) -> None:
-        """Keep the better of what is known and what was found."""
-        self.cpu[cell] = min(self.cpu.get(cell, found.cpu_per_call), found.cpu_per_call)
-        self.rate[cell] = max(self.rate.get(cell, 0.0), found.rate)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Round:
+    """One round of a section."""
+
+    plan: Plan
+    peers: Sequence[str]
+    results: Results
+    project: Path
+    """A directory for the state of servers."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it only has to show that everything works."""
+        return self.plan == Plan.quick()
 
 
-Section = Callable[[Plan, Sequence[str], Results, Path], None]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """Something that can be measured alone."""
+
+    about: str
+    minutes: float
+    """About how long it takes with the default rounds on two idle cores."""
+    measure: Callable[[Round], None]
+    """One round."""
+    tables: Callable[[Results], Iterable[Table]]
+    targets: Callable[[Results], Iterable[Target]] = lambda _: ()
+    once: bool = False
+    """Whether its figures do not get better by being measured again."""
 
 
 def run_section(name: str, plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
     """Run one section for as many rounds as the plan says."""
-    if name not in SECTIONS:
-        raise SystemExit(f"There is no section `{name}`. The sections are {', '.join(SECTIONS)}.")
-    for number in range(plan.rounds):
-        print(f"{name}: round {number + 1} of {plan.rounds}", file=sys.stderr)
-        SECTIONS[name](plan, peers, results, project)
+    section = SECTIONS[name]
+    rounds = 1 if section.once else plan.rounds
+    for number in range(rounds):
+        print(f"{name}: round {number + 1} of {rounds}", file=sys.stderr)
+        section.measure(Round(plan=plan, peers=peers, results=results, project=project))
 
 
-def _cold(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    for tools in plan.cold_tools:
-        for peer in peers:
-            results.add_cold(Cell(section="cold", peer=peer, tools=tools), cold_start(peer, tools, project))
+def known_sections(names: Sequence[str]) -> list[str]:
+    """The sections of these names, all of them by default."""
+    for name in names:
+        if name not in SECTIONS:
+            raise SystemExit(f"There is no section `{name}`. The sections are {', '.join(SECTIONS)}.")
+    return list(names) or list(SECTIONS)
 
 
-def _stdio(section: str, era: str) -> Section:
-    def measure(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-        tools = plan.http_tools[0]
-        for peer in peers:
-            loads = stdio_load(peer, tools, plan.callers, plan.seconds, era, project)
-            _add(results, section, peer, tools, plan, loads)
-
-    return measure
+Measured = Callable[[str, Plan, Sequence[str], ServerResults, Path], None]
 
 
-def _growth(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    """Our own calls with few and with many tools: a call must not cost more because there are many."""
-    for tools in plan.cold_tools:
-        [load] = stdio_load(TRYSQUARE, tools, (1,), plan.seconds, HANDSHAKE, project)
-        results.add_load(Cell(section="growth", peer=TRYSQUARE, tools=tools, callers=1), load)
+def _calls(name: str, measure: Measured, about: str, minutes: float) -> Section:
+    return Section(
+        about=about,
+        minutes=minutes,
+        measure=lambda one: measure(name, one.plan, one.peers, one.results.servers, one.project),
+        tables=lambda results: servers.load_tables(name, results.servers),
+        targets=lambda results: servers.load_targets(name, results.servers),
+    )
 
 
-def _http(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    for tools in plan.http_tools:
-        for peer in peers:
-            _add(results, "http", peer, tools, plan, http_load(peer, tools, plan.callers, plan.seconds, project))
-
-
-def _memory(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    tools = plan.http_tools[0]
-    for peer in peers:
-        loads = [_memory_load(peer, tools, callers, plan.seconds, project) for callers in plan.callers]
-        _add(results, "memory", peer, tools, plan, loads)
-
-
-def _memory_load(peer: str, tools: int, callers: int, seconds: float, project: Path) -> Load:
-    start = start_of(peer, "memory", tools, project, str(callers), str(seconds))
-    words = [sys.executable, "-m", "benchmarks.memory_client", peer, str(tools), str(callers), str(seconds)]
-    command = start.command if peer == TYPESCRIPT else words
-    run = subprocess.run(command, env=start.environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise RuntimeError(f"{peer} failed in memory: {run.stderr[-2000:]}")
-    return Load(**json.loads(run.stdout.splitlines()[-1]))
-
-
-def _add(results: Results, section: str, peer: str, tools: int, plan: Plan, loads: Sequence[Load]) -> None:
-    for callers, load in zip(plan.callers, loads, strict=True):
-        results.add_load(Cell(section=section, peer=peer, tools=tools, callers=callers), load)
-
-
-def _guide(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_guide(results.guide, plan.seconds, quick=plan == Plan.quick())
-
-
-def _bots(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_bots(results.bots, plan.seconds, quick=plan == Plan.quick())
-
-
-def _discovery(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_discovery(results.discovery)
-
-
-def _gateway(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_gateways(results.gateway, plan.seconds, quick=plan == Plan.quick())
-
-
-def _torture(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_torture(results.torture, quick=plan == Plan.quick())
-
-
-def _debug(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_debug(results.debug, quick=plan == Plan.quick())
-
-
-def _grammar(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_grammar(results.grammar, quick=plan == Plan.quick())
-
-
-def _local(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_local(results.local, requests=3 if plan == Plan.quick() else 20)
-
-
-def _agents(plan: Plan, peers: Sequence[str], results: Results, project: Path) -> None:
-    measure_loop(results.loop, quick=plan == Plan.quick())
-
-
-SECTIONS: dict[str, Section] = {
-    "cold": _cold,
-    "call": _stdio("call", HANDSHAKE),
-    "call-modern": _stdio("call-modern", MODERN),
-    "memory": _memory,
-    "http": _http,
-    "growth": _growth,
-    "guide": _guide,
-    "bots": _bots,
-    "discovery": _discovery,
-    "gateway": _gateway,
-    "torture": _torture,
-    "debug": _debug,
-    "local": _local,
-    "grammar": _grammar,
-    "agents": _agents,
+SECTIONS: Mapping[str, Section] = {
+    servers.COLD: Section(
+        about="cold start of each server to its whole list of 1, 75 and 1,000 tools",
+        minutes=2,
+        measure=lambda one: servers.measure_cold(one.plan, one.peers, one.results.servers, one.project),
+        tables=lambda results: servers.cold_tables(results.servers),
+        targets=lambda results: servers.cold_targets(results.servers),
+    ),
+    servers.CALL: _calls(servers.CALL, servers.measure_stdio, "calls over stdio, 2025-11-25", 2.5),
+    servers.CALL_MODERN: _calls(servers.CALL_MODERN, servers.measure_stdio, "calls over stdio, 2026-07-28", 2.5),
+    servers.HTTP: _calls(
+        servers.HTTP, servers.measure_http, "stateless calls over HTTP, 2026-07-28, with 1, 75 and 1,000 tools", 12
+    ),
+    servers.HTTP_SESSIONS: _calls(
+        servers.HTTP_SESSIONS, servers.measure_http, "calls in sessions over HTTP, 2025-11-25, same tools", 9
+    ),
+    servers.GROWTH: Section(
+        about="our own calls over stdio with 1, 75 and 1,000 tools",
+        minutes=0.5,
+        measure=lambda one: servers.measure_growth(one.plan, one.results.servers, one.project),
+        tables=lambda results: servers.growth_tables(results.servers),
+        targets=lambda results: servers.growth_targets(results.servers),
+    ),
+    "gateway": Section(
+        about="calls through the gateways to real servers from npm",
+        minutes=12,
+        measure=lambda one: measure_calls(one.results.gateway, one.plan.seconds, quick=one.is_quick),
+        tables=lambda results: call_tables(results.gateway),
+        targets=lambda results: call_targets(results.gateway),
+    ),
+    "gateway-start": Section(
+        about="first call of a cold gateway over ten servers, its memory, and the next call after kill -9",
+        minutes=4,
+        measure=lambda one: measure_starts(one.results.gateway),
+        tables=lambda results: start_tables(results.gateway),
+        targets=lambda results: start_targets(results.gateway),
+    ),
+    "gateway-large": Section(
+        about="a result of 50 MB through the gateways, with other calls beside it",
+        minutes=4,
+        measure=lambda one: measure_large(one.results.gateway, quick=one.is_quick),
+        tables=lambda results: large_tables(results.gateway),
+        targets=lambda results: large_targets(results.gateway),
+    ),
+    "torture": Section(
+        about="servers that misbehave behind the gateways, every fault on every transport",
+        minutes=60,
+        measure=lambda one: measure_torture(one.results.torture, quick=one.is_quick),
+        tables=lambda results: torture_tables(results.torture),
+        targets=lambda results: torture_targets(results.torture),
+        once=True,
+    ),
+    "guide": Section(
+        about="content of the guide by expression, beside mcp-guide",
+        minutes=10,
+        measure=lambda one: measure_guide(one.results.guide, one.plan.seconds, quick=one.is_quick),
+        tables=lambda results: guide_tables(results.guide),
+        targets=lambda results: guide_targets(results.guide),
+    ),
+    "bots": Section(
+        about="calls of a bot's tools with a long history",
+        minutes=1,
+        measure=lambda one: measure_bots(one.results.bots, one.plan.seconds, quick=one.is_quick),
+        tables=lambda results: bot_tables(results.bots),
+        targets=lambda results: bot_targets(results.bots),
+    ),
+    "discovery": Section(
+        about="tools that are found for what people ask, beside FastMCP's search",
+        minutes=0.2,
+        measure=lambda one: measure_discovery(one.results.discovery),
+        tables=lambda results: discovery_tables(results.discovery),
+        once=True,
+    ),
+    "debug": Section(
+        about="the debugger beside mcp-debugger",
+        minutes=4,
+        measure=lambda one: measure_debug(one.results.debug, quick=one.is_quick),
+        tables=lambda results: debug_tables(results.debug),
+        targets=lambda results: debug_targets(results.debug),
+    ),
+    "local": Section(
+        about="calls of a local model, where one is installed",
+        minutes=10,
+        measure=lambda one: measure_local(one.results.local, requests=3 if one.is_quick else 20),
+        tables=lambda results: local_tables(results.local),
+        targets=lambda results: local_targets(results.local),
+    ),
+    "grammar": Section(
+        about="grammars of tool calls beside llguidance and xgrammar",
+        minutes=5,
+        measure=lambda one: measure_grammar(one.results.grammar, quick=one.is_quick),
+        tables=lambda results: grammar_tables(results.grammar),
+        targets=lambda results: grammar_targets(results.grammar),
+    ),
+    "agents": Section(
+        about="a step of the agents' loop beside pydantic-ai's",
+        minutes=0.5,
+        measure=lambda one: measure_loop(one.results.loop, quick=one.is_quick),
+        tables=lambda results: loop_tables(results.loop),
+        targets=lambda results: loop_targets(results.loop),
+    ),
 }

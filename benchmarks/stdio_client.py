@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,8 @@ def cold_start(peer: str, tools: int, project: Path) -> Cold:
     return Cold(cpu=cpu * 1000, wall=wall * 1000)
 
 
-def stdio_load(peer: str, tools: int, callers: tuple[int, ...], seconds: float, era: str, project: Path) -> list[Load]:
-    """Loads of several sizes on one server process."""
+@contextmanager
+def stdio_server(peer: str, tools: int, era: str, project: Path) -> Generator[StdioClient]:
+    """A server process and its client, for loads of several sizes."""
     with running(start_of(peer, "stdio", tools, project), piped=True) as process:
-        client = StdioClient(process, era)
-        return [client.load(tools, each, seconds) for each in callers]
+        yield StdioClient(process, era)

@@ -19,13 +19,8 @@ def built(tools: int) -> FastMCP[Any]:
     return server
 
 
-def lowlevel(tools: int) -> Any:
-    """What the in-memory client talks to."""
-    return built(tools)._mcp_server  # pyright: ignore[reportPrivateUsage]
-
-
 if __name__ == "__main__":
     serve(
         stdio=lambda tools: built(tools).run_stdio_async(show_banner=False, log_level="ERROR"),
-        app=lambda tools: built(tools).http_app(json_response=True, stateless_http=True),
+        app=lambda tools, stateless: built(tools).http_app(json_response=True, stateless_http=stateless),
     )

@@ -44,5 +44,5 @@ async def _stdio(tools: int) -> None:
 if __name__ == "__main__":
     serve(
         stdio=_stdio,
-        app=lambda tools: lowlevel(tools).streamable_http_app(json_response=True, stateless_http=True),
+        app=lambda tools, stateless: lowlevel(tools).streamable_http_app(json_response=True, stateless_http=stateless),
     )

@@ -18,13 +18,8 @@ def built(tools: int) -> MCPServer[Any]:
     return server
 
 
-def lowlevel(tools: int) -> Any:
-    """What the in-memory client talks to."""
-    return built(tools)._lowlevel_server  # pyright: ignore[reportPrivateUsage]
-
-
 if __name__ == "__main__":
     serve(
         stdio=lambda tools: built(tools).run_stdio_async(),
-        app=lambda tools: built(tools).streamable_http_app(json_response=True, stateless_http=True),
+        app=lambda tools, stateless: built(tools).streamable_http_app(json_response=True, stateless_http=stateless),
     )

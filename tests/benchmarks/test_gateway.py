@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from benchmarks.gateway import PLAIN, GatewayResults, gateway_tables, gateway_targets
+import pytest
+
+from benchmarks.gateway import (
+    PLAIN,
+    GatewayResults,
+    call_tables,
+    call_targets,
+    large_tables,
+    large_targets,
+    start_tables,
+    start_targets,
+)
 from benchmarks.gateway_client import events
 from benchmarks.gateway_peers import FASTMCP, HUB, KINDS, TRYSQUARE
 from benchmarks.measures import Load
+from benchmarks.peers.known import BASELINE
+from benchmarks.tables import Target
 from benchmarks.torture import TortureResults, torture_tables, torture_targets
 from tests.gateway.torture.arena import Check, Verdict
 from tests.gateway.torture.lanes import LANES
@@ -43,20 +56,36 @@ def finished(factor: float) -> GatewayResults:
     return results
 
 
-def test_targets_are_met_or_missed() -> None:
-    good, bad = list(gateway_targets(finished(0.05))), list(gateway_targets(finished(2.0)))
+def targets(results: GatewayResults) -> list[Target]:
+    return [target for of in (call_targets, start_targets, large_targets) for target in of(results)]
 
-    assert [target.is_met for target in good] == [True] * 9
-    assert [target.is_met for target in bad] == [False] * 9
+
+def test_targets_are_met_or_missed() -> None:
+    good, bad = targets(finished(0.05)), targets(finished(2.0))
+
+    assert [target.promise for target in good if not target.is_met] == []
+    assert [target.promise for target in bad if target.is_met] == []
+    assert len(good) == len(bad) == 11
     assert {FASTMCP, HUB} < set(KINDS)
+
+
+def test_the_baseline_is_no_peer_and_has_a_target_of_its_own() -> None:
+    results = finished(0.4)
+    results.first[BASELINE] = 0.1
+    found = {target.promise: target for target in start_targets(results)}
+
+    assert found["first good call with ten cold servers, to the best peer's"].is_met
+    assert found["first good call with ten cold servers, to the baseline's"].found == pytest.approx(4.0)
 
 
 def test_a_gateway_that_never_comes_back_is_shown_as_such() -> None:
     results = finished(1.0)
     results.back[HUB] = float("inf")
-    [_, others] = gateway_tables(results)
+    [starts], [large], [calls] = start_tables(results), large_tables(results), call_tables(results)
 
-    assert [row[-1] for row in others.rows] == ["1.00 s", "1.00 s", "1.00 s", "never"]
+    assert {row[0]: row[-1] for row in starts.rows}["mcp-hub 4.2"] == "never"
+    assert [row[-1] for row in large.rows] == ["1.000 s"] * len(KINDS)
+    assert len(calls.rows) == len(KINDS) + 1
 
 
 def test_the_scorecards_stand_side_by_side_with_what_went_wrong() -> None:

@@ -1,13 +1,12 @@
 """Real clients use our server, over stdio and HTTP, in the eras that they speak.
 
-Each client is a program of its own, run once in the environment that has it; the tests look at its reports. Inspector's
+Each client is a program of its own, run once in the environment that has it; the test looks at its reports. Inspector's
 command line and the official Python SDK 2.x are in `tests/e2e`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import subprocess
@@ -31,11 +30,12 @@ SESSIONS = ("stdio 2025-11-25", "http 2025-11-25")
 EVERY_ERA = (*SESSIONS, "stdio 2026-07-28", "http 2026-07-28", "stdio auto", "http auto")
 ROUNDS = 20
 
-LOSES_PROGRESS = frozenset({"TypeScript SDK 1", "TypeScript SDK 2"})
-"""Clients that drop a progress report which they read together with the result, as over stdio they do.
+FEWEST_COMPLETE = 18
+"""Of the rounds of a TypeScript client over stdio, those in which every progress report must arrive.
 
-They run the handler of a notification in a later turn of the event loop than that of a response, and have forgotten the
-progress token by then. Our server writes the two at once; empty this set when it no longer does.
+It runs the handler of a notification in a later turn of the event loop than that of a response, and has forgotten the
+progress token by then if it read both in one piece. Our server leaves a gap between the two; a machine that is busy for
+longer than that can still close it.
 """
 
 
@@ -101,7 +101,6 @@ def served_over_http(environment: dict[str, str]) -> Generator[str]:
             process.terminate()
 
 
-@functools.cache
 def reports(case: Case) -> dict[str, Any]:
     """What a client reports of every target. One process walks through them all: its imports take most of the time."""
     command = case.command()
@@ -118,53 +117,26 @@ def reports(case: Case) -> dict[str, Any]:
     return json.loads(ended.stdout)
 
 
-def _parameters() -> list[Any]:
-    return [
-        pytest.param(
-            case,
-            target,
-            id=f"{case.name}, {target}",
-            marks=[pytest.mark.xdist_group(case.name), *([pytest.mark.node] if case.major else [])],
-        )
-        for case in CASES
-        for target in case.targets
-    ]
-
-
-every_target = pytest.mark.parametrize(("case", "target"), _parameters())
-pytestmark = pytest.mark.timeout(330)
-
-
-def report_of(case: Case, target: str) -> dict[str, Any]:
-    report = reports(case)[target]
-    assert "crashed" not in report, report["crashed"]
-    assert report["version"].startswith(case.version)
-    return report
-
-
-def value(called: dict[str, Any]) -> Any:
+def value(called: dict[str, Any] | None) -> Any:
     """The value of a call: from the structured content, or from the text where a client hands on nothing else."""
+    if called is None:
+        return None
     return called["text"].split("\n")[0] if called["data"] is None else called["data"]["value"]
 
 
-@every_target
-def test_it_lists_every_tool(case: Case, target: str) -> None:
-    listed = report_of(case, target)["tools"]
-    assert [name for name in listed if tools.toolset().find(name)] == [tool.name for tool in tools.toolset().tools()]
-
-
-@every_target
-def test_it_gets_text_structured_content_and_images(case: Case, target: str) -> None:
-    report = report_of(case, target)
+def require_lists_and_results(case: Case, target: str, report: dict[str, Any]) -> None:
+    """Every tool is listed; text, structured content and images arrive."""
+    assert report["version"].startswith(case.version)
+    offered = [tool.name for tool in tools.toolset().tools()]
+    assert [name for name in report["tools"] if name in offered] == offered
     assert value(report["plain"]) == "Hello, Ada"
     assert "Hello, Ada" in report["plain"]["text"]
     assert float(value(report["structured"])) == 3.5
     assert report["image"]["images"] == ["image/png"]
 
 
-@every_target
-def test_it_sees_errors_and_can_send_the_corrected_call(case: Case, target: str) -> None:
-    report = report_of(case, target)
+def require_errors(case: Case, target: str, report: dict[str, Any]) -> None:
+    """Errors are seen as errors, and the corrected call can be read and sent."""
     assert report["failed"]["is_error"] in (True, None)
     assert "It failed: rain" in report["failed"]["text"]
     assert report["wrong"]["is_error"] in (True, None)
@@ -172,24 +144,36 @@ def test_it_sees_errors_and_can_send_the_corrected_call(case: Case, target: str)
     assert float(value(report["corrected"])) == 3
 
 
-@every_target
-def test_every_progress_report_arrives_before_the_result(case: Case, target: str) -> None:
-    counted = report_of(case, target).get("progress", [])
+def require_progress(case: Case, target: str, report: dict[str, Any]) -> None:
+    """Every progress report arrives before the result."""
+    counted = report.get("progress", [])
     assert len(counted) == (ROUNDS if "progress" in case.can else 0)
     lost = [seen for seen in counted if seen != [1, 2, 3]]
-    if lost and case.name in LOSES_PROGRESS and target.startswith("stdio"):
-        pytest.xfail(f"{len(lost)} of {ROUNDS} calls lost a progress report")
-    assert lost == []
+    may_lose = ROUNDS - FEWEST_COMPLETE if case.major is not None and target.startswith("stdio") else 0
+    assert len(lost) <= may_lose, lost
 
 
-@every_target
-def test_it_answers_a_question(case: Case, target: str) -> None:
-    answered = report_of(case, target).get("elicitation")
-    assert (answered and value(answered)) == ("accept: True" if "elicitation" in case.can else None)
+def require_questions_and_cancellation(case: Case, target: str, report: dict[str, Any]) -> None:
+    """A question is answered, a call that is given up is cancelled, and the next one works."""
+    assert value(report.get("elicitation")) == ("accept: True" if "elicitation" in case.can else None)
+    abandoned = report.get("abandoned", {})
+    assert value(abandoned.get("next")) == ("Hello, Bob" if "progress" in case.can else None)
+    assert value(abandoned.get("cancelled")) == (target if "cancellation" in case.can else None)
 
 
-@every_target
-def test_a_call_that_it_gives_up_is_cancelled_and_the_next_one_works(case: Case, target: str) -> None:
-    abandoned = {name: value(called) for name, called in report_of(case, target).get("abandoned", {}).items()}
-    assert abandoned.get("next") == ("Hello, Bob" if "progress" in case.can else None)
-    assert abandoned.get("cancelled") == (target if "cancellation" in case.can else None)
+REQUIREMENTS = (require_lists_and_results, require_errors, require_progress, require_questions_and_cancellation)
+
+
+@pytest.mark.timeout(330)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[] if case.major is None else [pytest.mark.node]) for case in CASES],
+)
+def test_the_client_can_use_everything_that_is_offered(case: Case) -> None:
+    found = reports(case)
+    assert list(found) == list(case.targets)
+    crashed = [f"{target}: {report['crashed']}" for target, report in found.items() if "crashed" in report]
+    assert not crashed, "\n".join(crashed)
+    for target, report in found.items():
+        for require in REQUIREMENTS:
+            require(case, target, report)

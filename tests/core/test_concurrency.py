@@ -201,3 +201,73 @@ async def test_cancelled_tasks_have_ended_whatever_they_raise() -> None:
     await cancel_all(tasks)
     assert [task.cancelled() for task in tasks] == [True, False]
     assert isinstance(tasks[1].exception(), ValueError)
+
+
+async def test_what_takes_longer_than_its_limit_is_stopped() -> None:
+    timeouts, stopped = TimeoutScheduler(), list[str]()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(LATE)
+        except asyncio.CancelledError:
+            stopped.append("waiting")
+            raise
+
+    with pytest.raises(TimeoutError), timeouts.limit(0.001):
+        await wait()
+    assert stopped == ["waiting"]
+    await asyncio.sleep(0)
+
+
+async def test_what_ends_in_time_is_not_stopped_later() -> None:
+    timeouts, later = TimeoutScheduler(), asyncio.Event()
+    with timeouts.limit(0.001):
+        pass
+    timeouts.schedule("later", 0.01, later.set)
+    with anyio.fail_after(PATIENCE):
+        await later.wait()
+
+
+async def test_an_error_inside_of_a_limit_passes() -> None:
+    with pytest.raises(KeyError), TimeoutScheduler().limit(LATE):
+        raise KeyError
+
+
+async def test_a_task_that_somebody_else_cancels_is_cancelled_and_not_late() -> None:
+    entered = asyncio.Event()
+
+    async def limited(seconds: float) -> None:
+        with TimeoutScheduler().limit(seconds):
+            entered.set()
+            await asyncio.sleep(LATE)
+
+    task = asyncio.create_task(limited(LATE))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_the_outer_of_two_limits_is_the_one_that_is_over() -> None:
+    timeouts = TimeoutScheduler()
+    with pytest.raises(TimeoutError) as outer, timeouts.limit(0.001), timeouts.limit(LATE):
+        await asyncio.sleep(LATE)
+    assert isinstance(outer.value.__cause__, asyncio.CancelledError)
+
+
+def test_a_limit_outside_of_a_task_is_refused() -> None:
+    async def nothing() -> None:
+        loop = asyncio.get_running_loop()
+        refused: asyncio.Future[str] = loop.create_future()
+
+        def enter() -> None:
+            try:
+                with TimeoutScheduler().limit(LATE):
+                    refused.set_result("entered")
+            except RuntimeError as error:
+                refused.set_result(str(error))
+
+        loop.call_soon(enter)
+        assert await refused == "a time limit needs a task"
+
+    asyncio.run(nothing())

@@ -10,7 +10,8 @@
 5. News: notifications that belong to no request may come before or after a response. Their own order counts.
 6. Defaults: an `isError` that is left out is false, and `params` that are left out are empty.
 7. A body that is not a message of JSON-RPC (`{"error": "invalid_host"}`, plain text) is a text.
-8. Whether a response to a POST is one JSON object or an event stream is the server's choice, and is not compared.
+8. A refusal by HTTP status (400 and above) with an error -32600 without an id is like one without any message.
+9. Whether a response to a POST is one JSON object or an event stream is the server's choice, and is not compared.
 
 Everything else must be equal: HTTP status, whether a session is opened, the order and kind of messages, ids, codes,
 results, parameters of notifications and requests.
@@ -59,9 +60,10 @@ def _kind(message: Json) -> str:
         return f"error {code}" if of == "own" else f"error {code} with {of} id"
     if "result" not in message:
         return str(message.get("method", "no message of JSON-RPC"))
+    kind = "error result" if message["result"].get("isError") else "result"
     if message["result"].get("resultType") == "input_required":
-        return "input required"
-    return "error result" if message["result"].get("isError") else "result"
+        kind = "input required"
+    return kind if message["id"] == "own" else f"{kind} with {message['id']} id"
 
 
 def read(outcome: Outcome) -> Reading:
@@ -208,6 +210,16 @@ class Comparison:
         )
 
 
+def are_alike(our: Reading, their: Reading) -> bool:
+    """Whether two outcomes are equal, or refusals of which one carries no message."""
+    if our.shape == their.shape:
+        return True
+    messages = sorted((reading.shape["messages"] for reading in (our, their)), key=len)
+    bare = {"jsonrpc": "2.0", "id": "null", "error": {"code": -32600}}
+    is_refused = our.status is not None and our.status >= 400 and messages == [[], [bare]]
+    return is_refused and {**our.shape, "messages": []} == {**their.shape, "messages": []}
+
+
 def compare(
     ours: Mapping[str, Outcome], theirs: Mapping[str, Outcome], decisions: Sequence[Decision] = ()
 ) -> Comparison:
@@ -216,7 +228,7 @@ def compare(
     used: set[int] = set()
     for name in ours:
         our, their = read(ours[name]), read(theirs[name])
-        if our.shape == their.shape:
+        if are_alike(our, their):
             found.equal += 1
             if our.texts != their.texts:
                 found.texts.append(f"{name}:\n    ours: {_shown(our.texts)}\n    reference: {_shown(their.texts)}")

@@ -11,6 +11,7 @@ UNREADABLE = (
     "calls / call with a * as params",
     "methods / notification with a list as params",
 )
+PARSE_ERROR = "error -32700 with null id"
 INVALID = ("error -32600", "error -32600 with null id")
 NO_ID = ("methods / a request without an id", "methods / a call without an id")
 WRONG_ID = tuple(f"frames / {kind} as id" for kind in ("null", "a *fraction", "a boolean", "a list", "an object"))
@@ -20,14 +21,14 @@ DECISIONS = (
         names=UNREADABLE,
         transports=("stdio",),
         reference="nothing",
-        ours=("error -32700 with null id", *INVALID, "result"),
+        ours=(PARSE_ERROR, *INVALID, "error -32602", "result"),
         reason="The SDK drops a line that it cannot read, and the client waits for good. We answer.",
     ),
     Decision(
         names=("frames / bytes that are not UTF-8", "frames / an overlong encoding"),
         transports=("stdio",),
         reference="result",
-        ours=("error -32700 with null id",),
+        ours=(PARSE_ERROR,),
         reason="The SDK replaces bytes that are not UTF-8 and runs the tool with other arguments than were sent.",
     ),
     Decision(
@@ -76,7 +77,7 @@ DECISIONS = (
         names=("frames / half a character as id",),
         transports=HTTP,
         reference="*",
-        ours=("error -32600 with null id", "error -32700 with null id"),
+        ours=INVALID[1:],
         status=400,
         reason="No UTF-8 can carry the id back.",
     ),
@@ -85,9 +86,16 @@ DECISIONS = (
         eras=(MODERN,),
         transports=HTTP,
         reference="*",
-        ours=("error -32700 with null id",),
+        ours=(PARSE_ERROR,),
         status=400,
         reason="JSON between systems is UTF-8 without a byte order mark (RFC 8259, 8.1).",
+    ),
+    Decision(
+        names=("frames / a number with 100,000 digits",),
+        transports=HTTP,
+        reference=PARSE_ERROR,
+        ours=("error -32602",),
+        reason="A number may have any length in JSON. It is an argument that no tool can take.",
     ),
     Decision(
         names=("calls / call crashing",),
@@ -101,6 +109,15 @@ DECISIONS = (
         reference="error 0",
         ours=("error -32603",),
         reason="JSON-RPC's code for a crash is -32603. In 2026-07-28 the SDK answers as we do.",
+    ),
+    Decision(
+        names=("before initialize / initialize with*",),
+        eras=(LEGACY,),
+        transports=("sessions",),
+        reference="error -32602",
+        ours=("error -32602",),
+        status=200,
+        reason="An initialize that failed opens no session. The SDK hands out a session id with the error.",
     ),
     Decision(
         names=("cancellation / call linger",),
@@ -120,71 +137,65 @@ DECISIONS = (
         status=200,
         reason="Media types are compared without regard to case (RFC 9110, 8.3.1).",
     ),
+    Decision(
+        names=("content / a content type that only begins alike",),
+        transports=HTTP,
+        reference="*",
+        ours=("error -32600 with null id",),
+        status=400,
+        reason="Any content type but JSON is refused with 400, as the SDK refuses `text/plain`; it lets this one pass.",
+    ),
+    Decision(
+        names=("content / no accept",),
+        transports=HTTP,
+        reference="*",
+        ours=("result",),
+        status=200,
+        reason="A request without Accept takes any media type (RFC 9110, 12.5.1).",
+    ),
+    Decision(
+        names=("content / accept in two headers",),
+        transports=HTTP,
+        reference="*",
+        ours=("result",),
+        status=200,
+        reason="Two header lines of one name are one list (RFC 9110, 5.3).",
+    ),
+    Decision(
+        names=("headers / a name header with space around",),
+        eras=(MODERN,),
+        transports=HTTP,
+        reference="error -32020",
+        ours=("result",),
+        status=200,
+        reason="Space around a header's value does not belong to it (RFC 9110, 5.5).",
+    ),
+    Decision(
+        names=("a session / an older version header in a session", "a session / two session headers"),
+        eras=(LEGACY,),
+        transports=("sessions",),
+        reference="result",
+        ours=("error -32600 with null id", "nothing"),
+        status=400,
+        reason="A client that contradicts its own handshake, or itself, is refused: proxies may read the other value.",
+    ),
 )
 
 FAULTS = (
     Decision(
-        names=("calls / call with * as progress token",),
-        reference="error -32602",
-        ours=("result",),
-        reason="A progress token that is neither a text nor a whole number is ignored instead of refused.",
-        is_fault=True,
-    ),
-    Decision(
         names=("calls / call lines from an unknown level",),
-        eras=(MODERN,),
-        reference="error -32602",
-        ours=("result",),
-        reason="An unknown log level in `_meta` is ignored instead of refused.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("calls / call ask_page*", "only pages / call ask_page *"),
-        eras=(MODERN,),
-        reference="input required, result",
-        ours=("input required, result",),
-        reason="`elicitationId` is sent, which 2026-07-28 does not have.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("no capabilities / call ask_page *", "only forms / call ask_page *"),
-        eras=(MODERN,),
-        reference="error -32021",
-        ours=("error -32021",),
-        reason='`requiredCapabilities` is {"elicitation.url": {}} instead of {"elicitation": {"url": {}}}.',
-        is_fault=True,
-    ),
-    Decision(
-        names=("no capabilities / *", "only pages / call ask_form *"),
-        eras=(MODERN,),
-        reference="error -32021",
-        ours=("error result", "error -32603"),
-        reason="A question to a client that cannot ask is not -32021, as sampling and roots are.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("methods / a method that is a notification",),
         eras=(LEGACY,),
-        reference="error -32601",
-        ours=("result",),
-        reason="A request with the method of a notification gets an empty result.",
-        is_fault=True,
-    ),
-    Decision(
-        names=("content / a content type that only begins alike",),
-        eras=(LEGACY,),
-        transports=HTTP,
-        reference="error -32600 with null id",
-        ours=("result",),
-        reason="`application/json-patch+json` is taken for JSON.",
+        reference="notifications/message, *result",
+        ours=("error -32602",),
+        reason="In 2025-11-25 the log level of `_meta` means nothing, and a wrong one is refused all the same.",
         is_fault=True,
     ),
 )
 
 
 def decisions(era: Era, transport: Transport) -> list[Decision]:
-    """Those that apply to an era on a transport."""
-    return [each for each in (*DECISIONS, *FAULTS) if era in each.eras and transport in each.transports]
+    """Those that apply to an era on a transport. Faults come first: they are the narrower ones."""
+    return [each for each in (*FAULTS, *DECISIONS) if era in each.eras and transport in each.transports]
 
 
 def is_known_fault(name: str, era: Era, transport: Transport) -> bool:

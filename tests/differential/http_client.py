@@ -81,6 +81,7 @@ class HttpConnection:
         self._capabilities = capabilities
         self._ids = itertools.count(1)
         self._session: str | None = None
+        self._version: str = LEGACY
         self._news: list[Json] = []
         self._arrived = asyncio.Condition()
         self._readers: set[asyncio.Task[None]] = set()
@@ -126,7 +127,7 @@ class HttpConnection:
         while more is not None:
             number = next(self._ids)
             frame = exchange.frame(self._era, number, self._capabilities, more)
-            sent.append(sent_id(frame))
+            sent.append(sent_id(frame, exchange.given_id(number)))
             response = await self._send(exchange, frame)
             opened = response.headers.get("mcp-session-id")
             opens = opened is not None and exchange.method == "initialize"
@@ -140,6 +141,8 @@ class HttpConnection:
             await self._read(exchange, response, messages, number)
             response.writer.close()
             last = messages[-1] if len(messages) > before else {}
+            if opens:
+                self._version = last.get("result", {}).get("protocolVersion", LEGACY)
             more = following_params(last, exchange.answers) if exchange.follows else None
         return outcome
 
@@ -213,7 +216,7 @@ class HttpConnection:
     def _protocol_headers(self, exchange: Exchange) -> dict[str, str | None]:
         if self._era == LEGACY:
             opens = exchange.method == "initialize" and self._session is None
-            return {} if opens else {"MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": self._session}
+            return {} if opens else {"MCP-Protocol-Version": self._version, "Mcp-Session-Id": self._session}
         params: Any = exchange.params
         key = NAMED_BY.get(exchange.method) if isinstance(exchange.method, str) else None
         named = params.get(key) if key is not None and isinstance(params, dict) else None

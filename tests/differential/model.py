@@ -88,6 +88,10 @@ class Exchange:
     def fits(self, era: Era, transport: Transport) -> bool:
         return era in self.eras and transport in self.transports
 
+    def given_id(self, request_id: int) -> Any:
+        """The id that a raw frame has in its bytes; ABSENT for other frames."""
+        return request_id if self.raw is not None and b"%ID%" in self.raw else ABSENT
+
     def frame(self, era: Era, request_id: int, capabilities: Json, more: Json | None = None) -> bytes:
         """The bytes to send. `more` are further parameters, when the client calls again."""
         if self.raw is not None:
@@ -174,12 +178,12 @@ NEWS: Final = frozenset(
 )  # fmt: skip
 
 
-def sent_id(frame: bytes) -> Any:
-    """The id in a frame, whatever it is; ABSENT where there is none that can be read."""
+def sent_id(frame: bytes, given: Any = ABSENT) -> Any:
+    """The id in a frame, whatever it is; what was given where the frame cannot be read."""
     try:
         message: Any = json.loads(frame)
     except (ValueError, RecursionError):
-        return ABSENT
+        return given
     return message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
 
 

@@ -83,7 +83,7 @@ class StdioConnection:
         while more is not None:
             number = next(self._ids)
             frame = exchange.frame(self._era, number, self._capabilities, more)
-            identifier = sent_id(frame)
+            identifier = sent_id(frame, exchange.given_id(number))
             sent.append(identifier)
             self._send(frame + b"\n")
             if exchange.cancels:

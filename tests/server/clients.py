@@ -62,6 +62,7 @@ async def served_http(
     known = replace(http or HttpOptions(), grace=1.0)
     app = http_app(toolset, options, known)
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = _AppServer(guarded_config(app, known), app)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(server.serve([listener]))

@@ -104,6 +104,10 @@ class TimeoutScheduler:
             self._timer.cancel()
             self._arm(due, loop)
 
+    def limit(self, seconds: float) -> TimeLimit:
+        """`with timeouts.limit(30):` raises `TimeoutError` where what is awaited inside takes longer."""
+        return TimeLimit(self, seconds)
+
     def cancel(self, key: Hashable) -> None:
         """Drop the timeout of a key, if there is one."""
         self._scheduled.pop(key, None)
@@ -121,3 +125,31 @@ class TimeoutScheduler:
             self._arm(min(due for due, _ in self._scheduled.values()), loop)
         for callback in callbacks:
             callback()
+
+
+class TimeLimit:
+    """What `asyncio.timeout` does, on the timer of a scheduler: nearly all limits end without a timer of their own."""
+
+    __slots__ = ("_cancelling", "_is_over", "_seconds", "_task", "_timeouts")
+
+    def __init__(self, timeouts: TimeoutScheduler, seconds: float) -> None:
+        self._timeouts = timeouts
+        self._seconds = seconds
+        self._is_over = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a time limit needs a task")
+        self._task, self._cancelling = task, task.cancelling()
+        self._timeouts.schedule(self, self._seconds, self._expire)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self._timeouts.cancel(self)
+        # A task that somebody else has cancelled as well stays cancelled.
+        if self._is_over and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def _expire(self) -> None:
+        self._is_over = True
+        self._task.cancel()

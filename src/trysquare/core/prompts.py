@@ -63,10 +63,11 @@ def prompt(
     docstring = inspect.getdoc(function) or ""
     signature = inspect_signature(function)
     schema = signature.arguments.wire
+    is_async = inspect.iscoroutinefunction(function)
 
     async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
         bound = signature.bind(_parsed(signature, final_name, given), context)
-        return _as_messages(await run_function(function, bound, context))
+        return _as_messages(await run_function(function, bound, context, is_async=is_async))
 
     return Prompt(
         name=final_name,

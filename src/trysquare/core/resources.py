@@ -151,12 +151,13 @@ def _require_parameters(function: Callable[..., Any], uri: str, parts: list[str]
 
 def _reading(function: Callable[..., Any], mime_type: str | None) -> Read:
     context_name = context_parameter(function)
+    is_async = inspect.iscoroutinefunction(function)
 
     async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
         bound: dict[str, Any] = dict(values)
         if context_name is not None:
             bound[context_name] = context
-        return _as_contents(uri, mime_type, await run_function(function, bound, context))
+        return _as_contents(uri, mime_type, await run_function(function, bound, context, is_async=is_async))
 
     return read
 

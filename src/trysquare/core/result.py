@@ -242,25 +242,31 @@ def _envelope(result: Result[Any]) -> JsonObject:
     if result.exception is not None:
         envelope["exception_type"] = type(result.exception).__name__
         envelope["exception_message"] = encodable(str(result.exception))
-    texts = {"message": result.message, "instruction": result.instruction}
-    envelope |= {name: encodable(text) for name, text in texts.items() if text is not None}
+    if result.message is not None:
+        envelope["message"] = encodable(result.message)
+    if result.instruction is not None:
+        envelope["instruction"] = encodable(result.instruction)
     if result.next is not None:
         envelope["next"] = jsonable(result.next)
     if result.warnings:
         envelope["warnings"] = [encodable(warning) for warning in result.warnings]
-    return envelope | {name: jsonable(part) for name, part in result.fields.items()}
+    for name, part in result.fields.items():
+        envelope[name] = jsonable(part)
+    return envelope
 
 
 def render_text(envelope: JsonObject) -> str:
     """Render an envelope as text: the answer first, then what to do about it."""
     lines = _answer_lines(envelope)
-    rest = {name: part for name, part in envelope.items() if name not in _RENDERED}
-    if isinstance(rest.get("output"), str):
-        # What a tool wrote for reading stays as it was written: in JSON every line break would be an escape.
-        lines.extend(filter(None, [rest.pop("output").removesuffix("\n")]))
-    if rest:
-        lines.append(dump_json(rest))
-    lines.extend(f"Warning: {warning}" for warning in envelope.get("warnings", ()))
+    if not envelope.keys() <= _RENDERED:
+        rest = {name: part for name, part in envelope.items() if name not in _RENDERED}
+        if isinstance(rest.get("output"), str):
+            # What a tool wrote for reading stays as it was written: in JSON every line break would be an escape.
+            lines.extend(filter(None, [rest.pop("output").removesuffix("\n")]))
+        if rest:
+            lines.append(dump_json(rest))
+    if warnings := envelope.get("warnings"):
+        lines.extend(f"Warning: {warning}" for warning in warnings)
     if instruction := envelope.get("instruction"):
         lines.append(f"Instruction: {instruction}")
     if following := envelope.get("next"):

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from trysquare.core.consent import CheckedCall
 
 
-async def run_function(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+async def run_function(
+    function: Callable[..., Any], bound: dict[str, Any], context: CallContext, *, is_async: bool
+) -> Any:
     """Run a function on the event loop, or in a thread if it is synchronous. A cancellation sets the context's flag."""
     try:
-        if inspect.iscoroutinefunction(function):
+        if is_async:
             returned = await function(**bound)
             return await gathered(returned, context) if may_hold_iterators(returned) else returned
         return await _run_sync(function, bound, context)
@@ -149,15 +151,16 @@ def tool(
         )
     signature = inspect_signature(function)
     metadata = ToolMetadata(**options)
+    is_async = inspect.iscoroutinefunction(function)
     return Tool(
         name=final_name,
         title=title,
         description=description or summary_text(inspect.getdoc(function) or ""),
         arguments=signature.arguments,
-        call=_call_of(final_name, function, signature, metadata.timeout),
+        call=_call_of(final_name, function, signature, metadata.timeout, is_async=is_async),
         metadata=metadata,
         function=function,
-        is_async=inspect.iscoroutinefunction(function),
+        is_async=is_async,
     )
 
 
@@ -176,16 +179,17 @@ def _with_right(call: Call, name: str, right: str) -> Call:
     return checked
 
 
-def _call_of(name: str, function: Callable[..., Any], signature: Signature, timeout: float | None) -> Call:
+def _call_of(
+    name: str, function: Callable[..., Any], signature: Signature, timeout: float | None, *, is_async: bool
+) -> Call:
     parse, bind = signature.arguments.parse, signature.bind
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         if timeout is not None:
             context = context.for_call(timeout=timeout)
         bound = bind(parse(name, arguments), context)
-        if context.deadline is None:
-            return _as_result(await run_function(function, bound, context))
-        return _as_result(await _within(run_function(function, bound, context), context))
+        work = run_function(function, bound, context, is_async=is_async)
+        return _as_result(await (work if context.deadline is None else _within(work, context)))
 
     return call
 

@@ -40,8 +40,11 @@ class LineBuffer:
     def feed(self, chunk: bytes) -> list[bytes | bytearray | None]:
         """Lines completed by this chunk."""
         *ends, rest = chunk.split(b"\n")
-        lines = [self._complete(end) for end in ends]
-        self._add(rest)
+        # Nearly all lines come whole, and are what they are.
+        is_whole = not self._size and len(chunk) <= self._limit
+        lines: list[bytes | bytearray | None] = [*ends] if is_whole else [self._complete(end) for end in ends]
+        if rest:
+            self._add(rest)
         return lines
 
     def finish(self) -> list[bytes | bytearray | None]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.protocol.messages import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from trysquare.protocol.methods import CLIENT_REQUESTS
 from trysquare.protocol.versions import CAPABILITIES_KEY, CLIENT_INFO_KEY, STATELESS_VERSIONS, VERSION_KEY
@@ -51,8 +51,8 @@ def envelope_version(meta: Any) -> Any:
     envelope = cast(JsonObject, meta)
     if not isinstance(envelope[CAPABILITIES_KEY], dict):
         raise RpcError(INVALID_PARAMS, f"`{CAPABILITIES_KEY}` must be an object.")
-    client = envelope.get(CLIENT_INFO_KEY, {"name": "", "version": ""})
-    if not isinstance(client, dict) or not all(isinstance(client.get(key), str) for key in ("name", "version")):
+    client = as_object(envelope.get(CLIENT_INFO_KEY, {"name": "", "version": ""}))
+    if not all(isinstance(client.get(key), str) for key in ("name", "version")):
         raise RpcError(INVALID_PARAMS, f"`{CLIENT_INFO_KEY}` must be an object with `name` and `version`.")
     return envelope[VERSION_KEY]
 
@@ -94,7 +94,7 @@ def encode_header(text: str) -> str:
 
 def decode_header(value: str | None) -> str | None:
     """The string in a header value; None if its base64 is malformed."""
-    wrapped = None if value is None else _WRAPPED.fullmatch(value)
+    wrapped = _WRAPPED.fullmatch(value) if value is not None and value.startswith("=?base64?") else None
     if wrapped is None:
         return value
     try:

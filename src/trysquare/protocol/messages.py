@@ -44,6 +44,8 @@ HTTP_STATUS: Final = {
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError)
 """What decoding may raise. A number with too many digits is a `ValueError`, an error of msgspec's is not."""
+MAX_BATCH: Final = 1000
+"""Messages of one batch: each costs a task, and fifty bytes are enough for one."""
 _NOTHING: Final = Raw(b"")
 _NULL: Final = Raw(b"null")
 _OBJECT_OR_NULL: Final = frozenset(b"{n")
@@ -108,7 +110,7 @@ def decode(data: bytes | bytearray | Raw) -> Message:
 
 def _require_utf8(data: bytes | bytearray | Raw) -> None:
     """Raise `UnicodeError` for bytes that are not UTF-8: parts of a message that are skipped are not checked."""
-    text = data if isinstance(data, (bytes, bytearray)) else bytes(data)
+    text = bytes(data) if type(data) is Raw else data
     if not text.isascii():
         text.decode()
 
@@ -135,9 +137,29 @@ def decode_batch(data: bytes | bytearray) -> list[Raw] | None:
     if data.lstrip()[:1] != b"[":
         return None
     try:
-        return _decode_batch(data)
+        batch = _decode_batch(data)
     except UNREADABLE as error:
         raise RpcError(PARSE_ERROR, f"Parse error: {error}") from None
+    if not 0 < len(batch) <= MAX_BATCH:
+        raise RpcError(INVALID_REQUEST, f"A batch has from 1 to {MAX_BATCH} messages; this one has {len(batch)}.")
+    return batch
+
+
+def decode_each(batch: list[Raw], take: Callable[[Message], None]) -> tuple[list[Message], list[RpcError]]:
+    """The requests of a batch, and the errors of those that are not messages; `take` gets the other messages."""
+    requests: list[Message] = []
+    errors: list[RpcError] = []
+    for raw in batch:
+        try:
+            message = decode(raw)
+        except RpcError as error:
+            errors.append(error)
+            continue
+        if message.method is UNSET or message.id is UNSET:
+            take(message)
+        else:
+            requests.append(message)
+    return requests, errors
 
 
 def _decode_slowly(data: bytes) -> Message:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from msgspec import UNSET, Raw
 
 from trysquare.core.json import JsonObject
-from trysquare.net.rpc import PendingRequests
+from trysquare.net.rpc import ConnectionLost, PendingRequests
 from trysquare.protocol.envelope import envelope_version, is_enveloped, require_version
 from trysquare.protocol.messages import (
     INVALID_REQUEST,
@@ -20,6 +20,7 @@ from trysquare.protocol.messages import (
     RpcError,
     decode,
     decode_batch,
+    decode_each,
     encode_error,
     encode_notification,
     encode_request,
@@ -53,12 +54,16 @@ class Connection:
         self.write = write
         """Send one message; neither waits nor raises."""
         self.drained = drained
-        """Wait until the client has taken what was written."""
+        """Wait until the client has taken most of what was written."""
         self._session = Session()
         self._is_stateless: bool | None = None
         self._running: dict[RequestId, asyncio.Task[None]] = {}
         self._endless: set[RequestId] = set()
+        self._cancelled: set[RequestId] = set()
+        """Requests that the client took back: a tool that goes on in spite of it is not answered for."""
         self._asked: PendingRequests[Raw] = PendingRequests()
+        self._changes: dict[bytes, None] = {}
+        self._sending: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], None] | None = None
         """Called when the last open request has ended."""
         server.hub.start()
@@ -72,10 +77,14 @@ class Connection:
         """Take one message as it came in, or a batch of a version that has them."""
         try:
             batch = decode_batch(data) if self._takes_batches else None
-            if batch is None:
-                self._dispatch(decode(data), self.write)
-            else:
+            if batch is not None:
                 self._receive_batch(batch)
+                return
+            message = decode(data)
+            if message.method is UNSET or message.id is UNSET:
+                self._take(message)
+            else:
+                self._on_request(message, message.id, self.write)
         except RpcError as error:
             self.write(encode_error(error, error.request_id))
 
@@ -96,6 +105,8 @@ class Connection:
             await _wait([self._running[request_id] for request_id in self._endless], grace)
         self._asked.disconnect(reason)
         running = [*self._running.values()]
+        if self._sending is not None:
+            running.append(self._sending)
         for task in running:
             task.cancel()
         await _wait(running, grace)
@@ -106,35 +117,17 @@ class Connection:
         return version is not None and version.has_batches
 
     def _receive_batch(self, batch: list[Raw]) -> None:
-        if not batch:
-            raise RpcError(INVALID_REQUEST, "A batch needs at least one message.")
-        replies: list[bytes] = []
-        waiting = 0
+        requests, errors = decode_each(batch, self._take)
+        replies = _Replies(self.write, [encode_error(error, error.request_id) for error in errors], len(requests))
+        for message in requests:
+            self._on_request(message, message.id, replies.add, replies.count_end)
 
-        def collect(reply: bytes) -> None:
-            replies.append(reply)
-            if len(replies) == waiting:
-                self.write(b"[" + b",".join(replies) + b"]")
-
-        messages: list[Message] = []
-        for raw in batch:
-            try:
-                messages.append(decode(raw))
-            except RpcError as error:
-                replies.append(encode_error(error, error.request_id))
-        waiting = len(replies) + sum(one.method is not UNSET and one.id is not UNSET for one in messages)
-        if replies and len(replies) == waiting:
-            self.write(b"[" + b",".join(replies) + b"]")
-        for message in messages:
-            self._dispatch(message, collect)
-
-    def _dispatch(self, message: Message, reply: Callable[[bytes], None]) -> None:
+    def _take(self, message: Message) -> None:
+        """Take a notification or a response of the client."""
         if message.method is UNSET:
             self._on_response(message)
-        elif message.id is UNSET:
-            self._on_notification(message)
         else:
-            self._on_request(message, message.id, reply)
+            self._on_notification(message)
 
     def _on_response(self, message: Message) -> None:
         answer = self._asked.take(message.id)
@@ -147,20 +140,49 @@ class Connection:
 
     def _on_notification(self, message: Message) -> None:
         if message.method == "notifications/cancelled":
-            task = self._running.get(cancelled) if (cancelled := cancelled_id(message.params)) is not None else None
-            if task is not None:
+            cancelled = cancelled_id(message.params)
+            task = None if cancelled is None else self._running.get(cancelled)
+            if cancelled is not None and task is not None:
+                self._cancelled.add(cancelled)
                 task.cancel()
-        elif message.method == "notifications/initialized" and not self._session.is_ready:
+        elif message.method == "notifications/initialized" and not (self._session.is_ready or self._is_stateless):
             self._session.is_ready = True
-            self._server.hub.add(self._session, self.write)
+            self._server.hub.add(self._session, self._notify)
 
-    def _on_request(self, message: Message, request_id: Any, reply: Callable[[bytes], None]) -> None:
+    def _notify(self, message: bytes) -> None:
+        """Send a notification of a change; once, if the same one still waits for the client to read."""
+        if self.drained is None:
+            self.write(message)
+            return
+        self._changes[message] = None
+        if self._sending is None:
+            self._sending = asyncio.get_running_loop().create_task(self._send_changes(self.drained))
+
+    async def _send_changes(self, drained: Callable[[], Awaitable[None]]) -> None:
+        try:
+            while self._changes:
+                message = next(iter(self._changes))
+                del self._changes[message]
+                self.write(message)
+                await drained()
+        finally:
+            self._sending = None
+
+    def _on_request(
+        self,
+        message: Message,
+        request_id: Any,
+        reply: Callable[[bytes], None],
+        on_end: Callable[[], None] | None = None,
+    ) -> None:
         try:
             if request_id in self._running:
                 raise RpcError(INVALID_REQUEST, "A request with this `id` is still open.")
             route, params = self._read(message)
         except RpcError as error:
             reply(encode_error(error, request_id))
+            if on_end is not None:
+                on_end()
             return
         options = self._server.options
         channel = _Channel(self)
@@ -177,11 +199,14 @@ class Connection:
             self._endless.add(request_id)
         task = asyncio.get_running_loop().create_task(self._answer(route, request, channel, reply))
         self._running[request_id] = task
-        task.add_done_callback(partial(self._on_end, request_id))
+        task.add_done_callback(partial(self._on_end, request_id, on_end))
 
     def _read(self, message: Message) -> tuple[Route | None, Any]:
         if self._is_stateless is None:
             self._is_stateless = message.method != "initialize" and is_enveloped(member(message.params, "_meta"))
+            if self._is_stateless:
+                # Its client said that it is initialized, which this version does not have.
+                self._server.hub.remove(self._session)
         if not self._is_stateless:
             route, params = self._server.read(message, stateless=False)
             if is_enveloped(params.meta) and message.method != "initialize":
@@ -200,13 +225,18 @@ class Connection:
         answer: Reply = await self._server.respond(route, request)
         if channel.reported:
             await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
-        reply(answer.body)
+        channel.is_over = True
+        if request.id not in self._cancelled:
+            reply(answer.body)
         if self.drained is not None:
             await self.drained()
 
-    def _on_end(self, request_id: RequestId, task: asyncio.Task[None]) -> None:
+    def _on_end(self, request_id: RequestId, on_end: Callable[[], None] | None, task: asyncio.Task[None]) -> None:
         self._running.pop(request_id, None)
         self._endless.discard(request_id)
+        self._cancelled.discard(request_id)
+        if on_end is not None:
+            on_end()
         if not task.cancelled() and (error := task.exception()) is not None:
             asyncio.get_running_loop().call_exception_handler({"message": "request failed", "exception": error})
         if self.on_idle is not None and self.is_idle:
@@ -216,22 +246,48 @@ class Connection:
 class _Channel:
     """The way back of one request."""
 
-    __slots__ = ("_connection", "reported")
+    __slots__ = ("_connection", "is_over", "reported")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.reported = 0.0
         """When the request last reported progress, on the loop's clock; 0 for never."""
+        self.is_over = False
+        """Whether the request is answered."""
 
     async def notify(self, message: bytes, *, is_progress: bool = False) -> None:
-        self._connection.write(message)
-        if is_progress:
-            self.reported = asyncio.get_running_loop().time()
-        if self._connection.drained is not None:
-            await self._connection.drained()
+        # What a tool left running has nobody to report to.
+        if not self.is_over:
+            self._connection.write(message)
+            if is_progress:
+                self.reported = asyncio.get_running_loop().time()
+            if self._connection.drained is not None:
+                await self._connection.drained()
+        # Sending seldom waits. A tool that does nothing else must let others run, and its cancellation come.
+        await asyncio.sleep(0)
 
     async def ask(self, method: str, params: JsonObject) -> Raw:
+        if self.is_over:
+            raise ConnectionLost("the request has been answered")
         return await self._connection.ask(method, params)
+
+
+class _Replies:
+    """The responses to a batch, which go out together once each of its requests has ended, answered or cancelled."""
+
+    def __init__(self, write: Callable[[bytes], None], replies: list[bytes], requests: int) -> None:
+        self._write = write
+        self._replies = replies
+        self._open = requests + 1
+        self.count_end()
+
+    def add(self, reply: bytes) -> None:
+        self._replies.append(reply)
+
+    def count_end(self) -> None:
+        self._open -= 1
+        if not self._open and self._replies:
+            self._write(b"[" + b",".join(self._replies) + b"]")
 
 
 def _refuse_handshake(message: Message) -> NoReturn:

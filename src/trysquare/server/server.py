@@ -58,6 +58,8 @@ class Route(NamedTuple):
     method: Method
     decode: Callable[[bytes | Raw], Any]
     handler: Handler
+    may_ask: bool = False
+    """Whether its result may be questions, after whose answers the request comes again (2026-07-28)."""
     is_cached: bool = False
     """Whether its result depends on nothing but the toolset, the profiles, the principal's scopes and the page."""
 
@@ -111,6 +113,7 @@ class McpServer:
                 (method := CLIENT_REQUESTS[name]),
                 decoder_of(method.params).decode,
                 handler,
+                may_ask=method.may_ask,
                 is_cached=name.endswith("/list"),
             )
             for name, handler in handlers.items()
@@ -140,7 +143,7 @@ class McpServer:
             session = request.session
             if session is not None and session.version is None and request.method not in _BEFORE_HANDSHAKE:
                 raise RpcError(INVALID_PARAMS, "Send `initialize` first, or an envelope of 2026-07-28 in `_meta`.")
-            if route.method.may_ask:
+            if route.may_ask and request.params.request_state is not None:
                 self._open_state(request)
             return Reply(await guard_crash(request.method, self._answer(route, request)))
         except ToolError as failure:
@@ -180,10 +183,7 @@ class McpServer:
     def _open_state(self, request: Request) -> None:
         """Replace the sealed state in the parameters by what was sealed. Versions with a handshake have none."""
         params = request.params
-        if params.request_state is not None:
-            params.request_state = (
-                self._seal.open(params.request_state, _bound(request)) if request.is_stateless else None
-            )
+        params.request_state = self._seal.open(params.request_state, _bound(request)) if request.is_stateless else None
 
     async def _initialize(self, request: Request) -> JsonObject:
         params: InitializeParams = request.params

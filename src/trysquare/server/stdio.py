@@ -31,7 +31,8 @@ class StdioTransport:
         self._writer = PipeWriter(write_to, self._on_lost)
         self._connection = Connection(server, self._write, self._drain)
         self._grace = grace
-        self._is_paused = False
+        self._resuming: asyncio.Task[None] | None = None
+        """Set while nothing is read, because the client does not read either."""
         self._end = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
@@ -41,6 +42,8 @@ class StdioTransport:
             await self._end
         finally:
             self._reader.stop()
+            if self._resuming is not None:
+                self._resuming.cancel()
             self._server.hub.close()
             await self._connection.close("the client closed the connection", grace=self._grace)
             with contextlib.suppress(TimeoutError):
@@ -62,10 +65,15 @@ class StdioTransport:
                 self._connection.receive(line)
         if not chunk:
             self._on_end_of_input()
-        elif self._writer.waiting_bytes > _PAUSE_ABOVE and not self._is_paused:
+        elif self._writer.waiting_bytes > _PAUSE_ABOVE and self._resuming is None:
             # A client that sends and never reads must not fill our memory.
-            self._is_paused = True
             self._reader.pause()
+            self._resuming = asyncio.get_running_loop().create_task(self._resume())
+
+    async def _resume(self) -> None:
+        await self._writer.drain(_PAUSE_ABOVE)
+        self._resuming = None
+        self._reader.resume()
 
     def _on_end_of_input(self) -> None:
         """The client has closed our input: answer what it still waits for, then end."""
@@ -86,9 +94,6 @@ class StdioTransport:
     async def _drain(self) -> None:
         if self._writer.waiting_bytes:
             await self._writer.drain()
-            if self._is_paused and self._writer.waiting_bytes <= _PAUSE_ABOVE:
-                self._is_paused = False
-                self._reader.resume()
 
 
 async def serve_stdio(toolset: Toolset, options: ServeOptions | None = None) -> None:

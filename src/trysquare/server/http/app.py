@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from uvicorn.config import Config
@@ -103,14 +103,13 @@ class HttpApp:
         """End all sessions and streams."""
         self._endpoint.close()
 
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _route(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path: str = scope["path"]
         app = self._routes.get(path.removeprefix(scope.get("root_path", "")) or "/")
-        if app is None:
-            text = f"There is nothing at this path. The MCP endpoint is at {[*self._routes][1]}."
-            await send_json(send, 404, {"error": "not_found", "error_description": text})
-        else:
-            await app(scope, receive, send)
+        if app is not None:
+            return app(scope, receive, send)
+        text = f"There is nothing at this path. The MCP endpoint is at {[*self._routes][1]}."
+        return send_json(send, 404, {"error": "not_found", "error_description": text})
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

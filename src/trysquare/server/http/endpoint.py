@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from trysquare.catalog import ProfileChoice, parse_profiles
 from trysquare.core.concurrency import TimeoutScheduler
@@ -30,6 +31,7 @@ from trysquare.protocol.messages import (
     RpcError,
     decode,
     decode_batch,
+    decode_each,
     encode_error,
     member,
 )
@@ -45,7 +47,7 @@ from trysquare.server.http.exchange import (
     Send,
 )
 from trysquare.server.http.responder import Responder
-from trysquare.server.http.sessions import HttpSession, SessionRegistry
+from trysquare.server.http.sessions import HttpSession, SessionRegistry, SessionUse
 from trysquare.server.http.streams import EventStream, hold
 from trysquare.server.server import McpServer, Route
 from trysquare.server.session import Request
@@ -109,12 +111,12 @@ class McpEndpoint:
 
     async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
         accept = exchange.headers.get("accept", "*/*")
-        if not (_accepts(accept, _JSON_TYPE) and _accepts(accept, _EVENT_TYPE)):
+        if not _accepts(accept, _JSON_TYPE, _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
         if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
             raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
         try:
-            body = await exchange.body(self._max_body)
+            body = await exchange.body(self._max_body, self._timeouts)
         except BodyTooLarge:
             raise Refusal(413, f"Content Too Large: the limit is {self._max_body} bytes.") from None
         try:
@@ -142,7 +144,7 @@ class McpEndpoint:
         await self._answer(exchange, message.method, route, params, request_id, None)
 
     def _read_stateless(self, exchange: Exchange, message: Message, method: str) -> tuple[Route | None, Any]:
-        if any(name.startswith("mcp-") for name in exchange.repeated):
+        if exchange.repeated and any(name.startswith("mcp-") for name in exchange.repeated):
             raise RpcError(HEADER_MISMATCH, "A header that begins with Mcp- appears more than once.")
         named_by = CLIENT_REQUESTS[method].named_by if method in CLIENT_REQUESTS else None
         try:
@@ -166,22 +168,20 @@ class McpEndpoint:
         batch = decode_batch(body)
         if batch is not None:
             session = self._alone(exchange) if self._is_stateless else self._session(exchange)
-            with session.in_use():
-                await self._batch(exchange, session, body)
+            with session.begin_use() as use:
+                await self._batch(exchange, use, batch)
             return
         message = decode(body)
         is_opening = message.method == "initialize" and SESSION_HEADER not in exchange.headers
         session = self._session_of(exchange, is_opening=is_opening)
-        with session.in_use():
+        with session.begin_use() as use:
             if message.method is UNSET or message.id is UNSET:
                 self._take(session, message)
                 await exchange.reply(202, session.headers)
                 return
             request_id: Any = message.id
             try:
-                if request_id in session.running:
-                    raise RpcError(INVALID_REQUEST, "A request with this `id` is still open.")
-                route, params = self._server.read(message, stateless=False)
+                route, params = self._read_in(session, message, request_id)
             except RpcError as error:
                 if is_opening:
                     self._sessions.end(session)
@@ -189,40 +189,58 @@ class McpEndpoint:
                     200, [JSON] if is_opening else session.json_headers, encode_error(error, request_id)
                 )
                 return
-            await self._answer(exchange, message.method, route, params, request_id, session)
+            await self._answer(exchange, message.method, route, params, request_id, use)
 
-    async def _batch(self, exchange: Exchange, session: HttpSession, body: bytes) -> None:
+    def _read_in(self, session: HttpSession, message: Message, request_id: RequestId) -> tuple[Route | None, Any]:
+        if request_id in session.running:
+            raise RpcError(INVALID_REQUEST, "A request with this `id` is still open.")
+        return self._server.read(message, stateless=False)
+
+    async def _batch(self, exchange: Exchange, use: SessionUse, batch: list[Raw]) -> None:
         """Answer the messages of a batch (2025-03-26), each response as an event of one stream."""
+        session = use.session
         version = VERSIONS.get(session.version or "")
         if version is None or not version.has_batches:
             raise RpcError(INVALID_REQUEST, "A message is one JSON object; this protocol version has no batches.")
-        messages = [decode(raw) for raw in decode_batch(body) or ()]
-        requests = [one for one in messages if one.method is not UNSET and one.id is not UNSET]
-        for message in messages:
-            if message.method is UNSET or message.id is UNSET:
-                self._take(session, message)
-        if not requests:
+        requests, errors = decode_each(batch, partial(self._take, session))
+        if not requests and not errors:
             await exchange.reply(202, session.headers)
             return
+        profiles = self._profiles(exchange)
         stream = session.open_stream(exchange)
-        await stream.open()
-        await asyncio.gather(*(self._answer_in(stream, exchange, session, one) for one in requests))
+        watch = Responder(exchange, use, self._timeouts, stream)
+        try:
+            for error in errors:
+                await stream.send(encode_error(error, error.request_id))
+            async with asyncio.TaskGroup() as tasks:
+                for one in requests:
+                    tasks.create_task(self._answer_in(stream, exchange, use, one, profiles))
+        finally:
+            watch.close()
         await stream.finish()
 
-    async def _answer_in(self, stream: EventStream, exchange: Exchange, session: HttpSession, message: Message) -> None:
+    async def _answer_in(
+        self, stream: EventStream, exchange: Exchange, use: SessionUse, message: Message, profiles: ProfileChoice
+    ) -> None:
         request_id: Any = message.id
-        responder = session.running[request_id] = Responder(exchange, session, self._timeouts, stream)
         try:
-            route, params = self._server.read(message, stateless=False)
-            request = self._request(exchange, str(message.method), params, request_id, session, responder)
-            await stream.send((await self._server.respond(route, request)).body)
+            route, params = self._read_in(use.session, message, request_id)
         except RpcError as error:
             await stream.send(encode_error(error, request_id))
+            return
+        responder = use.session.running[request_id] = Responder(exchange, use, self._timeouts, stream, watches=False)
+        try:
+            request = self._request(exchange, str(message.method), params, request_id, use.session, responder, profiles)
+            reply = await self._server.respond(route, request)
+            responder.close()
+            if not responder.is_cancelled:
+                await stream.send(reply.body)
         except asyncio.CancelledError:
             if not responder.is_cancelled:
                 raise
         finally:
-            session.running.pop(request_id, None)
+            responder.close()
+            use.session.running.pop(request_id, None)
 
     def _take(self, session: HttpSession, message: Message) -> None:
         """Take a notification or a response of the client."""
@@ -244,21 +262,26 @@ class McpEndpoint:
         route: Route | None,
         params: Any,
         request_id: RequestId,
-        session: HttpSession | None,
+        use: SessionUse | None,
     ) -> None:
         """Answer a request in the task of its HTTP request."""
-        responder = Responder(exchange, session, self._timeouts)
+        profiles = self._profiles(exchange)
+        session = None if use is None else use.session
+        responder = Responder(exchange, use, self._timeouts)
+        if session is not None:
+            session.running[request_id] = responder
         try:
-            if session is not None:
-                session.running[request_id] = responder
-            request = self._request(exchange, method, params, request_id, session, responder)
-            await responder.finish(await self._server.respond(route, request))
+            request = self._request(exchange, method, params, request_id, session, responder, profiles)
+            reply = await self._server.respond(route, request)
+            if responder.is_cancelled:
+                # The tool went on in spite of it.
+                raise asyncio.CancelledError
+            await responder.finish(reply)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not responder.is_cancelled or task is None or task.uncancel() > 0:
                 raise
-            if session is not None:
-                await responder.abandon()
+            await responder.abandon()
         finally:
             responder.close()
             if session is not None:
@@ -272,16 +295,17 @@ class McpEndpoint:
         request_id: RequestId,
         session: HttpSession | None,
         responder: Responder,
+        profiles: ProfileChoice,
     ) -> Request:
-        options, principal = self._server.options, _principal(exchange)
+        principal = _principal(exchange)
         return Request(
             request_id,
             method,
             params,
             session=session,
             channel=responder,
-            principal=principal or options.principal,
-            profiles=self._profiles(exchange),
+            principal=principal or self._server.options.principal,
+            profiles=profiles,
             is_authenticated=principal is not None,
         )
 
@@ -303,20 +327,18 @@ class McpEndpoint:
         """Open the stream of notifications, or resume a stream."""
         if not _accepts(exchange.headers.get("accept", ""), _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept text/event-stream.")
-        with session.in_use():
+        with session.begin_use():
             last = exchange.headers.get("last-event-id")
-            if last is not None:
-                found = session.find_stream(last)
-                if found is None:
-                    raise Refusal(400, "Unknown Last-Event-ID.")
-                stream, after = found
-                await stream.resume(exchange, after)
-            elif session.standalone is not None and session.standalone.exchange is not None:
+            found = None if last is None else session.find_stream(last)
+            if last is not None and found is None:
+                raise Refusal(400, "Unknown Last-Event-ID.")
+            if (found is None or found[0].is_standalone) and not session.takes_standalone(found and found[0]):
                 raise Refusal(409, "Conflict: this session has an open stream already.")
-            else:
-                stream = session.standalone = session.open_stream(exchange)
-                await stream.open()
-            if stream is not session.standalone:
+            stream, after = found or (session.open_stream(exchange, is_standalone=True), 0)
+            if stream.is_standalone:
+                session.standalone = stream
+            await (stream.open() if found is None else stream.resume(exchange, after))
+            if not stream.is_standalone:
                 await hold(exchange, stream, session.closed)
                 return
             sending = asyncio.ensure_future(session.send_waiting(stream))
@@ -346,7 +368,7 @@ class McpEndpoint:
 
     def _alone(self, exchange: Exchange) -> HttpSession:
         """What stands for a session where none is kept: its client is unknown and cannot be asked."""
-        session = HttpSession(_owner(exchange), is_kept=False)
+        session = HttpSession(_owner(exchange), None)
         session.version = exchange.headers.get(VERSION_HEADER, ASSUMED_VERSION)
         return session
 
@@ -364,7 +386,8 @@ def _owner(exchange: Exchange) -> str | None:
     return None if principal is None else principal.subject
 
 
-def _accepts(accept: str, kind: str) -> bool:
-    """Whether an `Accept` header takes a media type; parameters such as weights are passed over."""
-    kinds = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
-    return not kinds.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*"))
+@lru_cache(maxsize=64)
+def _accepts(accept: str, *kinds: str) -> bool:
+    """Whether an `Accept` header takes media types; parameters such as weights are passed over."""
+    taken = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
+    return all(not taken.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*")) for kind in kinds)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+from trysquare.core.concurrency import TimeoutScheduler
 from trysquare.protocol.messages import encode
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -26,6 +29,8 @@ _SINGLE: Final = frozenset(
     {"host", "origin", "authorization", "content-type", "content-length", "mcp-session-id", "last-event-id"}
 )
 """Headers that must not come twice: two readers might take different ones."""
+_DECODED: Final = "trysquare.headers"
+"""Where the scope of a request has its headers once they were decoded."""
 CONNECTION_LOST: Final = "trysquare.connection_lost"
 """Where the scope of a request may have an event that is set when its connection is lost."""
 _BODY_SECONDS: Final = 30.0
@@ -54,16 +59,13 @@ class Exchange:
         self._receive = receive
         self._send = send
 
-    async def body(self, limit: int) -> bytes:
+    async def body(self, limit: int, timeouts: TimeoutScheduler) -> bytes:
         """The whole body. Raises `BodyTooLarge` or `ClientGone`."""
         parts: list[bytes] = []
-        size = 0
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        size, started, seconds = 0, time.monotonic(), _BODY_SECONDS
         while True:
-            latest = min(loop.time(), started + size / _BODY_RATE) + _BODY_SECONDS
             try:
-                async with asyncio.timeout_at(latest):
+                with timeouts.limit(seconds):
                     event = await self._receive()
             except TimeoutError:
                 raise ClientGone from None
@@ -76,18 +78,24 @@ class Exchange:
             parts.append(part)
             if not event.get("more_body", False):
                 return part if len(parts) == 1 else b"".join(parts)
+            seconds = _BODY_SECONDS + min(0.0, started + size / _BODY_RATE - time.monotonic())
 
     async def reply(self, status: int, headers: Headers, body: bytes = b"") -> None:
         """Answer with a whole response."""
-        await send_response(self._send, status, headers, body)
+        with suppress(OSError):
+            await send_response(self._send, status, headers, body)
+
+    # Some servers raise an OSError once the client has gone, others take what is sent and drop it.
 
     async def begin_events(self, headers: Headers) -> None:
         """Start to answer with a stream of events."""
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+        with suppress(OSError):
+            await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
 
     async def write(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Send more of the stream; waits while the client does not read."""
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        with suppress(OSError):
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
 
     async def disconnected(self) -> None:
         """Wait until the client hangs up. Only after the body was read."""
@@ -110,7 +118,13 @@ class Exchange:
 
 def headers_of(scope: Scope) -> tuple[dict[str, str], frozenset[str]]:
     """Headers by lower-case name, and the names that came more than once. Of a list, all values count."""
-    raw: list[tuple[bytes, bytes]] = scope["headers"]
+    known = scope.get(_DECODED)
+    if known is None:
+        known = scope[_DECODED] = _decoded(scope["headers"])
+    return known
+
+
+def _decoded(raw: Headers) -> tuple[dict[str, str], frozenset[str]]:
     # Blanks around a value are no part of it, and parsers of requests leave those behind it.
     headers = {name.decode("latin-1"): value.strip(_BLANKS).decode("latin-1") for name, value in raw}
     if len(headers) == len(raw):

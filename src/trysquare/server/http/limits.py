@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from trysquare.server.http.exchange import CONNECTION_LOST, AsgiApp, Receive, Scope, Send
+from trysquare.server.http.exchange import CONNECTION_LOST, AsgiApp, Receive, Scope, Send, headers_of
+from trysquare.server.http.transport import JoiningTransport
 
 logger = logging.getLogger("trysquare.server")
 
@@ -61,7 +62,7 @@ class ConnectionGuard:
                 await app(scope, receive, send)
                 return
             scope[CONNECTION_LOST] = connection.lost
-            connection.begin_request(_body_length(scope["headers"]))
+            connection.begin_request(int(headers_of(scope)[0].get("content-length", 0)))
             try:
                 await app(scope, receive, send)
             finally:
@@ -86,11 +87,6 @@ class ConnectionGuard:
             del self._connections[peer]
 
 
-def _body_length(headers: list[tuple[bytes, bytes]]) -> int:
-    """The length of the body that the head of a request names; 0 for one in chunks, which names none."""
-    return next((int(value) for name, value in headers if name == b"content-length"), 0)
-
-
 class _GuardedConnection(asyncio.Protocol):
     """One connection: passes everything on, and closes it where the head of a request is too large or too slow."""
 
@@ -104,20 +100,20 @@ class _GuardedConnection(asyncio.Protocol):
         """Bytes of the body of the last request that are still to come; negative once there is more than that."""
         self._received = 0
         """Bytes that came while a request was open."""
-        self._head = 0
+        self._head: int = 0
         """Bytes of the head that is being received; 0 before its first one."""
         self._tail = b""
-        self._is_complete = False
+        self._is_complete: bool = False
         self._timer: asyncio.TimerHandle | None = None
         self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = JoiningTransport(cast(asyncio.Transport, transport), asyncio.get_running_loop())
         name: tuple[str, int] | str | None = transport.get_extra_info("peername")
         self._peer = (name[0], name[1]) if isinstance(name, tuple) else None
         if not self._guard.admit(self, self._peer):
             self._refuse(_TOO_MANY)
-        self._inner.connection_made(transport)
+        self._inner.connection_made(self._transport)
         self._start_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -128,11 +124,12 @@ class _GuardedConnection(asyncio.Protocol):
                 self._refuse()
                 return
         else:
-            # Any byte stops the server's own timer for idle connections, so that every one needs a timer here.
-            self._start_timer()
             if not self._take_head(data):
                 self._refuse(_TOO_LARGE)
                 return
+            if not self._is_complete:
+                # Any byte stops the server's own timer for idle connections, so that every one needs a timer here.
+                self._start_timer()
         self._inner.data_received(data)
 
     def _take_head(self, data: bytes) -> bool:
@@ -154,7 +151,7 @@ class _GuardedConnection(asyncio.Protocol):
         return self._head <= self._guard.limits.head_bytes
 
     def begin_request(self, body_length: int) -> None:
-        """The head of a request is complete, and names the length of its body."""
+        """The head of a request is complete, and names the length of its body: 0 for one in chunks."""
         self._requests += 1
         self._body += body_length
         self._stop_timer()

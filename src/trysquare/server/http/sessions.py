@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import Raw
@@ -17,7 +17,7 @@ from trysquare.protocol.envelope import SESSION_HEADER
 from trysquare.protocol.messages import Message, RequestId, error_of
 from trysquare.protocol.versions import VERSIONS
 from trysquare.server.http.exchange import JSON, Exchange, Headers
-from trysquare.server.http.streams import EventStream
+from trysquare.server.http.streams import EventBudget, EventStream
 from trysquare.server.session import Session
 
 MAX_SESSIONS: Final = 10_000
@@ -25,6 +25,7 @@ _MAX_STREAMS: Final = 64
 """Streams of a session that can be resumed."""
 _MAX_WAITING: Final = 256
 """Notifications that wait for a client without an open stream."""
+_EVENT_ID: Final = re.compile(r"([0-9]{1,15})_([0-9]{1,15})", re.ASCII)
 
 
 class Cancellable(Protocol):
@@ -36,8 +37,9 @@ class Cancellable(Protocol):
 class HttpSession(Session):
     """One session: its owner, its open requests, its streams, and the questions that its client has not answered."""
 
-    def __init__(self, owner: str | None, *, is_kept: bool = True) -> None:
+    def __init__(self, owner: str | None, budget: EventBudget | None) -> None:
         super().__init__()
+        is_kept = budget is not None
         self.id = secrets.token_hex(16)
         self.owner = owner
         """The principal of the token that opened the session; nobody else can use it."""
@@ -47,57 +49,65 @@ class HttpSession(Session):
         self.asked: PendingRequests[Raw] = PendingRequests()
         self.running: dict[RequestId, Cancellable] = {}
         self.closed = asyncio.Event()
+        self._budget = budget
         self._streams: OrderedDict[str, EventStream] = OrderedDict()
         self.standalone: EventStream | None = None
         """The stream of notifications that belong to no request."""
-        self._waiting: deque[bytes] = deque(maxlen=_MAX_WAITING)
+        self._waiting: dict[bytes, None] = {}
         self._has_waiting = asyncio.Event()
         self._uses = 0
         self._last_use = time.monotonic()
 
-    @contextmanager
-    def in_use(self) -> Generator[None]:
-        """Count a request or an open stream as use."""
+    def begin_use(self) -> SessionUse:
+        """Count a request or an open stream as use, until it ends."""
         self._uses += 1
-        try:
-            yield
-        finally:
-            self._uses -= 1
-            self._last_use = time.monotonic()
+        return SessionUse(self)
+
+    def end_use(self) -> None:
+        self._uses -= 1
+        self._last_use = time.monotonic()
 
     def is_idle(self, seconds: float) -> bool:
         """Whether nothing was in use for so many seconds."""
         return self._uses == 0 and time.monotonic() - self._last_use >= seconds
 
-    def open_stream(self, exchange: Exchange) -> EventStream:
+    def open_stream(self, exchange: Exchange, *, is_standalone: bool = False) -> EventStream:
         """A stream of events in a response, which can be resumed while the session lives."""
         version = VERSIONS.get(self.version or "")
-        keeps = bool(self.headers)
-        stream = EventStream(
-            exchange, self.headers, keeps=keeps, primes=keeps and version is not None and version.primes_streams
-        )
-        if keeps:
+        primes = self._budget is not None and version is not None and version.primes_streams
+        stream = EventStream(exchange, self.headers, self._budget, primes=primes, is_standalone=is_standalone)
+        if self._budget is not None:
             self._streams[stream.name] = stream
             if len(self._streams) > _MAX_STREAMS:
-                self._streams.popitem(last=False)
+                oldest = min(self._streams.values(), key=lambda each: not each.ended.is_set())
+                self._streams.pop(oldest.name).forget(for_good=True)
         return stream
 
     def find_stream(self, event_id: str) -> tuple[EventStream, int] | None:
         """The stream that an event belongs to, and the number of the event."""
-        name, _, number = event_id.rpartition("_")
-        stream = self._streams.get(name)
-        return (stream, int(number)) if stream is not None and number.isdecimal() and len(number) < 16 else None
+        known = _EVENT_ID.fullmatch(event_id)
+        stream = None if known is None else self._streams.get(known[1])
+        return None if known is None or stream is None or not stream.can_resume else (stream, int(known[2]))
+
+    def takes_standalone(self, stream: EventStream | None) -> bool:
+        """Whether a stream, or a new one, can be that of notifications: only one at a time is open."""
+        current = self.standalone
+        return current is None or current is stream or current.exchange is None
 
     def notify(self, message: bytes) -> None:
-        """Queue a notification for the stream that the client opened for such."""
-        self._waiting.append(message)
+        """Queue a notification for the stream that the client opened for such; once, if it waits there already."""
+        self._waiting[message] = None
+        if len(self._waiting) > _MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
         self._has_waiting.set()
 
     async def send_waiting(self, stream: EventStream) -> None:
         """Send queued notifications over a stream, until this is cancelled."""
         while True:
             while self._waiting:
-                await stream.send(self._waiting.popleft())
+                message = next(iter(self._waiting))
+                del self._waiting[message]
+                await stream.send(message)
             self._has_waiting.clear()
             await self._has_waiting.wait()
 
@@ -115,6 +125,29 @@ class HttpSession(Session):
         self.asked.disconnect("the session has ended")
         for running in [*self.running.values()]:
             running.cancel()
+        for stream in self._streams.values():
+            stream.forget(for_good=True)
+
+
+class SessionUse:
+    """A use of a session, which ends once: with its request or stream, or when its client hangs up before."""
+
+    __slots__ = ("_is_over", "session")
+
+    def __init__(self, session: HttpSession) -> None:
+        self.session = session
+        self._is_over = False
+
+    def end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self.session.end_use()
+
+    def __enter__(self) -> SessionUse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
 class SessionRegistry:
@@ -124,6 +157,7 @@ class SessionRegistry:
         self._idle_seconds = idle_seconds
         self._on_end = on_end
         self._limit = limit
+        self._budget = EventBudget()
         self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -134,7 +168,7 @@ class SessionRegistry:
             if unused is None:
                 return None
             self.end(unused)
-        session = HttpSession(owner)
+        session = HttpSession(owner, self._budget)
         self._sessions[session.id] = session
         self._plan_sweep()
         return session
