@@ -380,7 +380,7 @@ async def test_requests_that_come_with_the_handshake_are_answered_after_it() -> 
         {"capabilities": {"elicitation": None, "sampling": {}, "roots": {"listChanged": True}, "odd": 3}},
         {"capabilities": {"experimental": {"x": {"y": [1, None]}}, "tasks": {"list": {}}}},
         {"_meta": None},
-        {"_meta": {"progressToken": 1.5, "odd": [[]]}},
+        {"_meta": {"odd": [[]]}},
         {"unknown": [1, 2, 3]},
     ],
 )

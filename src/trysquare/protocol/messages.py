@@ -86,6 +86,7 @@ class _ErrorBody(Struct):
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_error = msgspec.json.Decoder(_ErrorBody).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -219,9 +220,11 @@ def decode_any(raw: bytes | Raw) -> Any:
 
 
 def member(raw: bytes | Raw, name: str) -> Any:
-    """One member of a part that should be an object; None if there is none."""
-    value = decode_any(raw)
-    return cast(JsonObject, value).get(name) if isinstance(value, dict) else None
+    """One member of a part that should be an object; None if there is none. What stands beside it is not read."""
+    try:
+        return decode_any(_decode_members(raw).get(name, _NOTHING)) if len(raw) else None
+    except UNREADABLE:
+        return None
 
 
 def encode(value: Any) -> bytes:

@@ -56,7 +56,7 @@ class StateSeal:
             now = self._clock()
             if not now < claims["exp"] or claims["iat"] > now + _FUTURE_SECONDS:
                 reason = "expired"
-            elif not secrets.compare_digest(str(claims["bound"]), self._digest(bound)):
+            elif not self._is_bound(str(claims["bound"]), bound):
                 reason = "it belongs to another request"
             else:
                 return claims["state"]
@@ -78,6 +78,13 @@ class StateSeal:
         except InvalidTag:
             return "broken seal", None
         return "", json.loads(claims)
+
+    def _is_bound(self, digest: str, bound: JsonObject) -> bool:
+        try:
+            return secrets.compare_digest(digest, self._digest(bound))
+        except RecursionError:
+            # Arguments that are nested too deeply to be written are not those that were sealed.
+            return False
 
     def _digest(self, bound: JsonObject) -> str:
         named = json.dumps({**bound, "audience": self._audience}, sort_keys=True, separators=(",", ":"))

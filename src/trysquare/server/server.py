@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
@@ -150,6 +151,9 @@ class McpServer:
             error = protocol_error(failure, stateless=request.is_stateless)
         except RpcError as raised:
             error = raised
+        except BaseExceptionGroup as group:
+            # A task group of the tool's own, cancelled: nothing else passes as a group.
+            raise asyncio.CancelledError from group
         return Reply(encode_error(error, request.id), error.code)
 
     async def _answer(self, route: Route, request: Request) -> bytes:

@@ -24,7 +24,7 @@ from trysquare.server.http.auth import (
     protected_resource_metadata,
 )
 from trysquare.server.http.endpoint import McpEndpoint
-from trysquare.server.http.exchange import AsgiApp, Headers, Receive, Scope, Send, send_json
+from trysquare.server.http.exchange import AsgiApp, Headers, Receive, Scope, Send, path_of, send_json
 from trysquare.server.http.limits import ConnectionGuard, ConnectionLimits
 from trysquare.server.http.security import CorsMiddleware, OriginCheckMiddleware
 from trysquare.server.options import ServeOptions
@@ -104,8 +104,7 @@ class HttpApp:
         self._endpoint.close()
 
     def _route(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        path: str = scope["path"]
-        app = self._routes.get(path.removeprefix(scope.get("root_path", "")) or "/")
+        app = self._routes.get(path_of(scope))
         if app is not None:
             return app(scope, receive, send)
         text = f"There is nothing at this path. The MCP endpoint is at {[*self._routes][1]}."
@@ -261,6 +260,6 @@ def _document(document: JsonObject, headers: Headers | None = None) -> AsgiApp:
         if scope["method"] in ("GET", "HEAD"):
             await send_json(send, 200, document, headers or ())
         else:
-            await send_json(send, 405, {"error": "method_not_allowed"}, [(b"allow", b"GET")])
+            await send_json(send, 405, {"error": "method_not_allowed"}, [(b"allow", b"GET, HEAD")])
 
     return respond

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -56,6 +57,8 @@ PRINCIPAL: Final = "trysquare.principal"
 """Where the scope of a request has the principal of its token."""
 _JSON_TYPE: Final = "application/json"
 _EVENT_TYPE: Final = "text/event-stream"
+_REFUSED: Final = re.compile(r"q\s*=\s*0(\.0{0,3})?")
+"""The weight in an `Accept` header of what is not acceptable."""
 
 
 class Refusal(Exception):
@@ -388,6 +391,10 @@ def _owner(exchange: Exchange) -> str | None:
 
 @lru_cache(maxsize=64)
 def _accepts(accept: str, *kinds: str) -> bool:
-    """Whether an `Accept` header takes media types; parameters such as weights are passed over."""
-    taken = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
-    return all(not taken.isdisjoint((kind, "*/*", f"{kind.partition('/')[0]}/*")) for kind in kinds)
+    """Whether an `Accept` header takes media types: the most specific range that includes one decides by its weight."""
+    weights: dict[str, bool] = {}
+    for each in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        weights[name] = not any(_REFUSED.fullmatch(parameter) for parameter in parameters)
+    ranges = ((kind, f"{kind.partition('/')[0]}/*", "*/*") for kind in kinds)
+    return all(next((weights[each] for each in among if each in weights), False) for among in ranges)

@@ -137,6 +137,12 @@ def _decoded(raw: Headers) -> tuple[dict[str, str], frozenset[str]]:
     return headers, frozenset(repeated)
 
 
+def path_of(scope: Scope) -> str:
+    """The path inside of the application, which may be mounted below another."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")) or "/"
+
+
 def repeated_single(repeated: Iterable[str]) -> str | None:
     """A header that came twice and must not."""
     return next((name for name in sorted(repeated) if name in _SINGLE), None)

@@ -53,7 +53,8 @@ class OAuthTokens:
             if key is None:
                 return None
             return self._principal(self._claims(token, key, str(header["alg"])))
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, RecursionError) as error:
+            # Whoever sends a token wrote its header, which may be nested too deeply to read.
             logger.info("access token refused: %s", type(error).__name__)
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 from typing import Final
@@ -14,6 +15,7 @@ from trysquare.server.http.exchange import (
     Scope,
     Send,
     headers_of,
+    path_of,
     repeated_single,
     send_json,
     send_response,
@@ -21,6 +23,8 @@ from trysquare.server.http.exchange import (
 
 _MISDIRECTED: Final = 421
 _FORBIDDEN: Final = 403
+_NAMES: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:[ \t]*,[ \t]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+)*")
+"""A list of header names."""
 
 
 class OriginCheckMiddleware:
@@ -41,7 +45,7 @@ class OriginCheckMiddleware:
         self._refusal = lru_cache(maxsize=256)(self._check)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] != "http" or scope["path"] in self._open_paths:
+        if scope["type"] != "http" or path_of(scope) in self._open_paths:
             return self._app(scope, receive, send)
         headers, repeated = headers_of(scope)
         if repeated and (name := repeated_single(repeated)) is not None:
@@ -71,7 +75,8 @@ def _matches(given: str, allowed: str) -> bool:
     if not allowed.endswith(":*"):
         return False
     name = allowed.removesuffix(":*")
-    return given == name or (given.startswith(f"{name}:") and given[len(name) + 1 :].isdigit())
+    port = given.removeprefix(f"{name}:")
+    return given == name or (port != given and port.isdecimal() and port.isascii())
 
 
 class CorsMiddleware:
@@ -103,8 +108,10 @@ class CorsMiddleware:
 
 
 def _preflight(wanted: str) -> Headers:
+    # Named, because `*` does not include Authorization. Only names go back, or a request could write our headers.
+    names = wanted.encode("latin-1") if _NAMES.fullmatch(wanted) else b"*"
     return [
         (b"access-control-allow-methods", b"GET, POST, DELETE"),
-        (b"access-control-allow-headers", wanted.encode("latin-1") or b"*"),
+        (b"access-control-allow-headers", names),
         (b"access-control-max-age", b"600"),
     ]
