@@ -75,7 +75,7 @@ def test_an_error_that_does_not_fit_is_still_one(error: bytes, code: int, messag
     assert (found.code, found.message) == (code, message)
 
 
-@given(st.lists(objects, max_size=4))
+@given(st.lists(objects, min_size=1, max_size=4))
 def test_a_batch_is_taken_apart_without_reading_its_messages(parts: list[dict[str, Any]]) -> None:
     found = messages.decode_batch(b" " + messages.encode(parts))
     assert found is not None
@@ -87,6 +87,13 @@ def test_what_is_not_a_list_is_not_a_batch() -> None:
     with pytest.raises(messages.RpcError) as caught:
         messages.decode_batch(b"[{")
     assert caught.value.code == messages.PARSE_ERROR
+
+
+@pytest.mark.parametrize("size", [0, 1001])
+def test_a_batch_is_neither_empty_nor_endless(size: int) -> None:
+    with pytest.raises(messages.RpcError) as caught:
+        messages.decode_batch(messages.encode([{}] * size))
+    assert caught.value.code == messages.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("given_id", [1.0, 1.5, "a", 7])
