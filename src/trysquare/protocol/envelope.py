@@ -164,11 +164,6 @@ def mirrored_arguments(schema: Any) -> MirroredArguments:
     return valid if len(valid) == len(found) == len(tokens) else ()
 
 
-def is_annotation_valid(schema: Any) -> bool:
-    """Whether a client may use a tool with this schema: it has valid annotations, or none."""
-    return bool(mirrored_arguments(schema)) or not any(ANNOTATION in part for _, part in _schema_positions(schema))
-
-
 def _mirrored(path: tuple[str, ...] | None, part: JsonObject) -> MirroredArgument | None:
     token, kind = part[ANNOTATION], part.get("type")
     is_token = isinstance(token, str) and _TOKEN.fullmatch(token) is not None
