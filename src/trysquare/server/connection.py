@@ -74,6 +74,11 @@ class Connection:
         """Whether no request is open, but for those that end with the connection."""
         return self._running.keys() <= self._endless
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether several requests are open, so that their responses may come at the same time."""
+        return len(self._running) > 1
+
     def receive(self, data: bytes | bytearray) -> None:
         """Take one message as it came in, or a batch of a version that has them."""
         try:
