@@ -69,15 +69,15 @@ def envelope_version(meta: Any) -> Any:
         raise RpcError(
             INVALID_PARAMS, f"`params._meta` must be an object with `{VERSION_KEY}` and `{CAPABILITIES_KEY}`."
         )
-    missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
-    if missing:
+    if VERSION_KEY not in meta or CAPABILITIES_KEY not in meta:
+        missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
         raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(missing)}.")
     envelope = cast(JsonObject, meta)
     if not isinstance(envelope[CAPABILITIES_KEY], dict):
         raise RpcError(INVALID_PARAMS, f"`{CAPABILITIES_KEY}` must be an object.")
-    client: Any = envelope.get(CLIENT_INFO_KEY, _UNNAMED)
-    names = [cast(JsonObject, client).get(key) for key in _UNNAMED] if isinstance(client, dict) else [None]
-    if not all(isinstance(name, str) for name in names):
+    given: Any = envelope.get(CLIENT_INFO_KEY, _UNNAMED)
+    client = cast(JsonObject, given) if isinstance(given, dict) else {}
+    if not isinstance(client.get("name"), str) or not isinstance(client.get("version"), str):
         raise RpcError(INVALID_PARAMS, f"`{CLIENT_INFO_KEY}` must be an object with `name` and `version`.")
     return envelope[VERSION_KEY]
 
