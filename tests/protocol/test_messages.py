@@ -75,7 +75,7 @@ def test_an_error_that_does_not_fit_is_still_one(error: bytes, code: int, messag
     assert (found.code, found.message) == (code, message)
 
 
-@given(st.lists(objects, max_size=4))
+@given(st.lists(objects, min_size=1, max_size=4))
 def test_a_batch_is_taken_apart_without_reading_its_messages(parts: list[dict[str, Any]]) -> None:
     found = messages.decode_batch(b" " + messages.encode(parts))
     assert found is not None

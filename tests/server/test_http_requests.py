@@ -28,8 +28,7 @@ from tests.server.raw_http import (
 from tests.server.sample import WORD, declared
 from tests.server.test_http_streams import Session, Steps, call, cancelled
 from trysquare import CallContext, Result, StaticToolset, tool
-from trysquare.server import HttpOptions, ServeOptions, http_app
-from trysquare.server.http.auth import OAuthOptions, StaticTokens
+from trysquare.server import HttpOptions, OAuthOptions, ServeOptions, StaticTokens, http_app
 
 PAGE = "https://app.example"
 

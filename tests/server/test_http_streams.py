@@ -24,9 +24,8 @@ from tests.server.raw_http import (
 )
 from tests.server.sample import changing
 from trysquare import CallContext, Result, StaticToolset, tool
-from trysquare.server import HttpOptions
+from trysquare.server import HttpOptions, StaticTokens
 from trysquare.server.http import streams
-from trysquare.server.http.auth import StaticTokens
 
 handshakes = pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
 LATEST = "2025-11-25"
