@@ -128,3 +128,11 @@ def test_what_a_module_prints_does_not_reach_stdout(
     load_module_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "1\n")
+
+
+def test_a_declaration_that_is_refused_is_reported_with_its_own_line(module: Module, tmp_path: Path) -> None:
+    name = module('t = Declarations()\n\n\n@t.resource("x://{a}{&b}")\ndef read(a: str) -> str:\n    return a\n')
+    with pytest.raises(ConfigurationError) as caught:
+        load_module_tools(f"{name}:t", project=tmp_path)
+    assert "`{&b}`" in str(caught.value)
+    assert f"({tmp_path}/{name}.py:6)" in str(caught.value)

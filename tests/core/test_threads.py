@@ -121,6 +121,56 @@ async def test_the_number_of_abandoned_threads_is_bounded() -> None:
         assert await waiting == "served"
 
 
+async def test_functions_that_run_for_long_give_their_places_to_those_that_wait() -> None:
+    runner = ThreadRunner(limit=4, abandoned_limit=4, patience=0.05)
+    release = threading.Event()
+    hung = [asyncio.ensure_future(runner.run(lambda n=n: (release.wait(PATIENCE), n)[1])) for n in range(4)]
+    async with asyncio.timeout(PATIENCE):
+        served = await asyncio.gather(*(runner.run(lambda n=n: n) for n in range(20)))
+        assert served == list(range(20))
+        assert not any(each.done() for each in hung)
+        release.set()
+        assert await asyncio.gather(*hung) == [0, 1, 2, 3], "whoever waits for them gets what they return"
+        await until(lambda: runner._abandoned == 0)
+
+
+async def test_no_more_functions_than_the_limit_give_up_their_places() -> None:
+    runner = ThreadRunner(limit=2, abandoned_limit=1, patience=0.05)
+    release, running = threading.Event(), set[int]()
+
+    def hang(number: int) -> int:
+        running.add(number)
+        release.wait(PATIENCE)
+        return number
+
+    hung = [asyncio.ensure_future(runner.run(lambda n=n: hang(n))) for n in range(10)]
+    await until(lambda: len(running) == 3)
+    assert (runner._threads, runner._abandoned, len(runner._queue)) == (2, 1, 7)
+    release.set()
+    async with asyncio.timeout(PATIENCE):
+        assert await asyncio.gather(*hung) == list(range(10))
+
+
+async def test_a_cancelled_function_gives_up_its_place_once() -> None:
+    runner = ThreadRunner(limit=1, abandoned_limit=2, patience=0.05)
+    started, release = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        started.set()
+        release.wait(PATIENCE)
+
+    hung = asyncio.ensure_future(runner.run(hang))
+    await until(started.is_set)
+    assert await runner.run(lambda: "served") == "served"
+    hung.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hung
+    assert (runner._threads, runner._abandoned) == (1, 1)
+    release.set()
+    await until(lambda: runner._abandoned == 0)
+    assert runner._threads == 1
+
+
 async def test_context_variables_reach_the_thread() -> None:
     variable: ContextVar[str] = ContextVar("variable", default="unset")
     variable.set("here")

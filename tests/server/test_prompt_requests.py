@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.server.clients import MODES, Person, client_of
 from tests.server.sample import declared
-from trysquare import CallContext, StaticToolset, prompt
+from trysquare import CallContext, DeclarationError, PromptMessage, Result, StaticToolset, prompt
 from trysquare.server import ServeOptions
 
 eras = pytest.mark.parametrize("mode", MODES)
@@ -101,3 +101,47 @@ async def test_an_argument_of_a_prompt_is_completed_up_to_a_hundred_values(mode:
     assert result.completion.values[:2] == ["to-A0", "to-A1"]
     assert (len(result.completion.values), result.completion.total, result.completion.has_more) == (100, 150, True)
     assert nothing.completion.values == []
+
+
+@eras
+@pytest.mark.parametrize(
+    ("returned", "texts"),
+    [
+        ("one", ["one"]),
+        (PromptMessage(content="one", role="assistant"), ["one"]),
+        (["one", PromptMessage(content="two")], ["one", "two"]),
+        (dict.fromkeys(["one"]).keys(), ["one"]),
+        (Result.ok("one"), ["one"]),
+        ([], []),
+    ],
+)
+async def test_a_prompt_may_return_text_and_messages(mode: str, returned: object, texts: list[str]) -> None:
+    def made() -> object:
+        """Make."""
+        return returned
+
+    async with client_of(StaticToolset([], prompts=[prompt(made)]), mode) as client:
+        messages = (await client.get_prompt("made")).messages
+    assert [one.content.text for one in messages if isinstance(one.content, types.TextContent)] == texts
+
+
+@eras
+@pytest.mark.parametrize("returned", [None, 3, [None], [3], PromptMessage(content=None)])  # pyright: ignore[reportArgumentType]
+async def test_a_prompt_that_returns_neither_says_so(mode: str, returned: object) -> None:
+    def made() -> object:
+        """Make."""
+        return returned
+
+    async with client_of(StaticToolset([], prompts=[prompt(made)]), mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt("made")
+    assert "`made`" in caught.value.message
+    assert "incident" not in caught.value.message
+
+
+def test_a_prompt_that_is_annotated_to_return_nothing_is_refused() -> None:
+    def nothing() -> None:
+        """Do nothing."""
+
+    with pytest.raises(DeclarationError, match="`nothing`"):
+        prompt(nothing)

@@ -165,6 +165,9 @@ def _module_not_found(missing: str, project: Path, location: str) -> Configurati
 def import_failed(error: BaseException, location: str) -> ConfigurationError:
     """The error that a module raised while it was imported, with the line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
+    if isinstance(error, DeclarationError):
+        # What is wrong stands where the tool is declared, not where that was found.
+        frames = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent] or frames
     line, text = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else "", str(error)
     if isinstance(error, SyntaxError):
         line, text = f" ({error.filename}:{error.lineno})" if error.filename else line, error.msg

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from trysquare.core.context import CallContext
-from trysquare.core.errors import InvalidArguments
+from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.result import Content, Result, Text
 from trysquare.core.signature import Signature, function_name, inspect_signature, summary_text
 from trysquare.core.tool import run_function
@@ -27,7 +27,7 @@ class PromptArgument:
 class PromptMessage:
     """One message of a rendered prompt."""
 
-    content: Content
+    content: Content | str
     role: Literal["user", "assistant"] = "user"
 
 
@@ -63,11 +63,13 @@ def prompt(
     docstring = inspect.getdoc(function) or ""
     signature = inspect_signature(function)
     schema = signature.arguments.wire
+    if inspect.signature(function).return_annotation in (None, "None"):
+        raise DeclarationError(f"The prompt `{final_name}` returns None; let it return text or messages.")
     is_async = inspect.iscoroutinefunction(function)
 
     async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
-        bound = signature.bind(_parsed(signature, final_name, given), context)
-        return _as_messages(await run_function(function, bound, context, is_async=is_async))
+        bound = signature.bind(parse_strings(signature, final_name, given), context)
+        return _as_messages(final_name, await run_function(function, bound, context, is_async=is_async))
 
     return Prompt(
         name=final_name,
@@ -83,19 +85,30 @@ def prompt(
     )
 
 
-def _parsed(signature: Signature, name: str, given: dict[str, str]) -> Any:
+def parse_strings(signature: Signature, name: str, given: dict[str, str]) -> Any:
+    """The arguments of a prompt or a resource, which come as strings, as the types of the parameters."""
     try:
         return signature.arguments.parse(name, dict(given))
     except InvalidArguments as error:
-        # The corrected call would be a tool's; the user of a prompt reads the message.
+        # The corrected call would be a tool's; whoever asked for a prompt or a resource reads the message.
         raise InvalidArguments(error.message, code=error.code) from None
 
 
-def _as_messages(returned: Any) -> Sequence[PromptMessage]:
-    if isinstance(returned, Result):
-        returned = cast(Result[Any], returned).to_text()
-    if isinstance(returned, str):
-        return (PromptMessage(content=Text(text=returned)),)
-    if isinstance(returned, PromptMessage):
-        return (returned,)
-    return tuple(message if isinstance(message, PromptMessage) else _as_messages(message)[0] for message in returned)
+def _as_messages(name: str, returned: Any) -> Sequence[PromptMessage]:
+    if isinstance(returned, (str, PromptMessage, Result)) or not isinstance(returned, Iterable):
+        return (_as_message(name, returned),)
+    return tuple(_as_message(name, part) for part in cast(Iterable[Any], returned))
+
+
+def _as_message(name: str, part: Any) -> PromptMessage:
+    message = part if isinstance(part, PromptMessage) else PromptMessage(content=part)
+    content: Any = message.content
+    if isinstance(content, Result):
+        content = cast(Result[Any], content).to_text()
+    if isinstance(content, str):
+        return replace(message, content=Text(text=content))
+    if isinstance(content, get_args(Content)):
+        return message
+    wrong = type(content).__name__
+    text = f"The prompt `{name}` returned {wrong} where text, a message or a content block was expected."
+    raise ToolError(text, code=ErrorCode.TOOL_FAILED)

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
-from trysquare.core.prompts import Complete
+from trysquare.core.prompts import Complete, parse_strings
 from trysquare.core.result import ResourceContents, dump_json, jsonable
-from trysquare.core.signature import context_parameter, function_name
+from trysquare.core.signature import context_parameter, function_name, inspect_signature
 from trysquare.core.text import encodable
 from trysquare.core.tool import run_function
 
@@ -59,9 +59,14 @@ class Resource:
     """Called when a client subscribes, where the provider has to watch for changes."""
 
 
+_PART = re.compile(r"\{(\+?)([A-Za-z_]\w*)(\*?)\}", re.ASCII)
+_QUERY = re.compile(r"\{\?([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)\}$", re.ASCII)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResourceTemplate:
-    """URIs of one form: `{name}` matches one segment, `{name*}` the rest of a path."""
+    """URIs of one form (RFC 6570): `{name}` matches one segment, `{name*}` and `{+name}` the rest of a path, and
+    `{?a,b}` a query that may have these names."""
 
     uri_template: str
     name: str
@@ -81,7 +86,19 @@ class ResourceTemplate:
     @property
     def parameters(self) -> list[str]:
         """The names of the parts in braces."""
-        return re.findall(r"\{(\w+)\*?\}", self.uri_template)
+        return [found[2] for found in _PART.finditer(self._path)] + self.query
+
+    @property
+    def query(self) -> list[str]:
+        """The names that the query of an address may have."""
+        found = _QUERY.search(self.uri_template)
+        return [] if found is None else found[1].split(",")
+
+    @property
+    def unsupported(self) -> str | None:
+        """A part in braces that is none of the supported ones, so that it matches itself only."""
+        rest = _PART.sub("", self._path)
+        return next((rest[at:] for at, sign in enumerate(rest) if sign in "{}"), None)
 
     def resource(self, uri: str, values: dict[str, str]) -> Resource:
         """The resource at one address of this form. Reading it needs no values: it brings them itself."""
@@ -99,18 +116,28 @@ class ResourceTemplate:
             follow=None if self.follow is None else partial(self.follow, uri),
         )
 
+    @property
+    def _path(self) -> str:
+        """The template without its query."""
+        return _QUERY.sub("", self.uri_template)
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        parts = re.split(r"\{(\w+)(\*?)\}", self.uri_template)
+        parts = _PART.split(self._path)
         text = re.escape(parts[0])
-        for name, rest, literal in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            text += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
+        for reserved, name, rest, literal in zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True):
+            text += f"(?P<{name}>{'.+' if reserved or rest else '[^/]+'})" + re.escape(literal)
         return re.compile(text)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The values in an address of this form, or None."""
-        found = self._pattern.fullmatch(uri)
-        return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
+        names = self.query
+        path, _, query = uri.partition("?") if names else (uri, "", "")
+        found = self._pattern.fullmatch(path)
+        given = dict(parse_qsl(query, keep_blank_values=True))
+        if found is None or not given.keys() <= set(names):
+            return None
+        return {name: unquote(value) for name, value in found.groupdict().items()} | given
 
 
 def resource(
@@ -126,40 +153,44 @@ def resource(
     """Make a resource of a function, or a template where the address has parts in braces."""
     label = name or function_name(function)
     about = description or inspect.getdoc(function)
-    read = _reading(function, mime_type)
+    is_async = inspect.iscoroutinefunction(function)
+
+    async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
+        bound = signature.bind(parse_strings(signature, label, values), context)
+        return _as_contents(uri, mime_type, await run_function(function, bound, context, is_async=is_async))
+
     template = ResourceTemplate(
         uri_template=uri, name=label, read=read, title=title, description=about, mime_type=mime_type, complete=complete
     )
-    _require_parameters(function, uri, template.parameters)
+    _require_parameters(function, template)
+    signature = inspect_signature(function)
     if "{" in uri:
         return template
     return Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type)
 
 
-def _require_parameters(function: Callable[..., Any], uri: str, parts: list[str]) -> None:
+def _require_parameters(function: Callable[..., Any], template: ResourceTemplate) -> None:
     """The parts of the URI and the parameters of the function must be the same."""
+    uri, parts = template.uri_template, template.parameters
+    if template.unsupported is not None:
+        raise DeclarationError(
+            f"`{template.unsupported}` in `{uri}` matches nothing. Write `{{name}}` for one segment, `{{name*}}` for "
+            "the rest of a path, and `{?a,b}` at the end for a query."
+        )
     context = context_parameter(function)
     parameters = {name: each for name, each in inspect.signature(function).parameters.items() if name != context}
     needed = [name for name, each in parameters.items() if each.default is inspect.Parameter.empty]
+    if asked := [name for name in needed if name in template.query]:
+        raise DeclarationError(
+            f"An address may leave out its query, and `{function_name(function)}` needs `{asked[0]}`. "
+            "Give it a default."
+        )
     if all(name in parameters for name in parts) and all(name in parts for name in needed):
         return
     raise DeclarationError(
         f"`{function_name(function)}` takes {', '.join(f'`{name}`' for name in parameters) or 'nothing'}, "
         f"and its address `{uri}` gives {', '.join(f'`{name}`' for name in parts) or 'nothing'}. Make them the same."
     )
-
-
-def _reading(function: Callable[..., Any], mime_type: str | None) -> Read:
-    context_name = context_parameter(function)
-    is_async = inspect.iscoroutinefunction(function)
-
-    async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-        bound: dict[str, Any] = dict(values)
-        if context_name is not None:
-            bound[context_name] = context
-        return _as_contents(uri, mime_type, await run_function(function, bound, context, is_async=is_async))
-
-    return read
 
 
 def _as_contents(uri: str, mime_type: str | None, returned: Any) -> Sequence[ResourceContents]:

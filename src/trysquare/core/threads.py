@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 MAX_THREADS = 64
 MAX_ABANDONED = 256
+PATIENCE = 5.0
+"""Seconds after which a function that still runs gives up its slot to those that wait."""
 _IDLE_SECONDS = 30.0
 
 
@@ -46,18 +48,25 @@ class _Work:
     future: asyncio.Future[Any]
     finished: bool = False
     abandoned: bool = False
+    """Whether its slot was given to another."""
 
 
 class ThreadRunner:
     """Runs functions in daemon threads, at most `limit` at once; more wait their turn.
 
-    A function whose caller has gone keeps its thread, since a thread cannot be interrupted. It frees its slot,
-    so that tools that hang do not stop the others, until there are `abandoned_limit` of them.
+    A function whose caller has gone keeps its thread, since a thread cannot be interrupted. It frees its slot, and so
+    does one that runs for longer than `patience` while others wait, so that tools that hang do not stop the others,
+    until there are `abandoned_limit` of them.
     """
 
-    def __init__(self, limit: int = MAX_THREADS, abandoned_limit: int = MAX_ABANDONED) -> None:
+    def __init__(
+        self, limit: int = MAX_THREADS, abandoned_limit: int = MAX_ABANDONED, patience: float = PATIENCE
+    ) -> None:
         self._limit = limit
         self._abandoned_limit = abandoned_limit
+        self._patience = patience
+        self._running: dict[_Work, float] = {}
+        """Work that has a slot, with the time at which it began, oldest first."""
         self._queue: deque[_Work] = deque()
         self._changed = threading.Condition()
         self._threads = 0
@@ -74,6 +83,8 @@ class ThreadRunner:
             if not self._call_worker():
                 self._queue.remove(work)
                 raise RuntimeError("cannot start a thread for a synchronous tool")
+            if len(self._queue) > self._idle and self._threads >= self._limit:
+                loop.call_later(self._patience, self._relieve, work)
         try:
             return await future
         except asyncio.CancelledError:
@@ -96,12 +107,27 @@ class ThreadRunner:
         with self._changed:
             if work in self._queue:
                 self._queue.remove(work)
-            elif not work.finished and self._abandoned < self._abandoned_limit:
-                work.abandoned = True
-                self._abandoned += 1
-                self._threads -= 1
-                if self._queue:
-                    self._call_worker()
+            else:
+                self._free_slot(work)
+
+    def _relieve(self, work: _Work) -> None:
+        """Free the slots of what runs for too long, where this work still waits for one."""
+        with self._changed:
+            if work.future.done() or work.finished or work.abandoned or work in self._running:
+                return
+            latest = time.monotonic() - self._patience
+            for busy in [each for each, began in self._running.items() if began <= latest][: len(self._queue)]:
+                self._free_slot(busy)
+            work.loop.call_later(self._patience, self._relieve, work)
+
+    def _free_slot(self, work: _Work) -> None:
+        if not work.finished and not work.abandoned and self._abandoned < self._abandoned_limit:
+            work.abandoned = True
+            self._abandoned += 1
+            self._threads -= 1
+            self._running.pop(work, None)
+            if self._queue:
+                self._call_worker()
 
     def _work(self) -> None:
         while (work := self._next()) is not None:
@@ -117,7 +143,9 @@ class ThreadRunner:
                     if not self._changed.wait(timeout=_IDLE_SECONDS) and not self._queue:
                         self._threads -= 1
                         return None
-                return self._queue.popleft()
+                work = self._queue.popleft()
+                self._running[work] = time.monotonic()
+                return work
             finally:
                 self._idle -= 1
 
@@ -125,6 +153,7 @@ class ThreadRunner:
         """Whether this thread ends now: its slot was given to another while its work was abandoned."""
         with self._changed:
             work.finished = True
+            self._running.pop(work, None)
             if work.abandoned:
                 self._abandoned -= 1
             return work.abandoned

@@ -20,9 +20,11 @@ from trysquare.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, MISSING_
 from trysquare.server.relay import relayed_to_wire
 
 
-def block_to_wire(content: Content) -> JsonObject:
+def block_to_wire(content: Content | str) -> JsonObject:
     """One piece of an answer as an MCP content block."""
     match content:
+        case str():
+            return {"type": "text", "text": content}
         case Text():
             return {"type": "text", "text": content.text}
         case Image():
