@@ -69,6 +69,8 @@ class GatewayResults:
     rate: dict[tuple[str, str, int], float] = field(default_factory=dict[tuple[str, str, int], float])
     first: dict[str, float] = field(default_factory=dict[str, float])
     """Seconds to the first good call with ten cold servers: ours over pipes, as clients start it."""
+    later: dict[str, float] = field(default_factory=dict[str, float])
+    """The same in the next session, which starts the server of the last session's first call at once."""
     first_over_http: dict[str, float] = field(default_factory=dict[str, float])
     memory: dict[str, float] = field(default_factory=dict[str, float])
     large: dict[str, float] = field(default_factory=dict[str, float])
@@ -214,9 +216,10 @@ async def _measure_ten(results: GatewayResults, name: str, folder: Path) -> None
                 await gateway.until_answered(small, "echo", {"text": "hello"}, b"hello")
             _keep_least(results.memory, name, gateway.memory())
         if name in OURS:
-            _keep_least(results.first, name, await first_over_pipes(name, servers, folder, questions(folder)[0]))
+            for kept in (results.first, results.later):
+                _keep_least(kept, name, await first_over_pipes(name, servers, folder, questions(folder)[0]))
         else:
-            results.first[name] = results.first_over_http[name]
+            results.first[name] = results.later[name] = results.first_over_http[name]
 
 
 async def first_over_pipes(gateway: str, servers: Mapping[str, dict[str, Any]], parent: Path, asked: Question) -> float:
@@ -360,7 +363,8 @@ def start_tables(results: GatewayResults) -> Iterator[Table]:
     """The figures of the section `gateway-start`."""
     columns = {
         "ten cold servers: first good call": (results.first, "{:.2f} s"),
-        "the same over HTTP": (results.first_over_http, "{:.2f} s"),
+        "the same in the next session": (results.later, "{:.2f} s"),
+        "the first over HTTP": (results.first_over_http, "{:.2f} s"),
         "memory with ten servers": (results.memory, "{:.0f} MB"),
         "next good call after kill -9": (results.back, "{:.2f} s"),
     }
@@ -390,9 +394,10 @@ def start_targets(results: GatewayResults) -> Iterator[Target]:
     """What we promise of starts, memory and kills."""
     first = "first good call with ten cold servers"
     yield from _to_best_peer(results.first, f"{first}, to the best peer's", 0.44)
-    if BASELINE in results.first:
-        found = results.first[TRYSQUARE] / results.first[BASELINE]
-        yield Target(promise=f"{first}, to the baseline's", found=found, limit=1)
+    for kept, which in ((results.first, ""), (results.later, " of the next session")):
+        if BASELINE in kept:
+            found = kept[TRYSQUARE] / kept[BASELINE]
+            yield Target(promise=f"{first}{which}, to the baseline's", found=found, limit=1)
     yield from _to_best_peer(results.memory, "memory with ten servers, to the least of the peers'", 1.5)
     if TRYSQUARE in results.back:
         found = results.back[TRYSQUARE] - results.own_start

@@ -8,7 +8,7 @@ import anyio
 import pytest
 import uvloop
 
-from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler, cancel_all, shielded
+from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler, TurnBuffer, cancel_all, shielded
 
 PATIENCE = 10
 LATE = 3600
@@ -271,3 +271,37 @@ def test_a_limit_outside_of_a_task_is_refused() -> None:
         assert await refused == "a time limit needs a task"
 
     asyncio.run(nothing())
+
+
+async def test_what_is_written_in_a_turn_is_sent_together_at_its_end() -> None:
+    sent = list[list[bytes]]()
+    buffer = TurnBuffer(sent.append, limit=10)
+    for data in (b"one", b"two"):
+        buffer.add(data)
+    assert (sent, buffer.size) == ([], 6)
+
+    await asyncio.sleep(0)
+    assert (sent, buffer.size) == ([[b"one", b"two"]], 0)
+
+
+async def test_what_is_over_the_limit_of_a_turn_does_not_wait() -> None:
+    sent = list[list[bytes]]()
+    buffer = TurnBuffer(sent.append, limit=10)
+    for data in (b"eight...", b"three", b"new"):
+        buffer.add(data)
+    assert sent == [[b"eight...", b"three"]]
+
+    await asyncio.sleep(0)
+    assert sent == [[b"eight...", b"three"], [b"new"]]
+
+
+async def test_what_was_flushed_or_taken_is_not_sent_again() -> None:
+    sent = list[list[bytes]]()
+    buffer = TurnBuffer(sent.append)
+    buffer.add(b"flushed")
+    buffer.flush()
+    buffer.add(b"taken")
+    assert buffer.take() == [b"taken"]
+    buffer.flush()
+    await asyncio.sleep(0)
+    assert sent == [[b"flushed"]]

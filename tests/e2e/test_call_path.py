@@ -21,7 +21,7 @@ from trysquare.core.json import JsonObject
 PROGRAM = Path(__file__).with_name("counting_program.py")
 LIMITS = {"tool": 18, "gateway": 35}
 """Files of a plain call of a tool, and of one through the gateway."""
-TODAY = {"tool": 26, "gateway": 50}
+TODAY = {"tool": 18, "gateway": 46}
 """What the code has now: no more may come. `MOST_FILES = LIMITS` is the goal."""
 MOST_FILES = TODAY
 WARM, ROUNDS = 5, 7

@@ -19,7 +19,7 @@ from trysquare import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.gateway import read_config
 from trysquare.gateway.prestart import servers_to_prestart
-from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
+from trysquare.processes import supervisor
 from trysquare.store import Database
 from trysquare.store.database import open_database
 from trysquare.store.pins import CommandPins
@@ -34,7 +34,7 @@ class Spawned:
     """Every process that was started, by the server whose mark it carries."""
 
     def __init__(self) -> None:
-        self.children: list[tuple[str, ChildProcess]] = []
+        self.children: list[tuple[str, supervisor.ChildProcess]] = []
 
     @property
     def running(self) -> dict[str, int]:
@@ -49,14 +49,14 @@ class Spawned:
 
 @pytest.fixture
 def spawned(monkeypatch: pytest.MonkeyPatch) -> Spawned:
-    found, start = Spawned(), ProcessSupervisor.start
+    found, start = Spawned(), supervisor.ProcessSupervisor.start
 
-    def record(self: ProcessSupervisor, command: Command) -> ChildProcess:
+    def record(self: supervisor.ProcessSupervisor, command: supervisor.Command) -> supervisor.ChildProcess:
         child = start(self, command)
         found.children.append((command.environment["MARK"], child))
         return child
 
-    monkeypatch.setattr(ProcessSupervisor, "start", record)
+    monkeypatch.setattr(supervisor.ProcessSupervisor, "start", record)
     return found
 
 

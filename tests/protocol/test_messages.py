@@ -89,6 +89,13 @@ def test_what_is_not_a_list_is_not_a_batch() -> None:
     assert caught.value.code == messages.PARSE_ERROR
 
 
+@pytest.mark.parametrize("size", [0, 1001])
+def test_a_batch_is_neither_empty_nor_endless(size: int) -> None:
+    with pytest.raises(messages.RpcError) as caught:
+        messages.decode_batch(messages.encode([{}] * size))
+    assert caught.value.code == messages.INVALID_REQUEST
+
+
 @pytest.mark.parametrize("given_id", [1.0, 1.5, "a", 7])
 def test_an_id_goes_back_as_it_came(given_id: float | str) -> None:
     assert json.loads(messages.encode_result(given_id, {}))["id"] == given_id

@@ -13,7 +13,7 @@ from mcp_types import methods as sdk
 from mcp_types import version as sdk_version
 from pydantic import BaseModel, ValidationError
 
-from trysquare.protocol import content, messages, methods, versions
+from trysquare.protocol import content, envelope, messages, methods, versions
 
 EXTENSIONS = {"skills/list", "skills/get"}
 ENVELOPE = {versions.VERSION_KEY: versions.LATEST_STATELESS, versions.CAPABILITIES_KEY: {}}
@@ -186,7 +186,7 @@ def test_progress_and_cancellation_are_read_as_they_are_written() -> None:
     read = msgspec.convert(methods.progress_params(3, 1.0, 2.0, None), methods.ProgressParams)
     assert (read.progress_token, read.progress, read.total, read.message) == (3, 1.0, 2.0, None)
     assert methods.cancelled_id(msgspec.Raw(messages.encode(methods.cancelled_params(7, "gone")))) == 7
-    assert [methods.progress_token({"progressToken": token}) for token in (1, "a", True, 1.5, None)] == [
+    assert [envelope.progress_token({"progressToken": token}) for token in (1, "a", True, 1.5, None)] == [
         1,
         "a",
         None,

@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 from msgspec import UNSET
 
-from trysquare.protocol.messages import (
+from trysquare.protocol import (
     INVALID_REQUEST,
     PARSE_ERROR,
+    CallToolParams,
+    Params,
     RpcError,
     decode,
     decode_any,
     decode_part,
+    decoder_of,
     encode_error,
     encode_notification,
     encode_result,
 )
-from trysquare.protocol.methods import CallToolParams, Params, decoder_of
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

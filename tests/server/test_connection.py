@@ -8,8 +8,7 @@ from typing import Any
 
 from tests.server.clients import MODERN_META
 from trysquare import StaticToolset, tool
-from trysquare.server import build_server
-from trysquare.server.connection import Connection
+from trysquare.server import Connection, build_server
 
 
 class Memory:

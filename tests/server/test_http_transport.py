@@ -40,7 +40,7 @@ async def turn() -> None:
 
 def joined() -> tuple[JoiningTransport, Recorded]:
     inner = Recorded()
-    return JoiningTransport(inner, asyncio.get_running_loop()), inner
+    return JoiningTransport(inner), inner
 
 
 async def test_writes_of_a_turn_leave_together_at_its_end() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import secrets
@@ -15,7 +16,6 @@ from trysquare.core.errors import (
     InvalidArguments,
     NotFound,
     ToolError,
-    current_task,
     raise_if_meant_for_caller,
 )
 from trysquare.core.json import JsonObject, as_object
@@ -46,7 +46,7 @@ def call_resolved(tool: Tool, name: str, arguments: Any, own: CallContext) -> Co
 
 
 async def _call(find: Callable[[], Tool], name: str, arguments: Any, own: CallContext) -> Result[Any]:
-    task, found = current_task(), None
+    task, found = asyncio.current_task(), None
     try:
         found = find()
         return await found.call(require_object(arguments), own)
@@ -65,7 +65,7 @@ def direct_calls(toolset: Toolset) -> FastCall:
 
 async def guard_crash(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:
     """Await the work of a prompt or resource; its crash becomes a `ToolError` with an incident id only."""
-    task = current_task()
+    task = asyncio.current_task()
     try:
         return await work
     except ToolError:

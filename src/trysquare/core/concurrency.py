@@ -153,3 +153,39 @@ class TimeLimit:
     def _expire(self) -> None:
         self._is_over = True
         self._task.cancel()
+
+
+class TurnBuffer:
+    """Bytes that are written in one turn of the event loop, sent together at its end: each sending costs a system call.
+
+    What would be more than `limit` does not wait, so that it reaches the flow control behind it.
+    """
+
+    __slots__ = ("_limit", "_parts", "_send", "size")
+
+    def __init__(self, send: Callable[[list[bytes]], object], limit: int = 64 * 1024) -> None:
+        self._send = send
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self.size = 0
+        """Bytes that wait for the end of the turn."""
+
+    def add(self, data: bytes) -> None:
+        """Send this with the rest of the turn."""
+        if not self._parts:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._parts.append(data)
+        self.size += len(data)
+        if self.size > self._limit:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send now what waits."""
+        if self._parts:
+            parts = self.take()
+            self._send(parts)
+
+    def take(self) -> list[bytes]:
+        """What waits, which is then not sent."""
+        parts, self._parts, self.size = self._parts, [], 0
+        return parts

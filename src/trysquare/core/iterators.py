@@ -23,12 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Limit on what is read from the iterators of one result."""
 _ITEM_BYTES = 64
 _MAX_DEPTH = 100
-_PLAIN = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex})
-
-
-def may_hold_iterators(value: Any) -> bool:
-    """Whether a value has to be searched: strings and numbers, which most results are, need not."""
-    return type(value) not in _PLAIN
+PLAIN_TYPES = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex})
 
 
 def collected(value: Any, context: CallContext) -> tuple[Any, bool]:
@@ -60,7 +55,7 @@ async def _read_async(iterator: AsyncIterator[Any], context: CallContext) -> lis
         async for item in iterator:
             context.check()
             counter.spend(item)
-            items.append(await gathered(item, context) if may_hold_iterators(item) else item)
+            items.append(await gathered(item, context) if type(item) not in PLAIN_TYPES else item)
     finally:
         if (close := getattr(iterator, "aclose", None)) is not None:
             await close()
@@ -80,7 +75,7 @@ class _Walk(ABC):
 
     def read(self, value: Any, depth: int = 0) -> Any:
         """The value with everything in it replaced that has to be."""
-        if type(value) in _PLAIN or depth > _MAX_DEPTH:
+        if type(value) in PLAIN_TYPES or depth > _MAX_DEPTH:
             return value
         known = self._done.get(id(value))
         if known is not None:
@@ -93,7 +88,7 @@ class _Walk(ABC):
 
     def has_only_plain(self, parts: Iterable[Any]) -> bool:
         """Whether there is nothing to look for in the parts of a value."""
-        return _PLAIN.issuperset(map(type, parts))
+        return PLAIN_TYPES.issuperset(map(type, parts))
 
     def _rebuilt(self, value: Any, depth: int) -> Any:
         if isinstance(value, dict):

@@ -243,9 +243,9 @@ def _envelope(result: Result[Any]) -> JsonObject:
         envelope["exception_type"] = type(result.exception).__name__
         envelope["exception_message"] = encodable(str(result.exception))
     if result.message is not None:
-        envelope["message"] = encodable(result.message)
+        envelope["message"] = jsonable(result.message)
     if result.instruction is not None:
-        envelope["instruction"] = encodable(result.instruction)
+        envelope["instruction"] = jsonable(result.instruction)
     if result.next is not None:
         envelope["next"] = jsonable(result.next)
     if result.warnings:
@@ -311,7 +311,7 @@ def jsonable(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if type(value) is str:
-        return encodable(value)
+        return value if value.isascii() else encodable(value)
     try:
         return from_json(to_json(value, by_alias=True, fallback=str, inf_nan_mode="strings"))
     except (PydanticSerializationError, ValueError):

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 
 from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArguments, model_schema
@@ -25,7 +32,7 @@ from trysquare.core.schema.build import (
     with_default,
     without_own_words,
 )
-from trysquare.core.schema.errors import unwrap_arguments, validate_arguments
+from trysquare.core.schema.errors import WRAPPER_KEYS, unwrap_arguments, validate_arguments
 
 _PARAMETER = "parameter_"
 
@@ -52,8 +59,12 @@ class _OneModelArguments(LazyArguments):
     """Arguments that one pydantic model validates."""
 
     def _validate(self, tool: str, raw: JsonObject, model: type[BaseModel]) -> Any:
-        inner = unwrap_arguments(raw, self._wire["properties"]) if len(raw) == 1 else raw
-        return validate_arguments(model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire)
+        is_wrapped = len(raw) == 1 and next(iter(raw)) in WRAPPER_KEYS
+        inner = unwrap_arguments(raw, self._wire["properties"]) if is_wrapped else raw
+        try:
+            return model.model_validate(inner, extra="forbid")
+        except ValidationError:
+            return validate_arguments(model.model_validate, tool=tool, raw=inner, schema=lambda: self._wire)
 
 
 class ModelArguments(_OneModelArguments):

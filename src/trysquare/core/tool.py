@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from trysquare.core.context import Call, CallContext
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
-from trysquare.core.iterators import collected, gathered, gathered_async, may_hold_iterators
+from trysquare.core.iterators import PLAIN_TYPES, collected, gathered, gathered_async
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
@@ -30,7 +30,7 @@ async def run_function(
     try:
         if is_async:
             returned = await function(**bound)
-            return await gathered(returned, context) if may_hold_iterators(returned) else returned
+            return returned if _is_plain(returned) else await gathered(returned, context)
         return await _run_sync(function, bound, context)
     except BaseExceptionGroup as group:
         if (question := _question_in(group)) is not None:
@@ -39,6 +39,14 @@ async def run_function(
     except asyncio.CancelledError:
         context.cancel_flag.set()
         raise
+
+
+def _is_plain(returned: Any) -> bool:
+    """Whether what a function returned holds no iterator beyond doubt, as nearly every result does."""
+    if type(returned) is Result:
+        result = cast(Result[Any], returned)
+        return type(result.value) in PLAIN_TYPES and not result.fields
+    return type(returned) in PLAIN_TYPES
 
 
 def _question_in(group: BaseExceptionGroup[BaseException]) -> InputRequired | None:
@@ -55,7 +63,7 @@ async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context
         returned, has_async = await run_in_thread(lambda: bridged(bridge, work))
         if inspect.isawaitable(returned):
             returned = await returned
-            return await gathered(returned, context) if may_hold_iterators(returned) else returned
+            return returned if _is_plain(returned) else await gathered(returned, context)
         return await gathered_async(returned, context) if has_async else returned
     except asyncio.CancelledError:
         # A thread cannot be interrupted: the tool reads `context.cancelled`.
@@ -66,7 +74,7 @@ async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context
 
 def _run_and_collect(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> tuple[Any, bool]:
     returned = function(**bound)
-    return collected(returned, context) if may_hold_iterators(returned) else (returned, False)
+    return (returned, False) if _is_plain(returned) else collected(returned, context)
 
 
 _NO_METADATA = ToolMetadata()

@@ -16,7 +16,7 @@ from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import redact
 from trysquare.core.resources import ResourceTemplate
 from trysquare.core.result import Content, ResourceContents, ResourceLink, Result, Text, dump_json, jsonable, read_json
-from trysquare.core.schema.errors import unwrap_arguments
+from trysquare.core.schema.errors import WRAPPER_KEYS, unwrap_arguments
 from trysquare.core.signature import Arguments
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
@@ -59,7 +59,9 @@ class PagedArguments:
         """The cursor of a call, also where a model nested it one level too deep; None for an ordinary call."""
         if self.cursor_name in raw:
             return raw[self.cursor_name]
-        return unwrap_arguments(raw, self.wire["properties"]).get(self.cursor_name) if len(raw) == 1 else None
+        if len(raw) != 1 or next(iter(raw)) not in WRAPPER_KEYS:
+            return None
+        return unwrap_arguments(raw, self.wire["properties"]).get(self.cursor_name)
 
     def without_cursor(self, raw: JsonObject) -> JsonObject:
         """The arguments for the tool itself: some clients send every optional argument as null."""

@@ -7,10 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from trysquare.core.json import JsonObject, as_object
-from trysquare.protocol.messages import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
-from trysquare.protocol.methods import CLIENT_REQUESTS
-from trysquare.protocol.versions import CAPABILITIES_KEY, CLIENT_INFO_KEY, STATELESS_VERSIONS, VERSION_KEY
+from trysquare.core.json import JsonObject
+from trysquare.protocol.messages import HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION, RequestId, RpcError
+from trysquare.protocol.methods import CLIENT_REQUESTS, SEVERITY
+from trysquare.protocol.versions import (
+    CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    STATELESS_VERSIONS,
+    VERSION_KEY,
+)
 
 VERSION_HEADER: Final = "mcp-protocol-version"
 METHOD_HEADER: Final = "mcp-method"
@@ -20,6 +26,7 @@ SESSION_HEADER: Final = "mcp-session-id"
 ANNOTATION: Final = "x-mcp-header"
 """The keyword of a tool's schema that has an argument repeated in a header."""
 
+_UNNAMED: Final[JsonObject] = {"name": "", "version": ""}
 _WRAPPED: Final = re.compile(r"=\?base64\?(.*)\?=")
 _PLAIN: Final = re.compile(r"(?!=\?base64\?)(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -34,6 +41,23 @@ _LISTED_SUBSCHEMAS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"}
 _NAMED_SUBSCHEMAS: Final = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
+def progress_token(meta: JsonObject | None) -> RequestId | None:
+    """The token under which a request wants its progress reported; None if it wants none."""
+    token = None if meta is None else meta.get("progressToken")
+    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
+
+
+def require_meta(meta: JsonObject | None, *, stateless: bool) -> None:
+    """Raise `RpcError` for a progress token or log level in `_meta` that is none."""
+    if meta is None:
+        return
+    if "progressToken" in meta and progress_token(meta) is None:
+        raise RpcError(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer.")
+    level = meta.get(LOG_LEVEL_KEY, "debug") if stateless else "debug"
+    if not isinstance(level, str) or level not in SEVERITY:
+        raise RpcError(INVALID_PARAMS, f"`{LOG_LEVEL_KEY}` must be one of {', '.join(SEVERITY)}.")
+
+
 def is_enveloped(meta: Any) -> bool:
     """Whether a request is of 2026-07-28: no earlier client sends this key."""
     return isinstance(meta, dict) and VERSION_KEY in meta
@@ -45,14 +69,15 @@ def envelope_version(meta: Any) -> Any:
         raise RpcError(
             INVALID_PARAMS, f"`params._meta` must be an object with `{VERSION_KEY}` and `{CAPABILITIES_KEY}`."
         )
-    missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
-    if missing:
+    if VERSION_KEY not in meta or CAPABILITIES_KEY not in meta:
+        missing = [f"`{key}`" for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
         raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(missing)}.")
     envelope = cast(JsonObject, meta)
     if not isinstance(envelope[CAPABILITIES_KEY], dict):
         raise RpcError(INVALID_PARAMS, f"`{CAPABILITIES_KEY}` must be an object.")
-    client = as_object(envelope.get(CLIENT_INFO_KEY, {"name": "", "version": ""}))
-    if not all(isinstance(client.get(key), str) for key in ("name", "version")):
+    given: Any = envelope.get(CLIENT_INFO_KEY, _UNNAMED)
+    client = cast(JsonObject, given) if isinstance(given, dict) else {}
+    if not isinstance(client.get("name"), str) or not isinstance(client.get("version"), str):
         raise RpcError(INVALID_PARAMS, f"`{CLIENT_INFO_KEY}` must be an object with `name` and `version`.")
     return envelope[VERSION_KEY]
 
@@ -137,11 +162,6 @@ def mirrored_arguments(schema: Any) -> MirroredArguments:
     valid = tuple(one for one in found if one is not None)
     tokens = {one.token.lower() for one in valid}
     return valid if len(valid) == len(found) == len(tokens) else ()
-
-
-def is_annotation_valid(schema: Any) -> bool:
-    """Whether a client may use a tool with this schema: it has valid annotations, or none."""
-    return bool(mirrored_arguments(schema)) or not any(ANNOTATION in part for _, part in _schema_positions(schema))
 
 
 def _mirrored(path: tuple[str, ...] | None, part: JsonObject) -> MirroredArgument | None:

@@ -9,8 +9,7 @@ from msgspec import Raw, Struct, field
 
 from trysquare.core.json import JsonObject
 from trysquare.protocol.content import SamplingMessage
-from trysquare.protocol.messages import INVALID_PARAMS, UNREADABLE, RequestId, RpcError
-from trysquare.protocol.versions import LOG_LEVEL_KEY
+from trysquare.protocol.messages import UNREADABLE, RequestId
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 SEVERITY: Final = {
@@ -223,26 +222,9 @@ def progress_params(token: Any, done: float, total: float | None, message: str |
     return params
 
 
-def progress_token(meta: JsonObject | None) -> RequestId | None:
-    """The token under which a request wants its progress reported; None if it wants none."""
-    token = None if meta is None else meta.get("progressToken")
-    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
-
-
 def cancelled_params(request_id: RequestId, reason: str) -> JsonObject:
     """Parameters of the notification that takes a request back."""
     return {"requestId": request_id, "reason": reason}
-
-
-def require_meta(meta: JsonObject | None, *, stateless: bool) -> None:
-    """Raise `RpcError` for a progress token or log level in `_meta` that is none."""
-    if meta is None:
-        return
-    if "progressToken" in meta and progress_token(meta) is None:
-        raise RpcError(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer.")
-    level = meta.get(LOG_LEVEL_KEY, "debug") if stateless else "debug"
-    if not isinstance(level, str) or level not in SEVERITY:
-        raise RpcError(INVALID_PARAMS, f"`{LOG_LEVEL_KEY}` must be one of {', '.join(SEVERITY)}.")
 
 
 _cancelled = msgspec.json.Decoder(CancelledParams)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, Final, NoReturn
 
 from msgspec import UNSET, Raw
@@ -29,8 +28,8 @@ from trysquare.protocol.messages import (
 )
 from trysquare.protocol.methods import cancelled_id
 from trysquare.protocol.versions import STATELESS_VERSIONS, VERSIONS
+from trysquare.server.caller import Request, Session
 from trysquare.server.server import McpServer, Reply, Route
-from trysquare.server.session import Request, Session
 
 _ENDLESS: Final = "subscriptions/listen"
 """The request that is answered only when the connection ends."""
@@ -59,6 +58,8 @@ class Connection:
         self._is_stateless: bool | None = None
         self._running: dict[RequestId, asyncio.Task[None]] = {}
         self._endless: set[RequestId] = set()
+        self._on_ends: dict[RequestId, Callable[[], None]] = {}
+        """What is to happen when a request of a batch has ended."""
         self._cancelled: set[RequestId] = set()
         """Requests that the client took back: a tool that goes on in spite of it is not answered for."""
         self._asked: PendingRequests[Raw] = PendingRequests()
@@ -72,6 +73,11 @@ class Connection:
     def is_idle(self) -> bool:
         """Whether no request is open, but for those that end with the connection."""
         return self._running.keys() <= self._endless
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether several requests are open, so that their responses may come at the same time."""
+        return len(self._running) > 1
 
     def receive(self, data: bytes | bytearray) -> None:
         """Take one message as it came in, or a batch of a version that has them."""
@@ -143,8 +149,7 @@ class Connection:
             cancelled = cancelled_id(message.params)
             task = None if cancelled is None else self._running.get(cancelled)
             if cancelled is not None and task is not None:
-                self._cancelled.add(cancelled)
-                task.cancel()
+                self._cancel(cancelled, task)
         elif message.method == "notifications/initialized" and not (self._session.is_ready or self._is_stateless):
             self._session.is_ready = True
             self._server.hub.add(self._session, self._notify)
@@ -197,9 +202,10 @@ class Connection:
         )
         if request.method == _ENDLESS:
             self._endless.add(request_id)
-        task = asyncio.get_running_loop().create_task(self._answer(route, request, channel, reply))
-        self._running[request_id] = task
-        task.add_done_callback(partial(self._on_end, request_id, on_end))
+        if on_end is not None:
+            self._on_ends[request_id] = on_end
+        work = self._answer(route, request, channel, reply)
+        self._running[request_id] = asyncio.get_running_loop().create_task(work)
 
     def _read(self, message: Message) -> tuple[Route | None, Any]:
         if self._is_stateless is None:
@@ -222,23 +228,34 @@ class Connection:
     async def _answer(
         self, route: Route | None, request: Request, channel: _Channel, reply: Callable[[bytes], None]
     ) -> None:
-        answer: Reply = await self._server.respond(route, request)
-        if channel.reported:
-            await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
-        channel.is_over = True
-        if request.id not in self._cancelled:
-            reply(answer.body)
-        if self.drained is not None:
-            await self.drained()
+        try:
+            answer: Reply = await self._server.respond(route, request)
+            if channel.reported:
+                await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
+            channel.is_over = True
+            if request.id not in self._cancelled:
+                reply(answer.body)
+            if self.drained is not None:
+                await self.drained()
+        finally:
+            self._on_end(request.id)
 
-    def _on_end(self, request_id: RequestId, on_end: Callable[[], None] | None, task: asyncio.Task[None]) -> None:
-        self._running.pop(request_id, None)
+    def _cancel(self, request_id: RequestId, task: asyncio.Task[None]) -> None:
+        def on_done(_: asyncio.Task[None]) -> None:
+            # A task that is cancelled before its first step does nothing, not even what stands in its `finally`.
+            if self._running.get(request_id) is task:
+                self._on_end(request_id)
+
+        self._cancelled.add(request_id)
+        task.add_done_callback(on_done)
+        task.cancel()
+
+    def _on_end(self, request_id: RequestId) -> None:
+        del self._running[request_id]
         self._endless.discard(request_id)
         self._cancelled.discard(request_id)
-        if on_end is not None:
+        if (on_end := self._on_ends.pop(request_id, None)) is not None:
             on_end()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            asyncio.get_running_loop().call_exception_handler({"message": "request failed", "exception": error})
         if self.on_idle is not None and self.is_idle:
             self.on_idle()
 

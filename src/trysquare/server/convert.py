@@ -14,7 +14,7 @@ from trysquare.core.metadata import ToolMetadata
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
-from trysquare.core.text import encodable_value, is_encodable
+from trysquare.core.text import encodable_value
 from trysquare.core.tool import Tool
 from trysquare.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError
 from trysquare.server.relay import relayed_to_wire
@@ -66,8 +66,6 @@ def result_to_wire(result: Result[Any]) -> JsonObject:
         return _relayed(result, result.relayed)
     envelope = result.to_json()
     text = render_text(envelope)
-    if not is_encodable(text):
-        envelope, text = encodable_value(envelope), encodable_value(text)
     blocks = [block_to_wire(content) for content in result.content]
     if not blocks or envelope != _BARE:
         blocks.insert(0, {"type": "text", "text": text})

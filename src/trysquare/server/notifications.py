@@ -12,7 +12,7 @@ from trysquare.core.toolset import Change, Toolset
 from trysquare.protocol.messages import RequestId, encode_notification
 from trysquare.protocol.methods import SubscriptionFilter
 from trysquare.protocol.versions import SUBSCRIPTION_KEY
-from trysquare.server.session import Request, Session
+from trysquare.server.caller import Request, Session
 
 _LISTS: Final = ("tools", "prompts", "resources")
 _MAX_WAITING: Final = 1024

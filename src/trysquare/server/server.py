@@ -12,7 +12,7 @@ from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.toolset import Toolset
-from trysquare.protocol.envelope import envelope_version, require_version
+from trysquare.protocol.envelope import envelope_version, require_meta, require_version
 from trysquare.protocol.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -31,7 +31,6 @@ from trysquare.protocol.methods import (
     Params,
     SetLevelParams,
     decoder_of,
-    require_meta,
 )
 from trysquare.protocol.seal import StateSeal
 from trysquare.protocol.versions import (
@@ -41,6 +40,7 @@ from trysquare.protocol.versions import (
     STATELESS_VERSIONS,
     negotiated,
 )
+from trysquare.server.caller import Request
 from trysquare.server.convert import protocol_error
 from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
@@ -48,7 +48,6 @@ from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
 from trysquare.server.handlers.tools import ToolHandlers
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
-from trysquare.server.session import Request
 
 _BEFORE_HANDSHAKE = frozenset({"initialize", "ping"})
 

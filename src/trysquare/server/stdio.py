@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Generator
 
+from trysquare.core.concurrency import TurnBuffer
 from trysquare.core.toolset import Toolset
 from trysquare.processes.pipes import LineBuffer, PipeReader, PipeWriter, redirect_stdout
 from trysquare.protocol.messages import INVALID_REQUEST, RpcError, encode_error
@@ -29,6 +30,7 @@ class StdioTransport:
         self._lines = LineBuffer(MAX_LINE)
         self._reader = PipeReader(read_from, self._on_chunk)
         self._writer = PipeWriter(write_to, self._on_lost)
+        self._replies = TurnBuffer(lambda messages: self._writer.write(b"".join(messages)))
         self._connection = Connection(server, self._write, self._drain)
         self._grace = grace
         self._resuming: asyncio.Task[None] | None = None
@@ -46,6 +48,7 @@ class StdioTransport:
                 self._resuming.cancel()
             self._server.hub.close()
             await self._connection.close("the client closed the connection", grace=self._grace)
+            self._replies.flush()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._grace):
                     await self._writer.drain(below=1)
@@ -89,7 +92,10 @@ class StdioTransport:
         self.stop()
 
     def _write(self, message: bytes) -> None:
-        self._writer.write(message + b"\n")
+        if self._connection.is_busy or self._replies.size:
+            self._replies.add(message + b"\n")
+        else:
+            self._writer.write(message + b"\n")
 
     async def _drain(self) -> None:
         if self._writer.waiting_bytes:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trysquare.gateway.upstream.connection import Connection, Disconnected, ServerRequest
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage, RequestId, Transport, TransportError
-from trysquare.protocol.messages import RpcError
+from trysquare.protocol import RpcError
 
 
 class Recorder(Transport):

@@ -20,7 +20,7 @@ from trysquare.gateway.upstream.transport import (
     TransportError,
     TransportListener,
 )
-from trysquare.protocol.versions import HANDSHAKE_VERSIONS, LATEST_STATELESS
+from trysquare.protocol import HANDSHAKE_VERSIONS, LATEST_STATELESS
 
 OWN = ClientInfo(name="test", version="1", capabilities={"elicitation": {}})
 NOT_FOUND = {"error": {"code": -32601, "message": "Method not found"}}

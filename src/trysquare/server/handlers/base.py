@@ -9,9 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.core.json import JsonObject
-from trysquare.server.caller import McpCaller
+from trysquare.server.caller import McpCaller, Request
 from trysquare.server.convert import COMPLETE
-from trysquare.server.session import Request
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, JsonObject | bytes]]
 """Answers a request with its result: an object, or the bytes of one."""

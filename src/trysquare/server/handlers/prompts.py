@@ -13,12 +13,11 @@ from trysquare.core.prompts import Complete, Prompt
 from trysquare.core.text import closest_names
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import CompleteParams, GetPromptParams, ListParams
-from trysquare.server.caller import McpCaller, bounded, call_context
+from trysquare.server.caller import McpCaller, Request, bounded, call_context
 from trysquare.server.convert import completions_to_wire, messages_to_wire, prompt_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.handlers.resources import RESOURCES_SCOPE
 from trysquare.server.options import ServeOptions
-from trysquare.server.session import Request
 
 PROMPTS_SCOPE = "prompts"
 """The scope that a scoped token needs for prompts, which belong to no toolset."""

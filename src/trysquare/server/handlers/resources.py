@@ -11,12 +11,11 @@ from trysquare.core.json import JsonObject
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import ListenParams, ListParams, ReadResourceParams, UriParams
-from trysquare.server.caller import McpCaller, bounded, call_context
+from trysquare.server.caller import McpCaller, Request, bounded, call_context
 from trysquare.server.convert import COMPLETE, reading_to_wire, resource_to_wire, skill_to_wire, template_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
-from trysquare.server.session import Request
 
 RESOURCES_SCOPE = "resources"
 """The scope that a scoped token needs for resources, which belong to no toolset."""

@@ -17,12 +17,11 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.envelope import MirroredArguments, mirrored_arguments
 from trysquare.protocol.methods import CallToolParams, ListParams
-from trysquare.server.caller import McpCaller, call_context
+from trysquare.server.caller import McpCaller, Request, call_context
 from trysquare.server.convert import missing_capability, result_to_wire, tool_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.options import ServeOptions
 from trysquare.server.relay import relayed_to_wire
-from trysquare.server.session import Request
 
 _LONG: Final = 1024 * 1024
 

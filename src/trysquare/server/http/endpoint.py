@@ -38,6 +38,7 @@ from trysquare.protocol.messages import (
 )
 from trysquare.protocol.methods import CLIENT_REQUESTS, cancelled_id
 from trysquare.protocol.versions import ASSUMED_VERSION, HANDSHAKE_VERSIONS, VERSIONS
+from trysquare.server.caller import Request
 from trysquare.server.http.exchange import (
     JSON,
     BodyTooLarge,
@@ -51,7 +52,6 @@ from trysquare.server.http.responder import Responder
 from trysquare.server.http.sessions import HttpSession, SessionRegistry, SessionUse
 from trysquare.server.http.streams import EventStream, hold
 from trysquare.server.server import McpServer, Route
-from trysquare.server.session import Request
 
 PRINCIPAL: Final = "trysquare.principal"
 """Where the scope of a request has the principal of its token."""

@@ -108,7 +108,7 @@ class _GuardedConnection(asyncio.Protocol):
         self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = JoiningTransport(cast(asyncio.Transport, transport), asyncio.get_running_loop())
+        self._transport = JoiningTransport(cast(asyncio.Transport, transport))
         name: tuple[str, int] | str | None = transport.get_extra_info("peername")
         self._peer = (name[0], name[1]) if isinstance(name, tuple) else None
         if not self._guard.admit(self, self._peer):

@@ -16,9 +16,9 @@ from trysquare.net.rpc import PendingRequests
 from trysquare.protocol.envelope import SESSION_HEADER
 from trysquare.protocol.messages import Message, RequestId, error_of
 from trysquare.protocol.versions import VERSIONS
+from trysquare.server.caller import Session
 from trysquare.server.http.exchange import JSON, Exchange, Headers
 from trysquare.server.http.streams import EventBudget, EventStream
-from trysquare.server.session import Session
 
 MAX_SESSIONS: Final = 10_000
 _MAX_STREAMS: Final = 64

@@ -4,49 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
-_MOST_HELD: Final = 64 * 1024
-"""Bytes that wait for the end of a turn at most: more must reach the flow control of the connection."""
+from trysquare.core.concurrency import TurnBuffer
 
 
 class JoiningTransport(asyncio.Transport):
     """Joins the writes of a turn. An HTTP server writes head and body of a response apart, and most are small."""
 
-    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: asyncio.Transport) -> None:
         super().__init__()
         self._inner = inner
-        self._loop = loop
-        self._held: list[bytes | bytearray | memoryview] = []
-        self._size = 0
+        self._written = TurnBuffer(self._send)
+
+    def _send(self, parts: list[bytes]) -> None:
+        if not self._inner.is_closing():
+            self._inner.writelines(parts)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if not self._held:
-            self._loop.call_soon(self._flush)
-        self._held.append(data)
-        self._size += len(data)
-        if self._size > _MOST_HELD:
-            self._flush()
+        # Copied unless it cannot change before it is sent.
+        self._written.add(data if type(data) is bytes else bytes(data))
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         for data in list_of_data:
             self.write(data)
 
-    def _flush(self) -> None:
-        held, self._held, self._size = self._held, [], 0
-        if held and not self._inner.is_closing():
-            self._inner.writelines(held)
-
     def write_eof(self) -> None:
-        self._flush()
+        self._written.flush()
         self._inner.write_eof()
 
     def close(self) -> None:
-        self._flush()
+        self._written.flush()
         self._inner.close()
 
     def abort(self) -> None:
-        self._held.clear()
+        self._written.take()
         self._inner.abort()
 
     def can_write_eof(self) -> bool:
@@ -59,7 +51,7 @@ class JoiningTransport(asyncio.Transport):
         return self._inner.get_extra_info(name, default)
 
     def get_write_buffer_size(self) -> int:
-        return self._size + self._inner.get_write_buffer_size()
+        return self._written.size + self._inner.get_write_buffer_size()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         return self._inner.get_write_buffer_limits()
