@@ -6,8 +6,11 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
 _COLLECTED_AFTER = (20_000, 20, 50)
 """Thresholds of the garbage collector once the server is up."""
+_ENDING_SECONDS = 5.0
+"""How long tools may take to end after they were cancelled."""
 _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
 _OPTIONS = (option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP), add_shared_options)
 
@@ -42,8 +47,45 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.http is None:
         require_open()
     loop_factory = None if arguments.http is None else _quick_loop()
-    with _tuned_gc() as tune, asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(_serve(arguments, tune))
+    with _tuned_gc() as tune, _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=loop_factory) as runner:
+        try:
+            runner.run(_serve(arguments, tune))
+        finally:
+            begin_ending()
+
+
+@contextmanager
+def _bounded_ending() -> Generator[Callable[[], None]]:
+    """End the process some seconds after the yielded function was called, unless this context ends before.
+
+    A tool may go on although it was cancelled, or hang in a thread, and the event loop waits for it for ever.
+    """
+    timers: list[threading.Timer] = []
+
+    def begin() -> None:
+        timer = threading.Timer(_ENDING_SECONDS, _give_up, (_exit_code(sys.exception()),))
+        timer.daemon = True
+        timer.start()
+        timers.append(timer)
+
+    try:
+        yield begin
+    finally:
+        for timer in timers:
+            timer.cancel()
+
+
+def _exit_code(error: BaseException | None) -> int:
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return error.code
+    return 0 if error is None else 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _give_up(code: int) -> None:
+    logging.getLogger("trysquare.server").warning(
+        "tools are still running %.0f seconds after they were cancelled; exiting without them", _ENDING_SECONDS
+    )
+    os._exit(code)
 
 
 def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -36,7 +36,8 @@ _ENDLESS: Final = "subscriptions/listen"
 _PROGRESS_GAP: Final = 0.02
 """Seconds between the last progress report of a call and its result.
 
-Clients of the TypeScript SDK drop a report that they read in one piece with the result.
+Clients of the TypeScript SDK drop a report that they read in one piece with the result. So the result also waits until
+the report is read; where it is a program in between that reads, these seconds keep the two apart.
 """
 
 
@@ -48,12 +49,15 @@ class Connection:
         server: McpServer,
         write: Callable[[bytes], None],
         drained: Callable[[], Awaitable[None]] | None = None,
+        read: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._server = server
         self.write = write
         """Send one message; neither waits nor raises."""
         self.drained = drained
         """Wait until the client has taken most of what was written."""
+        self._was_read = read
+        """Wait until the client has read all that was written, where that can be found out."""
         self._session = Session()
         self._is_stateless: bool | None = None
         self._running: dict[RequestId, asyncio.Task[None]] = {}
@@ -230,14 +234,17 @@ class Connection:
     ) -> None:
         try:
             answer: Reply = await self._server.respond(route, request)
+            channel.is_over = True
             if channel.reported:
                 await asyncio.sleep(channel.reported + _PROGRESS_GAP - asyncio.get_running_loop().time())
-            channel.is_over = True
+                if self._was_read is not None:
+                    await self._was_read()
             if request.id not in self._cancelled:
                 reply(answer.body)
             if self.drained is not None:
                 await self.drained()
         finally:
+            channel.is_over = True
             self._on_end(request.id)
 
     def _cancel(self, request_id: RequestId, task: asyncio.Task[None]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import stat
+import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from trysquare.core.concurrency import TurnBuffer
 from trysquare.core.toolset import Toolset
@@ -20,6 +23,9 @@ MAX_LINE = 64 * 1024 * 1024
 GRACE = 3.0
 """Seconds that open calls have to end after the client closed our input."""
 _PAUSE_ABOVE = 32 * 1024 * 1024
+_READ_SECONDS = 1.0
+"""How long a result waits at most for its client to read the progress before it."""
+_LOOK_SECONDS = 0.002
 
 
 class StdioTransport:
@@ -31,7 +37,8 @@ class StdioTransport:
         self._reader = PipeReader(read_from, self._on_chunk)
         self._writer = PipeWriter(write_to, self._on_lost)
         self._replies = TurnBuffer(lambda messages: self._writer.write(b"".join(messages)))
-        self._connection = Connection(server, self._write, self._drain)
+        self._reading = _ReadWatch(write_to, lambda: bool(self._replies.size or self._writer.waiting_bytes))
+        self._connection = Connection(server, self._write, self._drain, self._reading.wait)
         self._grace = grace
         self._resuming: asyncio.Task[None] | None = None
         """Set while nothing is read, because the client does not read either."""
@@ -100,6 +107,52 @@ class StdioTransport:
     async def _drain(self) -> None:
         if self._writer.waiting_bytes:
             await self._writer.drain()
+
+
+class _ReadWatch:
+    """Finds out when the client has read all that was written to a descriptor: the system then holds nothing for it."""
+
+    def __init__(self, descriptor: int, has_waiting: Callable[[], bool]) -> None:
+        self._descriptor = descriptor
+        self._has_waiting = has_waiting
+        self._waiters: list[asyncio.Future[None]] = []
+        self._watching: asyncio.Task[None] | None = None
+
+    async def wait(self) -> None:
+        """Wait until everything so far is read; for so long at most, and not at all where the system does not tell."""
+        if _unread_bytes(self._descriptor) is None:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        if self._watching is None:
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+        await asyncio.wait((waiter,), timeout=_READ_SECONDS)
+
+    async def _watch(self) -> None:
+        # By the clock, because no event says that the other end was read.
+        while any(not waiter.done() for waiter in self._waiters):
+            if not self._has_waiting() and not _unread_bytes(self._descriptor):
+                for waiter in self._waiters:
+                    if not waiter.done():
+                        waiter.set_result(None)
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._waiters.clear()
+        self._watching = None
+
+
+def _unread_bytes(descriptor: int) -> int | None:
+    """What was written to a pipe or a socket and not read at its other end; None where the system does not tell."""
+    if sys.platform != "linux":
+        return None
+    import fcntl
+    import termios
+
+    is_socket = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    try:
+        answer = fcntl.ioctl(descriptor, termios.TIOCOUTQ if is_socket else termios.FIONREAD, b"\0" * 4)
+    except OSError:
+        return None
+    return int.from_bytes(answer, sys.byteorder)
 
 
 async def serve_stdio(toolset: Toolset, options: ServeOptions | None = None) -> None:

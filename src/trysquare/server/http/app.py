@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import FrameType
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -173,6 +177,30 @@ class _GracefulServer(Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._http_app.close()
         await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """End in order on SIGINT and SIGTERM, and then raise what closes what tools opened.
+
+        uvicorn would raise the signal again, which ends the process at once or cancels that clean-up.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        received: list[int] = []
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            received.append(number)
+            self.handle_exit(number, frame)
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if received:
+            raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
 
 
 def guarded_config(app: HttpApp, http: HttpOptions) -> Config:
