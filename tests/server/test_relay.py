@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -12,23 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from tests.support import missing_component
 from trysquare import Result, ToolError
-from trysquare.server import relay as relayed
 from trysquare.server.convert import result_to_wire
 from trysquare.server.relay import relayed_to_wire
 
 LABEL = {"trysquare/origin": {"server": "files", "tool": "read"}}
-
-
-@pytest.fixture(params=["msgspec", "reading"], autouse=True)
-def splitter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to find the parts: by msgspec where it is installed, and by reading everything."""
-    if request.param == "reading":
-        monkeypatch.setitem(sys.modules, "msgspec", None)
-    elif importlib.util.find_spec("msgspec") is None:
-        missing_component("msgspec", "run `make .make/dev`")
-    relayed._splitter.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_the_other_server_sent_stays_as_it_was_written() -> None:

@@ -7,10 +7,10 @@ however long it may be.
 from __future__ import annotations
 
 import codecs
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
+import msgspec
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trysquare.core.errors import ErrorCode, ToolError
@@ -26,6 +26,7 @@ _BEFORE: Final = {
 _COMPLETE: Final = b'"complete"'
 _OBJECT: Final = ord("{")
 _SLICE: Final = 256 * 1024
+_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def relayed_to_wire(body: bytes, label: Mapping[str, Any], *, modern: bool) -> bytes:
@@ -36,7 +37,7 @@ def relayed_to_wire(body: bytes, label: Mapping[str, Any], *, modern: bool) -> b
     try:
         _require_utf8(body)
         # Outside of strings JSON may have line breaks wherever it likes; inside it has none.
-        parts = _splitter()(body.replace(b"\n", b" ").replace(b"\r", b" "))
+        parts = _split(body.replace(b"\n", b" ").replace(b"\r", b" "))
         return _joined(_labelled(parts, label, modern=modern))
     except ValueError as error:
         message = f"Cannot relay the server's result: it is not a JSON object in UTF-8 ({error})."
@@ -82,20 +83,3 @@ def _require_utf8(body: bytes) -> None:
     for start in range(0, len(body), _SLICE):
         decoder.decode(view[start : start + _SLICE])
     decoder.decode(b"", final=True)
-
-
-@functools.cache
-def _splitter() -> Callable[[bytes], Parts]:
-    try:
-        import msgspec
-    except ImportError:
-        return _split_by_reading
-    return msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-
-
-def _split_by_reading(body: bytes) -> Parts:
-    """The parts where msgspec is not installed: everything is read, and written again."""
-    read = from_json(body, allow_inf_nan=False)
-    if not isinstance(read, dict):
-        raise ValueError("it is not an object")
-    return {name: to_json(part) for name, part in cast(JsonObject, read).items()}
