@@ -128,6 +128,14 @@ async def slow(seconds: float) -> Result[str]:
 
 
 @declared.declare()
+async def late(context: CallContext) -> Result[str]:
+    """Report, and take a while."""
+    await context.progress(1)
+    await asyncio.sleep(1)
+    return Result.ok("late")
+
+
+@declared.declare()
 def filename() -> Result[str]:
     """A file name that is no text."""
     return Result.ok("caf\udce9.txt")

@@ -407,6 +407,38 @@ async def test_a_server_that_is_shut_down_finishes_its_calls_and_streams() -> No
     assert results == ["slept"]
 
 
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_server_that_is_shut_down_answers_its_open_calls(mode: str) -> None:
+    process = _started_server()
+    assert process.stdout is not None
+    address = (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
+    results: list[str] = []
+    started = anyio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        started.set()
+
+    try:
+        async with connected(address, mode) as client, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                results.append(text_of(await client.call_tool("late", {}, progress_callback=note)))
+
+            # Or the client would list them after the call, when there is nobody to answer.
+            await client.list_tools()
+            tasks.start_soon(call)
+            with anyio.fail_after(20):
+                await started.wait()
+            os.kill(process.pid, signal.SIGTERM)
+        with anyio.fail_after(20):
+            await anyio.to_thread.run_sync(process.wait)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert results == ["late"]
+
+
 def test_a_port_that_is_taken_is_a_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -72,6 +73,17 @@ class Command:
             choices = parser.add_subparsers(metavar="COMMAND", title="commands")
             for name, command in self.subcommands.items():
                 command.add_to(choices.add_parser(name, help=command.help, description=sentence(command.help)))
+
+
+def collect_seldom(*, is_loaded: bool = False) -> None:
+    """Set up the garbage collector of a process of our own, and again once a server has loaded what it serves.
+
+    With the usual thresholds a command collects many times while its modules load, and nearly all of that stays. A call
+    of a loaded server leaves hardly any garbage, and looking for it was a twentieth of a call.
+    """
+    if is_loaded:
+        gc.freeze()
+    gc.set_threshold(20_000 if is_loaded else 100_000, 20, 50)
 
 
 def sentence(text: str) -> str:

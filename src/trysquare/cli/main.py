@@ -7,7 +7,6 @@ the module is imported only when the command runs.
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import io
 import os
@@ -19,14 +18,12 @@ from types import TracebackType
 from typing import cast
 
 from trysquare import __version__
-from trysquare.cli.command import Command, Parser, sentence
+from trysquare.cli.command import Command, Parser, collect_seldom, sentence
 from trysquare.cli.terminal import safe_streams
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.untrusted import block, one_line
 
 TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
-_COLLECTED_AFTER = (100_000, 20, 50)
-"""Thresholds of the garbage collector: with the usual ones, a command collects many times while its modules load."""
 _TITLE = re.compile(r'"""`trysquare (?P<name>[a-z]+)[A-Z ]*`: (?P<help>.+?)\.(?:"""|$)')
 
 
@@ -68,7 +65,7 @@ def _run_command(arguments: argparse.Namespace) -> int:
 
 def _prepare_process() -> None:
     """Set up a process of our own: one-line errors, output that no character can break, and fewer collections."""
-    gc.set_threshold(*_COLLECTED_AFTER)
+    collect_seldom()
     sys.excepthook = _show_unexpected
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import logging
 import os
 import re
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trysquare.app import App, open_app
-from trysquare.cli.command import Command, option
+from trysquare.cli.command import Command, collect_seldom, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.core.errors import ConfigurationError
 from trysquare.processes.pipes import redirect_stdout, require_open
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
-_COLLECTED_AFTER = (20_000, 20, 50)
-"""Thresholds of the garbage collector once the server is up."""
 _ENDING_SECONDS = 5.0
 """How long tools may take to end after they were cancelled."""
 _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
@@ -47,9 +44,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.http is None:
         require_open()
     loop_factory = None if arguments.http is None else _quick_loop()
-    with _tuned_gc() as tune, _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=loop_factory) as runner:
+    with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
-            runner.run(_serve(arguments, tune))
+            runner.run(_serve(arguments))
         finally:
             begin_ending()
 
@@ -97,29 +94,6 @@ def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-@contextmanager
-def _tuned_gc() -> Generator[Callable[[], None]]:
-    """Collect no garbage until the yielded function is called, and seldom afterwards.
-
-    What is loaded stays, and looking it over is a sixth of a start; a call leaves hardly any garbage, and looking for
-    it was a twentieth of a call.
-    """
-    usual = gc.get_threshold()
-    gc.disable()
-
-    def loaded() -> None:
-        gc.freeze()
-        gc.set_threshold(*_COLLECTED_AFTER)
-        gc.enable()
-
-    try:
-        yield loaded
-    finally:
-        gc.set_threshold(*usual)
-        gc.unfreeze()
-        gc.enable()
-
-
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `:PORT` or `PORT`; an IPv6 host stands in brackets."""
     match = _ADDRESS.fullmatch(text)
@@ -129,19 +103,19 @@ def read_address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(match["port"])
 
 
-async def _serve(arguments: argparse.Namespace, on_loaded: Callable[[], None]) -> None:
+async def _serve(arguments: argparse.Namespace) -> None:
     # Imported here: the settings and what follows take most of a start.
     from trysquare.middleware.tracing import tracing
 
     loaded = load_and_log(arguments)
     with tracing():
-        await (serve_stdio if arguments.http is None else serve_http)(loaded, on_loaded)
+        await (serve_stdio if arguments.http is None else serve_http)(loaded)
 
 
 COMMAND = Command(run, _OPTIONS)
 
 
-async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
+async def serve_stdio(loaded: Loaded) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
@@ -149,18 +123,18 @@ async def serve_stdio(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
 
         async with open_app(loaded.settings, origins=loaded.origins) as app:
             _warn_without_tools(app)
-            on_loaded()
+            collect_seldom(is_loaded=True)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
-async def serve_http(loaded: Loaded, on_loaded: Callable[[], None]) -> None:
+async def serve_http(loaded: Loaded) -> None:
     """Serve over HTTP until the process is stopped."""
     from trysquare.server import serve_http as serve_over_http
 
     _require_shared_state(loaded.settings)
     async with open_app(loaded.settings, origins=loaded.origins) as app:
         _warn_without_tools(app)
-        on_loaded()
+        collect_seldom(is_loaded=True)
         http = _http_options(app, _verifier(app, loaded.origins))
         await serve_over_http(app.toolset, app.serve_options(shared=True), http, started=_print_address)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import reprlib
 from collections.abc import Iterable
 from typing import Any, cast
@@ -33,6 +32,9 @@ def encodable_value(value: Any) -> Any:
 
 def closest_names(name: str, names: Iterable[str], *, count: int = 1) -> list[str]:
     """Return the closest names (did-you-mean candidates), best first: by spelling, then names that contain it."""
+    # Imported here, since it is for mistakes only.
+    import difflib
+
     wanted = _fold(name[:100])
     known = list(names)
     folded = {_fold(candidate): candidate for candidate in reversed(known)}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from trysquare.core.errors import ConfigurationError
-from trysquare.files.toml import KeyPath, key_lines
 from trysquare.settings.keys import Given, Key, Origin, all_keys, all_sections, nearest_key
+
+if TYPE_CHECKING:
+    from trysquare.files.toml import KeyPath
 
 OWN_FILE = "trysquare.toml"
 SHARED_FILE = "pyproject.toml"
@@ -40,6 +41,8 @@ class ConfigurationFile:
 
     @cached_property
     def _lines(self) -> dict[KeyPath, int]:
+        from trysquare.files.toml import key_lines
+
         return key_lines(self.text)
 
 
@@ -91,6 +94,9 @@ def _text(path: Path) -> str:
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
+    # Imported here: many servers are started without a file.
+    import tomllib
+
     # TOML allows \r\n but tomllib refuses a lone \r, so only the pair is folded.
     folded = text.replace("\r\n", "\n")
     try:

@@ -119,11 +119,11 @@ class HttpSession(Session):
         elif answer is not None:
             answer.set_exception(error_of(message))
 
-    def close(self) -> None:
-        """End the session: open requests are cancelled."""
+    def close(self, *, cancels: bool = True) -> None:
+        """End the session. Open requests are cancelled, or may end by themselves."""
         self.closed.set()
         self.asked.disconnect("the session has ended")
-        for running in [*self.running.values()]:
+        for running in [*self.running.values()] if cancels else ():
             running.cancel()
         for stream in self._streams.values():
             stream.forget(for_good=True)
@@ -181,16 +181,16 @@ class SessionRegistry:
         self._sessions.move_to_end(session_id)
         return session
 
-    def end(self, session: HttpSession) -> None:
+    def end(self, session: HttpSession, *, cancels: bool = True) -> None:
         """End one session."""
         if self._sessions.pop(session.id, None) is not None:
-            session.close()
+            session.close(cancels=cancels)
             self._on_end(session)
 
     def close(self) -> None:
-        """End all sessions."""
+        """End all sessions. Their open requests have the time that the server gives them to end."""
         for session in [*self._sessions.values()]:
-            self.end(session)
+            self.end(session, cancels=False)
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
