@@ -31,7 +31,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 NEEDED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
 # What the program under test brings, and what is not numbered by compatibility.
 NOT_OURS, CALENDAR_VERSIONS = ("pytest",), ("xllamacpp",)
-MOST_FILES, MOST_LINES, LONGEST_FILE, LONGEST_FUNCTION = 400, 83_000, 800, 80
+MOST_FILES, MOST_LINES, LONGEST_FILE, LONGEST_FUNCTION = 440, 95_000, 800, 80
 SMALL_FILE, MOST_SMALL_FILES = 40, 0.05
 MOST_CATCH_ALLS = 0.5
 """Per thousand lines, those that raise again included."""
