@@ -66,12 +66,12 @@ def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
 
 def test_each_option_of_a_declaration_has_its_line() -> None:
     options = {*MetadataOptions.__annotations__, "name", "title", "description"}
-    assert without_a_line(options, "../guides/adding-a-tool.md") == []
+    assert without_a_line(options, "../tools/adding-a-tool.md") == []
 
 
 def test_each_client_has_its_line_with_what_it_takes() -> None:
-    documented = rows("../guides/clients.md")
-    assert without_a_line(CLIENTS, "../guides/clients.md") == []
+    documented = rows("../start/clients.md")
+    assert without_a_line(CLIENTS, "../start/clients.md") == []
     limits = {name: str(client.most_tools or "no known limit") for name, client in CLIENTS.items()}
     assert {name: documented[name].split("|")[-1].strip() for name in CLIENTS} == limits
 
