@@ -98,6 +98,8 @@ class Parser(argparse.ArgumentParser):
         self.sections: dict[str, Section] = {}
         self.commands: Mapping[str, Mapping[str, str]] = {}
         """Names and help of the commands below this one, by section."""
+        self.inner: dict[str, Parser] = {}
+        """Parsers of those commands that were loaded."""
         self.examples: Sequence[str] = ()
         self.option_hint = ""
         super().__init__(add_help=False, allow_abbrev=False, **settings)
@@ -272,7 +274,8 @@ class Command:
             parser.commands = {"Commands": {name: command.help for name, command in self.subcommands.items()}}
             choices = parser.add_subparsers(metavar="COMMAND")
             for name, command in self.subcommands.items():
-                command.add_to(choices.add_parser(name, description=sentence(command.help)))
+                parser.inner[name] = choices.add_parser(name, description=sentence(command.help))
+                command.add_to(parser.inner[name])
 
 
 def collect_seldom(*, is_loaded: bool = False) -> None:

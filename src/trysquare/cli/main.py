@@ -118,8 +118,9 @@ def build_parser(name: str | None) -> Parser:
     parser.commands = {title: {each: known[each] for each in names} for title, names in grouped.items()}
     parser.examples = EXAMPLES
     if name in known:
-        inner = parser.add_subparsers(metavar="COMMAND").add_parser(name, description=sentence(known[name]))
-        load_command(name).add_to(inner)
+        choices = parser.add_subparsers(metavar="COMMAND")
+        parser.inner[name] = choices.add_parser(name, description=sentence(known[name]))
+        load_command(name).add_to(parser.inner[name])
     return parser
 
 

@@ -146,12 +146,12 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             print(styled(text, "bold") if number == 0 else text)
 
 
-def _shared_out(wanted: Sequence[int], room: int) -> list[int]:
-    """Share the room among columns: narrow ones get what they want, the others the same width each."""
+def _shared_out(wanted: Sequence[int], space: int) -> list[int]:
+    """Share the space among columns: narrow ones get what they want, the others the same width each."""
     found = [0] * len(wanted)
     for done, column in enumerate(sorted(range(len(wanted)), key=lambda at: wanted[at])):
-        found[column] = min(wanted[column], room // (len(wanted) - done))
-        room -= found[column]
+        found[column] = min(wanted[column], space // (len(wanted) - done))
+        space -= found[column]
     return found
 
 
