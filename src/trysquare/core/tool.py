@@ -11,12 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from trysquare.core.context import Call, CallContext
+from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
+from trysquare.core.hints import declaring, docstring_of, function_name, written_function
+from trysquare.core.injection import ValueSources
 from trysquare.core.iterators import PLAIN_TYPES, collected, gathered, gathered_async
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
-from trysquare.core.signature import Arguments, Signature, function_name, inspect_signature, summary_text
+from trysquare.core.signature import Arguments, Signature, inspect_signature
 from trysquare.core.threads import ThreadBridge, bridged, run_in_thread
 
 if TYPE_CHECKING:
