@@ -82,26 +82,33 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, origins: Origins | None = None, prestart: bool = True) -> AsyncGenerator[App]:
+async def open_app(
+    settings: Settings, *, origins: Origins | None = None, prestart: bool = True, lifespans: bool = True
+) -> AsyncGenerator[App]:
     """Open every provider that the settings ask for, and yield their tools as one toolset.
 
-    Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call.
+    Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call. Those that
+    call no tool pass `lifespans=False`, so that nothing is opened that only a call needs.
     """
     known = origins or {}
     async with AsyncExitStack() as stack:
         state = stack.enter_context(closing(LazyDatabase(state_file(settings, known))))
-        toolsets = await _open_toolsets(stack, settings, known, prestart=prestart)
+        toolsets = await _open_toolsets(stack, settings, known, prestart=prestart, lifespans=lifespans)
         yield _compose(toolsets, settings, known, state)
 
 
 async def _open_toolsets(
-    stack: AsyncExitStack, settings: Settings, origins: Origins, *, prestart: bool
+    stack: AsyncExitStack, settings: Settings, origins: Origins, *, prestart: bool, lifespans: bool
 ) -> list[Toolset]:
     """The toolsets in the order of their tools."""
     wanted = [one for one in tool_providers(agent_environment, prestart=prestart) if value_of(settings, one.key)]
     opened: dict[str, Toolset] = {}
     for provider in sorted(wanted, key=lambda one: not one.opens_first):
-        opened[provider.name] = await stack.enter_async_context(provider.open(settings, origins))
+        opened[provider.name] = toolset = await stack.enter_async_context(provider.open(settings, origins))
+        if lifespans and getattr(toolset, "lifespans", ()):
+            from trysquare.core.toolset import open_lifespans
+
+            await stack.enter_async_context(open_lifespans(toolset))
     return [opened[provider.name] for provider in wanted]
 
 

@@ -6,19 +6,22 @@ import contextlib
 import importlib
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from trysquare.core.arguments import DrainableRegistry, ToolArguments
 from trysquare.core.errors import ConfigurationError, DeclarationError
+from trysquare.core.hints import declaring
+from trysquare.core.lifespan import Lifespans
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.prompts import Complete, Prompt, prompt
 from trysquare.core.resources import Resource, ResourceTemplate, resource
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, ServerInfo, StaticToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, ServerInfo, StaticToolset, Toolset, open_lifespans
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,12 +50,16 @@ class Tools:
         title: str | None = None,
         version: str | None = None,
         instructions: str | None = None,
+        lifespan: Callable[..., Any] | None = None,
     ) -> None:
         info = ServerInfo(name=name, title=title, version=version, instructions=instructions)
         self.server_info: ServerInfo | None = None if info == ServerInfo() else info
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
         self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
+        self._lifespans = Lifespans(self)
+        if lifespan is not None:
+            self._lifespans.add(lifespan)
 
     @overload
     def tool(self, function: F, /, **options: Unpack[ToolOptions]) -> F: ...
@@ -66,7 +73,8 @@ class Tools:
             options, function = {"name": function, **options}, None
 
         def remember(declared: F) -> F:
-            self.add(tool(declared, **options))
+            with declaring(declared):
+                self.add(tool(declared, values=self._lifespans, **options))
             return declared
 
         return remember if function is None else remember(function)
@@ -87,6 +95,7 @@ class Tools:
         *,
         name: str | None = None,
         title: str | None = None,
+        description: str | None = None,
         complete: Complete | None = None,
         examples: tuple[tuple[str, str], ...] = (),
     ) -> Callable[[F], F]: ...
@@ -95,8 +104,9 @@ class Tools:
         """Declare a function as a prompt; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
-            made = prompt(declared, **options)
-            self._prompts.add(made.name, made)
+            with declaring(declared):
+                made = prompt(declared, values=self._lifespans, **options)
+                self._prompts.add(made.name, made)
             return declared
 
         return remember if function is None else remember(function)
@@ -114,13 +124,50 @@ class Tools:
         """Declare a function as a resource, or as a template where the address has parts in braces."""
 
         def remember(declared: F) -> F:
-            made = resource(
-                declared, uri, name=name, title=title, description=description, mime_type=mime_type, complete=complete
-            )
-            self._resources.add(uri, made)
+            with declaring(declared):
+                made = resource(
+                    declared,
+                    uri,
+                    name=name,
+                    title=title,
+                    description=description,
+                    mime_type=mime_type,
+                    complete=complete,
+                    values=self._lifespans,
+                )
+                self._resources.add(uri, made)
             return declared
 
+        if not isinstance(cast(object, uri), str):
+            with declaring(uri):
+                raise DeclarationError('A resource needs an address: `@tools.resource("data://name")`.')
         return remember
+
+    @overload
+    def lifespan(self, function: F, /) -> F: ...
+
+    @overload
+    def lifespan(self, /) -> Callable[[F], F]: ...
+
+    def lifespan(self, function: Callable[..., Any] | None = None, /) -> Any:
+        """Declare what is opened when the tools are opened: a function that yields it once, and then closes it.
+
+        A parameter of a tool, prompt or resource that has the type of what it yields is filled in with it. Several are
+        opened in their order, and may take what earlier ones yield.
+        """
+
+        def remember(declared: F) -> F:
+            self._lifespans.add(declared)
+            return declared
+
+        return remember if function is None else remember(function)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[StaticToolset]:
+        """The toolset with its lifespans open. Servers, commands and test helpers open toolsets by themselves."""
+        toolset = self.toolset()
+        async with open_lifespans(toolset):
+            yield toolset
 
     def toolset(self) -> StaticToolset:
         """All that was declared, as a toolset. Can be asked again; nothing is used up."""
@@ -139,6 +186,7 @@ class Tools:
             resources=(made for made in resources.values() if isinstance(made, Resource)),
             templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
             server_info=self.server_info,
+            lifespans=self._lifespans,
         )
 
 
@@ -189,7 +237,8 @@ def import_failed(error: BaseException, location: str) -> ConfigurationError:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
     if isinstance(error, DeclarationError):
         # What is wrong stands where the tool is declared, not where that was found.
-        frames = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent] or frames
+        own = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent]
+        frames = [] if error.location else own or frames
     line, text = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else "", str(error)
     if isinstance(error, SyntaxError):
         line, text = f" ({error.filename}:{error.lineno})" if error.filename else line, error.msg

@@ -6,17 +6,32 @@ An annotation may name a class of the function around it, or one that is importe
 from __future__ import annotations
 
 import ast
+import collections.abc
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, cast, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from trysquare.core.errors import DeclarationError
 
+_CALLABLE: Any = collections.abc.Callable
 _MOST_NAMES = 100
 """Names of one function's annotations that are looked for, one after another."""
 
@@ -63,7 +78,7 @@ def bound_names(function: Callable[..., Any]) -> set[str]:
 
 def location_of(function: Any) -> str | None:
     """File and line of a function or class, as an editor opens them."""
-    written = inspect.unwrap(written_function(function)) if callable(function) else function
+    written = inspect.unwrap(written_function(function))
     code: CodeType | None = getattr(written, "__code__", None)
     if code is not None:
         return f"{code.co_filename}:{code.co_firstlineno}"
@@ -92,11 +107,46 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
         # What a class takes, where it is used as a function.
         written = cast(Any, written).__init__
     try:
-        return get_type_hints(written, include_extras=True)
+        hints = get_type_hints(written, include_extras=True)
     except NameError as error:
-        return _hints_with_more_names(function, written, error)
+        hints = _hints_with_more_names(function, written, error)
     except (TypeError, SyntaxError, AttributeError) as error:
         raise _unreadable(function, str(error)) from error
+    return hints if sys.version_info >= (3, 12) else {name: _portable(hint) for name, hint in hints.items()}
+
+
+def _portable(hint: Any) -> Any:
+    """The annotation with every `typing.TypedDict` as one of typing_extensions, which pydantic needs before 3.12."""
+    if is_typeddict(hint):
+        return _portable_dict(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if not arguments or origin in (Literal, _CALLABLE):
+        return hint
+    if origin is Annotated:
+        inner = _portable(arguments[0])
+        return hint if inner is arguments[0] else Annotated[(inner, *arguments[1:])]  # pyright: ignore[reportInvalidTypeForm]
+    made = tuple(_portable(each) for each in arguments)
+    if all(new is old for new, old in zip(made, arguments, strict=True)):
+        return hint
+    return Union[made] if origin in (Union, types.UnionType) else origin[made]  # noqa: UP007
+
+
+@functools.cache
+def _portable_dict(written: Any) -> Any:
+    import typing_extensions
+
+    if type(written).__module__ != "typing":
+        return written
+    fields: dict[str, Any] = {}
+    for name, hint in get_type_hints(written, include_extras=True).items():
+        is_marked = get_origin(hint) in (Required, NotRequired)
+        is_required = get_origin(hint) is Required if is_marked else name in written.__required_keys__
+        bare = _portable(get_args(hint)[0] if is_marked else hint)
+        fields[name] = typing_extensions.Required[bare] if is_required else typing_extensions.NotRequired[bare]
+    make: Any = typing_extensions.TypedDict
+    made = make(written.__name__, fields)
+    made.__doc__, made.__module__ = written.__doc__, written.__module__
+    return made
 
 
 def _hints_with_more_names(function: Callable[..., Any], written: Any, error: NameError) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Dependency:
     use_cache: bool = True
 
 
-def Depends(function: Callable[..., Any], *, use_cache: bool = True) -> Any:  # noqa: N802 - the name that people know
+def Depends(function: Callable[..., Any], *, use_cache: bool = True) -> Any:
     """Fill a parameter in with what a function returns: `db: Annotated[Db, Depends(open_db)]`, or as its default.
 
     The function may be synchronous or asynchronous. What a generator function yields is closed after the call. It may
@@ -90,9 +90,7 @@ class DependencyPlan:
     plan: InjectionPlan
     use_cache: bool
 
-    async def resolve(
-        self, context: CallContext, stack: AsyncExitStack, known: dict[Callable[..., Any], Any]
-    ) -> Any:
+    async def resolve(self, context: CallContext, stack: AsyncExitStack, known: dict[Callable[..., Any], Any]) -> Any:
         """The value for this call."""
         if self.use_cache and self.function in known:
             return known[self.function]
@@ -197,9 +195,7 @@ def _dependency_plan(
                     "annotate it with `CallContext`, with the type that a lifespan yields, or with `Depends(...)`."
                 )
             if name in plan.names() and parameter.kind is parameter.POSITIONAL_ONLY:
-                raise DeclarationError(
-                    f"`{function_name(function)}` takes `{name}` by position only; remove the `/`."
-                )
+                raise DeclarationError(f"`{function_name(function)}` takes `{name}` by position only; remove the `/`.")
     return DependencyPlan(function=function, plan=plan, use_cache=dependency.use_cache)
 
 

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Any, cast, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
 
@@ -114,19 +114,28 @@ class _Opened:
         return self._task.exception() if self._ready.done() and not self._task.cancelled() else None
 
     async def _run(self, lifespans: Lifespans) -> None:
+        failure: BaseException | None = None
         async with AsyncExitStack() as stack:
-            for lifespan in lifespans.declared():
-                arguments = lifespans.arguments_of(lifespan, self.values)
-                stack.push_async_exit(_NamesLifespan(lifespan))
-                try:
-                    self.values[lifespan] = await lifespan.enter(stack, arguments)
-                    lifespans.check(lifespan, self.values)
-                except (Exception, SystemExit) as error:
-                    raise LifespanFailed(lifespan, "open", error) from error
-            self._ready.set_result(None)
-            # The event loop may end before those who use it say so: what follows a `yield` is run in either case.
-            with contextlib.suppress(asyncio.CancelledError):
+            try:
+                await self._open(lifespans, stack)
+                self._ready.set_result(None)
                 await self._stop.wait()
+            except (LifespanFailed, asyncio.CancelledError) as error:
+                # Those that are open are left without an error: what follows their `yield` is run in any case. The
+                # event loop may end before those who use them say so.
+                failure = error
+        if failure is not None:
+            raise failure
+
+    async def _open(self, lifespans: Lifespans, stack: AsyncExitStack) -> None:
+        for lifespan in lifespans.declared():
+            arguments = lifespans.arguments_of(lifespan, self.values)
+            stack.push_async_exit(_NamesLifespan(lifespan))
+            try:
+                self.values[lifespan] = await lifespan.enter(stack, arguments)
+                lifespans.check(lifespan, self.values)
+            except (Exception, SystemExit) as error:
+                raise LifespanFailed(lifespan, "open", error) from error
 
 
 class _NamesLifespan:
@@ -242,8 +251,7 @@ class Lifespans:
         """Refuse a value whose type was not known when the parameters were read, and does not fit them."""
         if opened.yields is not _UNKNOWN:
             return
-        value = values[opened]
-        kind = cast(type, type(value))
+        kind: type[object] = values[opened].__class__
         if (taken_by := self._not_found.get(kind)) is not None and kind not in _COMMON:
             raise TypeError(
                 f"it yields a `{kind.__name__}`, and `{taken_by}` takes one as an argument. Say what it yields: "
@@ -257,7 +265,7 @@ class Lifespans:
     def _check_parameters(self, lifespan: Lifespan) -> None:
         if inspect.iscoroutinefunction(lifespan.function):
             raise DeclarationError(
-                f"The lifespan `{lifespan.name}` returns; let it yield what it opened, and close that after the `yield`."
+                f"The lifespan `{lifespan.name}` returns. Let it yield what it opened, and close that afterwards."
             )
         self._parameters(lifespan)
 
@@ -268,12 +276,12 @@ class Lifespans:
         for name, parameter in inspect.signature(lifespan.function).parameters.items():
             hint = plain_type(hints.get(name))
             found = next((each for each in self._declared if _provides(each.yields, hint)), None)
-            if found is not None or (parameter.default is parameter.empty and not needed and self._is_owner(hint)):
+            if found is not None or (parameter.default is parameter.empty and self._is_owner(hint)):
                 needed[name] = found
             elif parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
                 raise DeclarationError(
-                    f"Nothing fills in `{name}` of the lifespan `{lifespan.name}`. It may take what a lifespan above it "
-                    "yields."
+                    f"Nothing fills in `{name}` of the lifespan `{lifespan.name}`. "
+                    "It may take what a lifespan above it yields."
                 )
         return needed
 
@@ -308,9 +316,12 @@ _COMMON = frozenset({str, int, float, bool, bytes, dict, list, tuple, set, froze
 
 def _yielded_type(function: Callable[..., Any]) -> Any:
     """What a lifespan yields, by its annotation."""
-    written = inspect.unwrap(written_function(function))
+    written: Any = inspect.unwrap(written_function(function))
     if inspect.isclass(written):
-        hint = hints_of(written.__aenter__ if hasattr(written, "__aenter__") else written.__enter__).get("return")
+        enter: Any = getattr(written, "__aenter__", None) or getattr(written, "__enter__", None)
+        if enter is None:
+            raise DeclarationError(f"`{written.__name__}` is not a context manager. Declare a function that yields.")
+        hint = hints_of(enter).get("return")
         return hint if isinstance(hint, type) else written
     hint = hints_of(written).get("return", _UNKNOWN)
     if hint is _UNKNOWN:

@@ -339,4 +339,3 @@ def require_object(raw: Any) -> JsonObject:
             instruction='Send the arguments as an object, such as {"name": "value"}.',
         )
     return cast(JsonObject, raw)
-
