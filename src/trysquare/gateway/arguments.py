@@ -24,7 +24,6 @@ class ServerCall(ToolArguments):
     action: Literal["list", "execute", "read"] = "list"
     tool_name: str | None = None
     tool_inputs: dict[str, Any] = Field(default_factory=dict[str, Any])
-    # Accepted and not listed: every server's tool would pay for them, and those who need them read of them.
     query: str | None = None
     detail: Detail | None = None
     request_key: str | None = None
@@ -48,6 +47,14 @@ _TOOL: JsonObject = {
 }
 
 
+# Every server's tool would pay for them in every list, and those who need them read of them.
+_UNLISTED: JsonObject = {
+    "query": _text("list: words to find tools by"),
+    "detail": _text("list: form", enum=["schemas", "signatures", "names"]),
+    "request_key": _text("execute: a repeated key sends nothing twice"),
+}
+
+
 def _closed(properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
@@ -61,7 +68,8 @@ class CallArguments:
 
     @property
     def exact(self) -> JsonObject:
-        return self.wire
+        """The schema with the arguments that are accepted and not listed."""
+        return {**self.wire, "properties": {**_UNLISTED, **self.wire["properties"]}}
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
         """The validated call, or an error with the corrected one."""
