@@ -33,7 +33,14 @@ def played(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
         encoding="utf-8",
         check=False,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), **UNHELPFUL, **environment},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(temporary),
+            "COLUMNS": "100",
+            **UNHELPFUL,
+            **environment,
+        },
     )
 
 
