@@ -112,7 +112,11 @@ async def _serve(arguments: argparse.Namespace) -> None:
         await (serve_stdio if arguments.http is None else serve_http)(loaded)
 
 
-COMMAND = Command(run, _OPTIONS)
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=("trysquare serve --tools my_module:tools", "trysquare serve --gateway mcp.json --http 127.0.0.1:8000"),
+)
 
 
 async def serve_stdio(loaded: Loaded) -> None:
