@@ -202,8 +202,8 @@ def test_the_public_names_are_these() -> None:
         "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
         "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
         "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-        "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Toolset", "TrysquareError",
-        "call_tool", "prompt", "tool", "wait_for",
+        "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
+        "TrysquareError", "call_tool", "prompt", "tool", "wait_for",
     ]  # fmt: skip
     assert all(hasattr(trysquare, name) for name in trysquare.__all__)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trysquare.catalog import ProfileChoice
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
-    from trysquare.core.toolset import DiscoveringToolset, Toolset
+    from trysquare.core.toolset import DiscoveringToolset, ServerInfo, Toolset
     from trysquare.server import ServeOptions
 
 
@@ -36,6 +36,8 @@ class App:
     """The same tools as prompts call them: only paginated, with consent, under their declared names."""
     profiles: ProfileChoice
     state: LazyDatabase
+    server_info: ServerInfo | None = None
+    """What the toolset says of its server, where it is served alone."""
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
@@ -59,12 +61,16 @@ class App:
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """The options for serving the toolset; `shared` as in `handles`."""
         from trysquare.core.call import direct_calls
+        from trysquare.core.toolset import ServerInfo
         from trysquare.server import ServeOptions
         from trysquare.server.options import state_keys
 
+        given, own = self.settings.server, self.server_info or ServerInfo()
         return ServeOptions(
-            name=self.settings.server.name,
-            instructions=self.settings.server.instructions,
+            name=given.name or own.name,
+            title=own.title,
+            version=own.version,
+            instructions=own.instructions if given.instructions is None else given.instructions,
             profiles=self.profiles,
             page_size=self.settings.limits.page_size,
             call_timeout=self.settings.limits.timeout,
@@ -102,7 +108,7 @@ async def _open_toolsets(
 def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase) -> App:
     # Imported here: a process that a provider has started loads at the same time.
     from trysquare.catalog import with_catalog
-    from trysquare.core.toolset import CombinedToolset, DiscoveringToolset
+    from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, server_info_of
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
     from trysquare.store import LazyApprovals
 
@@ -119,6 +125,7 @@ def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, stat
         direct=internal_toolset(plain, config),
         profiles=chosen_profiles(settings, origins),
         state=state,
+        server_info=server_info_of(toolsets[0]) if len(toolsets) == 1 else None,
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
 

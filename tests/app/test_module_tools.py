@@ -92,7 +92,7 @@ def test_a_missing_name_that_is_near_nothing_names_what_holds_tools(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("t = 3\n", "`int` is not a source of tools. Name a Declarations, a Toolset"),
+        ("t = 3\n", "`int` is not a source of tools. Name a `Tools` object, a Toolset"),
         ("t = Declarations\n", "`type` is not a source of tools."),
         ("t = ['hello']\n", "the list contains a `str`. List tools only."),
         (FUNCTION + "t = [tool(hello), hello]\n", "Two tools are called `hello`."),

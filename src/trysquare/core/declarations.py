@@ -1,4 +1,4 @@
-"""Declarations: where a module declares its tools, prompts and resources, once; and the tools of `MODULE:NAME`."""
+"""Tools: where a module declares its tools, prompts and resources; and the tools of `MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -18,42 +18,60 @@ from trysquare.core.prompts import Complete, Prompt, prompt
 from trysquare.core.resources import Resource, ResourceTemplate, resource
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
+from trysquare.core.toolset import CombinedToolset, ServerInfo, StaticToolset, Toolset
 
 F = TypeVar("F", bound=Callable[..., Any])
-KINDS = "a Declarations, a Toolset, a Tool, a function, or a list of tools"
 
 
-class Declarations:
-    """What a module declares. It is an object that the module owns, so that importing has no hidden effect."""
+class ToolOptions(MetadataOptions, total=False):
+    """The options of `Tools.tool`."""
 
-    def __init__(self) -> None:
+    name: str | None
+    title: str | None
+    description: str | None
+
+
+KINDS = "a `Tools` object, a Toolset, a Tool, a function, or a list of tools"
+
+
+class Tools:
+    """The tools, prompts and resources of a module, and what a server that serves them alone is called.
+
+    It is an object that the module owns, so that importing has no hidden effect.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        title: str | None = None,
+        version: str | None = None,
+        instructions: str | None = None,
+    ) -> None:
+        info = ServerInfo(name=name, title=title, version=version, instructions=instructions)
+        self.server_info: ServerInfo | None = None if info == ServerInfo() else info
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
         self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
 
     @overload
-    def declare(self, function: F, /) -> F: ...
+    def tool(self, function: F, /, **options: Unpack[ToolOptions]) -> F: ...
 
     @overload
-    def declare(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        **options: Unpack[MetadataOptions],
-    ) -> Callable[[F], F]: ...
+    def tool(self, name: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 
-    def declare(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    def tool(self, function: Callable[..., Any] | str | None = None, /, **options: Any) -> Any:
         """Declare a function as a tool; it is returned unchanged. Works with and without parentheses."""
+        if isinstance(function, str):
+            options, function = {"name": function, **options}, None
 
         def remember(declared: F) -> F:
             self.add(tool(declared, **options))
             return declared
 
         return remember if function is None else remember(function)
+
+    declare = tool
 
     def add(self, made: Tool) -> None:
         """Add a tool that was made elsewhere."""
@@ -106,22 +124,26 @@ class Declarations:
 
     def toolset(self) -> StaticToolset:
         """All that was declared, as a toolset. Can be asked again; nothing is used up."""
-        return _as_toolset(self._tools.all(), self._prompts.all(), self._resources.all())
+        return self._toolset_of(self._tools.all(), self._prompts.all(), self._resources.all())
 
     def collect(self) -> StaticToolset:
         """All that was declared since the last time, once: what is collected is not collected again."""
-        return _as_toolset(self._tools.take(), self._prompts.take(), self._resources.take())
+        return self._toolset_of(self._tools.take(), self._prompts.take(), self._resources.take())
+
+    def _toolset_of(
+        self, tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
+    ) -> StaticToolset:
+        return StaticToolset(
+            tools.values(),
+            prompts=prompts.values(),
+            resources=(made for made in resources.values() if isinstance(made, Resource)),
+            templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
+            server_info=self.server_info,
+        )
 
 
-def _as_toolset(
-    tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
-) -> StaticToolset:
-    return StaticToolset(
-        tools.values(),
-        prompts=prompts.values(),
-        resources=(made for made in resources.values() if isinstance(made, Resource)),
-        templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
-    )
+Declarations = Tools
+"""The former name of `Tools`."""
 
 
 def load_module_tools(named: str, *, project: Path, where: str = "--tools") -> Toolset:
@@ -191,7 +213,7 @@ def _attribute(module: ModuleType, name: str, location: str) -> Any:
 
 
 def _is_tools(value: Any) -> bool:
-    return isinstance(value, (Declarations, Tool)) or _is_toolset(value)
+    return isinstance(value, (Tools, Tool)) or _is_toolset(value)
 
 
 def _is_toolset(value: Any) -> bool:
@@ -200,7 +222,7 @@ def _is_toolset(value: Any) -> bool:
 
 
 def _toolset_of(value: Any, location: str) -> Toolset:
-    if isinstance(value, Declarations):
+    if isinstance(value, Tools):
         return value.toolset()
     if isinstance(value, (Tool, FunctionType)):
         return _static_toolset((value,), location)
@@ -225,9 +247,9 @@ def _static_toolset(values: Iterable[Any], location: str) -> Toolset:
 
 
 def _declared_in(module: ModuleType, location: str) -> Toolset:
-    """All that a module declares: its Declarations, and the functions declared with `ToolArguments.declare`."""
-    unique = {id(value): value for value in vars(module).values() if isinstance(value, Declarations)}
-    sets: list[Toolset] = [declarations.toolset() for declarations in unique.values()]
+    """All that a module declares: its `Tools`, and the functions declared with `ToolArguments.declare`."""
+    unique = {id(value): value for value in vars(module).values() if isinstance(value, Tools)}
+    sets: list[Toolset] = [declared.toolset() for declared in unique.values()]
     if functions := tuple(ToolArguments.get_declared_tools().values()):
         sets.append(_static_toolset(functions, location))
     if not sets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
@@ -39,6 +40,24 @@ class Toolset(Protocol):
     def subscribe(self, listener: Listener) -> Unsubscribe: ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerInfo:
+    """What a server that serves one toolset alone says of itself."""
+
+    name: str | None = None
+    title: str | None = None
+    version: str | None = None
+    instructions: str | None = None
+
+
+@runtime_checkable
+class DescribedToolset(Protocol):
+    """A toolset that says what a server of it is called."""
+
+    @property
+    def server_info(self) -> ServerInfo | None: ...
+
+
 @runtime_checkable
 class DiscoveringToolset(Protocol):
     """A toolset that discovers its tools in the background; `wait_ready` waits until that has ended."""
@@ -66,7 +85,9 @@ class StaticToolset:
         prompts: Iterable[Prompt] = (),
         resources: Iterable[Resource] = (),
         templates: Iterable[ResourceTemplate] = (),
+        server_info: ServerInfo | None = None,
     ) -> None:
+        self.server_info = server_info
         self._tools = by_name("tool", ((tool.name, tool) for tool in tools))
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
         self._resources = by_name("resource", ((resource.uri, resource) for resource in resources))
@@ -115,6 +136,12 @@ class CombinedToolset:
             toolset.subscribe(self._on_change)
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
         by_name("resource", ((resource.uri, resource) for each in self._toolsets for resource in _at_hand(each)))
+
+    @property
+    def server_info(self) -> ServerInfo | None:
+        """That of the only part that has one."""
+        known = [each for toolset in self._toolsets if (each := server_info_of(toolset)) is not None]
+        return known[0] if len(known) == 1 else None
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
@@ -206,6 +233,11 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
             )
         found[name] = item
     return found
+
+
+def server_info_of(toolset: Toolset) -> ServerInfo | None:
+    """What the toolset says of its server, if it does."""
+    return toolset.server_info if isinstance(toolset, DescribedToolset) else None
 
 
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:

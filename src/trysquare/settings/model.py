@@ -158,8 +158,12 @@ class LintSettings(Section):
 class ServerSettings(Section):
     """Server info."""
 
-    name: str = Field(default="trysquare", description="Name that clients show", min_length=1)
-    instructions: str | None = Field(default=None, description="Instructions for models about the server as a whole")
+    name: str | None = Field(
+        default=None, description="Name that clients show; default: that of `Tools`, or trysquare", min_length=1
+    )
+    instructions: str | None = Field(
+        default=None, description="Instructions for models about the server as a whole; default: those of `Tools`"
+    )
 
 
 class ModelsSettings(Section):

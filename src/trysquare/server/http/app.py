@@ -78,8 +78,9 @@ class HttpApp:
     """
 
     def __init__(self, toolset: Toolset, options: ServeOptions, http: HttpOptions) -> None:
+        server = build_server(toolset, options)
         self._endpoint = McpEndpoint(
-            build_server(toolset, options),
+            server,
             stateless=http.stateless,
             max_body=http.max_body,
             session_idle=http.session_idle,
@@ -87,11 +88,11 @@ class HttpApp:
         endpoint: AsgiApp = self._endpoint
         if http.is_authenticated:
             endpoint = _authenticated(endpoint, http)
-        health = {"status": "ok", "name": options.name, "version": options.version}
+        health = {"status": "ok", "name": server.info["name"], "version": server.info["version"]}
         self._routes: dict[str, AsgiApp] = {HEALTH_PATH: _document(health), http.path: endpoint}
         if http.oauth is not None:
             resource = _resource_of(http, http.oauth)
-            metadata = protected_resource_metadata(http.oauth, resource, options.name)
+            metadata = protected_resource_metadata(http.oauth, resource, server.info["name"])
             cached = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"max-age=3600")]
             for path in (metadata_path(resource), metadata_path("")):
                 self._routes[path] = _document(metadata, cached)
