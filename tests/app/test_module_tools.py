@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trysquare import ConfigurationError, Toolset
-from trysquare.core.declarations import load_module_tools
+from trysquare.sources import load_tools
 
 HEAD = "from trysquare import Declarations, StaticToolset, ToolArguments, tool\n\n"
 FUNCTION = 'def hello(name: str) -> str:\n    """Say hello."""\n    return name\n\n\n'
@@ -54,12 +54,12 @@ def names(toolset: Toolset) -> list[str]:
 def test_every_source_of_tools_can_be_named(tmp_path: Path, module: Module, text: str, name: str) -> None:
     written = module(text)
     named = f"{written}:{name}" if name else written
-    assert names(load_module_tools(named, project=tmp_path)) == ["hello"]
+    assert names(load_tools(named, project=tmp_path)) == ["hello"]
 
 
 def refusal(tmp_path: Path, named: str) -> str:
     with pytest.raises(ConfigurationError) as raised:
-        load_module_tools(named, project=tmp_path)
+        load_tools(named, project=tmp_path)
     return str(raised.value)
 
 
@@ -125,7 +125,7 @@ def test_a_module_without_tools_says_what_to_name(tmp_path: Path, module: Module
 def test_what_a_module_prints_does_not_reach_stdout(
     tmp_path: Path, module: Module, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    load_module_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
+    load_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "1\n")
 
@@ -133,6 +133,6 @@ def test_what_a_module_prints_does_not_reach_stdout(
 def test_a_declaration_that_is_refused_is_reported_with_its_own_line(module: Module, tmp_path: Path) -> None:
     name = module('t = Declarations()\n\n\n@t.resource("x://{a}{&b}")\ndef read(a: str) -> str:\n    return a\n')
     with pytest.raises(ConfigurationError) as caught:
-        load_module_tools(f"{name}:t", project=tmp_path)
+        load_tools(f"{name}:t", project=tmp_path)
     assert "`{&b}`" in str(caught.value)
     assert f"({tmp_path}/{name}.py:6)" in str(caught.value)
