@@ -124,13 +124,15 @@ async def open_workbench_tools(settings: Settings, origins: Origins) -> AsyncGen
     """The tools of every workspace, and the content tools, which belong to none."""
     from trysquare.content import content_tools
     from trysquare.content.config import content_config
+    from trysquare.content.provider import listed_if
     from trysquare.workbench.generation import logit_config
     from trysquare.workbench.provider import open_workbenches
     from trysquare.workbench.tools.logit import logit_tool
 
     with contextlib.closing(LazyDatabase(state_file(settings, origins))) as state:
         content = content_tools(content_config(settings.content), state=state)
-        further = (*content, logit_tool(logit_config(settings.model, settings.models)))
+        logit = logit_tool(logit_config(settings.model, settings.models))
+        further = (*content, listed_if(settings.model is not None, logit))
         roots, project, hidden = settings.workbench, settings.project, settings.hidden
         async with open_workbenches(roots, project=project, further=further, hidden=hidden) as toolset:
             yield toolset

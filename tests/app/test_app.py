@@ -291,7 +291,7 @@ def test_a_state_that_was_never_needed_is_closed_without_a_trace(tmp_path: Path)
 def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
     import asyncio
 
-    async def options() -> tuple[str, str | None, int, float | None]:
+    async def options() -> tuple[str | None, str | None, int, float | None]:
         server = {"name": "mine", "instructions": "Be kind."}
         limits = {"timeout": 5, "page_size": 7}
         async with open_app(Settings.model_validate({"project": tmp_path, "server": server, "limits": limits})) as app:

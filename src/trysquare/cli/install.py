@@ -248,8 +248,10 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
-        chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
-        tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
+        # Without a profile each toolset has its own default, which may be shorter than `full`.
+        default = {"full": len(listed(app.toolset, ProfileChoice()))}
+        chosen = None if loaded.settings.profile else fitting_profile({**counts, **default}, place.client)
+        tools = listed(app.toolset, app.profiles if chosen in (None, "full") else ProfileChoice(default=chosen))
         say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
             say(f"`{tool}` is too long for {place.client.title} with the server's name; choose a shorter --name.")
@@ -259,6 +261,8 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
 def _about_listing(client: Client, chosen: str | None, count: int, full: int) -> str:
     takes = "any number of tools" if client.most_tools is None else f"{client.most_tools} tools from all its servers"
     profile = "the profile that you chose" if chosen is None else f"profile `{chosen}`"
+    if chosen == "full" and count < full:
+        profile = "the default list"
     line = f"{client.title} takes {takes}: {profile} lists {count} of {full}."
     if client.most_tools is not None and count > client.most_tools:
         return line + " That is too many; the client drops the rest. Choose --profile search."
