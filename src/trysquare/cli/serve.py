@@ -173,7 +173,11 @@ async def _serve(load: Callable[[], Loaded], over_http: bool, tools: Tools | Non
         await (serve_http if over_http else serve_stdio)(loaded, own)
 
 
-COMMAND = Command(run, _OPTIONS)
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=("trysquare serve --tools my_module:tools", "trysquare serve --gateway mcp.json --http 127.0.0.1:8000"),
+)
 
 
 async def serve_stdio(loaded: Loaded, own: Toolset | None = None) -> None:

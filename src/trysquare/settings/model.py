@@ -27,8 +27,6 @@ class CliOption:
     metavar: str | None = None
     flag: str | None = None
     """The flag, where it is not the setting's name."""
-    former_flag: str | None = None
-    """A flag of an earlier version, which still works and warns."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -282,9 +280,9 @@ class Settings(Section):
         min_length=1,
         max_length=200,
     )
-    debug: Annotated[
-        bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger", former_flag="--debug")
-    ] = Field(default=False, description="Serve the debugger's tools")
+    debug: Annotated[bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger")] = Field(
+        default=False, description="Serve the debugger's tools"
+    )
     debug_secrets: bool = Field(default=False, description="Let the debugger show values whose names suggest a secret")
     agents: Annotated[bool, _source("agents as tools")] = Field(default=False, description="Serve agents as tools")
     model: str | None = Field(
@@ -301,9 +299,9 @@ class Settings(Section):
         bool,
         CliOption(
             group="listing",
-            help="proof at every gate: a literal that a model can type is not enough; warnings of check are errors",
+            help="require a human's approval at every gate, and treat lint warnings as errors",
         ),
-    ] = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
+    ] = Field(default=False, description="Require a human's approval at every gate, and treat lint warnings as errors")
     include_example_tools: Annotated[bool, FromEnvironment(alias="MCP_INCLUDE_EXAMPLE_TOOLS")] = Field(
         default=False, description="Serve the example tools too"
     )
