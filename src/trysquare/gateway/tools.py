@@ -221,7 +221,7 @@ def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:
 def _in_inputs(
     arguments: Arguments, call: ServerCall, builder: CallBuilder, corrected: Callable[[JsonObject], JsonObject]
 ) -> Any:
-    """The arguments of an action of ours, which are in `tool_inputs`; `corrected` is the call for corrected ones."""
+    """The arguments of `list` or `read`, which are in `tool_inputs`; `corrected` is the call for corrected ones."""
     try:
         return arguments.parse(builder.tool, call.tool_inputs)
     except InvalidArguments as error:

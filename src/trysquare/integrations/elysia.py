@@ -471,7 +471,7 @@ def _availability(gateway: Gateway, name: str) -> Any:
 def _inputs_of(schema: Json) -> Json:
     """The inputs of a tool in Elysia's words."""
     required, properties = _texts(schema.get("required")), _object(schema.get("properties"))
-    # Elysia asks for more words than the gateway's own list has room for.
+    # The gateway's own list is shorter than what Elysia's decisions are made from.
     words = _DESCRIPTIONS if {"action", "tool_name", "tool_inputs"} <= set(properties) else {}
     return {
         name: _input(words.get(name) or about.get("description") or "", about, name in required)
