@@ -17,8 +17,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.server.clients import served_http
-from trysquare.core.declarations import load_module_tools
 from trysquare.server import http_app
+from trysquare.sources import load_tools
 
 SERVER = '''
 from collections.abc import AsyncIterator
@@ -155,7 +155,7 @@ async def test_a_client_calls_a_tool_with_what_a_lifespan_opened(server: Path, m
 
 
 async def test_an_application_that_is_mounted_without_a_lifespan_opens_it_with_the_first_request(server: Path) -> None:
-    toolset = load_module_tools(server.stem, project=server.parent)
+    toolset = load_tools(server.stem, project=server.parent)
     app = http_app(toolset)
     transport = httpx2.ASGITransport(app)  # it sends requests only
     headers = {
@@ -179,7 +179,7 @@ async def test_a_fastmcp_server_opens_the_lifespan_of_its_provider(server: Path)
     from trysquare.integrations.fastmcp import TrysquareProvider
 
     mcp: Any = FastMCP("host")
-    mcp.add_provider(TrysquareProvider(load_module_tools(server.stem, project=server.parent)))
+    mcp.add_provider(TrysquareProvider(load_tools(server.stem, project=server.parent)))
     async with FastClient(mcp) as client:
         await client.call_tool("note", {"word": "one"})
     assert journal(server) == ["open", "one", "close"]

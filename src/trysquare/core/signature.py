@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArguments, model_schema
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import read_docstring
-from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
+from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import bound_names, docstring_of, function_name, hints_of
 from trysquare.core.injection import InjectionPlan, ValueSources, plan_injection
 from trysquare.core.json import JsonObject
@@ -326,16 +326,3 @@ def _without_texts(hint: Any) -> Any:
         return hint
     bare = get_args(hint)[0]
     return Annotated[(bare, *kept)] if kept else bare  # pyright: ignore[reportInvalidTypeForm]
-
-
-def require_object(raw: Any) -> JsonObject:
-    """The arguments as an object, or a clear refusal."""
-    if raw is None:
-        return {}
-    if not isinstance(raw, dict):
-        raise InvalidArguments(
-            f"Arguments must be a JSON object, not {type(raw).__name__}.",
-            code=ErrorCode.VALIDATION_INVALID_REQUEST,
-            instruction='Send the arguments as an object, such as {"name": "value"}.',
-        )
-    return cast(JsonObject, raw)

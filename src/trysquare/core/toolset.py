@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.lifespan import Lifespans
@@ -50,6 +50,24 @@ class ServerInfo:
     title: str | None = None
     version: str | None = None
     instructions: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpRoute:
+    """A page beside the MCP endpoint, where the toolset is served over HTTP."""
+
+    path: str
+    methods: tuple[str, ...]
+    function: Callable[..., Any]
+    """Takes a request or nothing; returns an ASGI application such as a response, text, bytes or a value for JSON."""
+
+
+@runtime_checkable
+class RoutedToolset(Protocol):
+    """A toolset with pages of its own over HTTP."""
+
+    @property
+    def routes(self) -> tuple[HttpRoute, ...]: ...
 
 
 @runtime_checkable
@@ -96,9 +114,11 @@ class StaticToolset:
         resources: Iterable[Resource] = (),
         templates: Iterable[ResourceTemplate] = (),
         server_info: ServerInfo | None = None,
+        routes: Iterable[HttpRoute] = (),
         lifespans: Lifespans | None = None,
     ) -> None:
         self.server_info = server_info
+        self.routes = tuple(routes)
         self.lifespans = () if lifespans is None else (lifespans,)
         self._tools = by_name("tool", ((tool.name, tool) for tool in tools))
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
@@ -158,6 +178,10 @@ class CombinedToolset:
     @property
     def lifespans(self) -> Sequence[Lifespans]:
         return tuple(each for toolset in self._toolsets for each in lifespans_of(toolset))
+
+    @property
+    def routes(self) -> tuple[HttpRoute, ...]:
+        return tuple(route for toolset in self._toolsets for route in routes_of(toolset))
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
@@ -268,6 +292,11 @@ async def open_lifespans(toolset: Toolset) -> AsyncGenerator[None]:
         for each in lifespans_of(toolset):
             await stack.enter_async_context(each.open())
         yield
+
+
+def routes_of(toolset: Toolset) -> tuple[HttpRoute, ...]:
+    """The pages that the toolset has over HTTP."""
+    return toolset.routes if isinstance(toolset, RoutedToolset) else ()
 
 
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:
