@@ -10,8 +10,7 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from trysquare import CallContext, DeclarationError, Depends, ToolArguments, Tools, call_tool, tool
-from trysquare.core.lifespan import LifespanFailed
+from trysquare import CallContext, DeclarationError, Depends, ToolArguments, ToolError, Tools, call_tool, tool
 from trysquare.testing import call, make_context
 
 
@@ -151,7 +150,7 @@ async def test_an_argument_of_the_type_that_a_lifespan_turns_out_to_yield_is_ref
     def query(settings: Settings) -> str:
         return settings.name
 
-    with pytest.raises(LifespanFailed, match=r"`query`.*AsyncIterator\[Settings\]"):
+    with pytest.raises(ToolError, match=r"`query`.*AsyncIterator\[Settings\]"):
         await call(tools, "other")
 
 
@@ -192,7 +191,7 @@ async def test_an_error_at_opening_closes_what_is_open_and_names_the_authors_lin
         raise ConnectionError("refused")
 
     tools.tool(lambda: 1, name="one")
-    with pytest.raises(LifespanFailed) as raised:
+    with pytest.raises(ToolError) as raised:
         await call(tools, "one")
     said = str(raised.value)
     assert "`second` failed to open" in said
@@ -211,7 +210,7 @@ async def test_an_error_at_closing_is_raised_unless_another_ended_the_block(capl
         yield
         raise OSError("cannot close")
 
-    with pytest.raises(LifespanFailed, match="`broken` failed to close: OSError"):
+    with pytest.raises(ToolError, match="`broken` failed to close: OSError"):
         async with tools.open():
             pass
     with pytest.raises(KeyError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -17,8 +18,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.server.clients import served_http
+from trysquare import Toolset
 from trysquare.server import http_app
-from trysquare.sources import load_tools
 
 SERVER = '''
 from collections.abc import AsyncIterator
@@ -73,10 +74,16 @@ def journal(server: Path) -> list[str]:
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
+def loaded(server: Path, monkeypatch: pytest.MonkeyPatch) -> Toolset:
+    monkeypatch.syspath_prepend(server.parent)
+    monkeypatch.delitem(sys.modules, server.stem, raising=False)
+    return importlib.import_module(server.stem).tools.toolset()
+
+
 @contextmanager
 def started(server: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
-    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command(server, "serve", *words), **streams) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(server, "serve", *words), stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
             yield process
         finally:
@@ -154,8 +161,10 @@ async def test_a_client_calls_a_tool_with_what_a_lifespan_opened(server: Path, m
     assert journal(server) == ["open", "one", "two", "close"]
 
 
-async def test_an_application_that_is_mounted_without_a_lifespan_opens_it_with_the_first_request(server: Path) -> None:
-    toolset = load_tools(server.stem, project=server.parent)
+async def test_an_application_that_is_mounted_without_a_lifespan_opens_it_with_the_first_request(
+    server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolset = loaded(server, monkeypatch)
     app = http_app(toolset)
     transport = httpx2.ASGITransport(app)  # it sends requests only
     headers = {
@@ -170,16 +179,3 @@ async def test_an_application_that_is_mounted_without_a_lifespan_opens_it_with_t
     async with served_http(toolset) as url, Client(f"{url}/mcp") as connected:
         assert not (await connected.call_tool("note", {"word": "one"})).is_error
     assert journal(server) == ["open", "one"]
-
-
-async def test_a_fastmcp_server_opens_the_lifespan_of_its_provider(server: Path) -> None:
-    from fastmcp import Client as FastClient
-    from fastmcp import FastMCP
-
-    from trysquare.integrations.fastmcp import TrysquareProvider
-
-    mcp: Any = FastMCP("host")
-    mcp.add_provider(TrysquareProvider(load_tools(server.stem, project=server.parent)))
-    async with FastClient(mcp) as client:
-        await client.call_tool("note", {"word": "one"})
-    assert journal(server) == ["open", "one", "close"]
