@@ -46,7 +46,7 @@ PRIVATE_NAMES = {
 # Packages that only some places import, so that the rest works without them and one place knows their ways.
 CONFINED = {
     "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
-    "mcp_types": ("server/", "gateway/upstream/", "gateway/results/shape.py", "integrations/fastmcp.py"),
+    "mcp_types": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
     "fastmcp": ("integrations/fastmcp.py",),
     "pydantic_ai": ("integrations/pydantic_ai.py",),
     "starlette": ("server/",),
