@@ -42,7 +42,7 @@ def completed(run: Run, *words: str) -> list[str]:
         (["config", "--debug"], ["--debugger", "--debug", "--debug-traceback"]),
         (["config", "--project", "fol"], ["folder/"]),
         (["config", "--config", "folder/"], ["folder/in it.toml"]),
-        (["list", "--tools", "demo"], ["demo_tools"]),
+        (["list", "--tools", "demo"], ["demo_tools.py"]),
         (["call", *TOOLS, "gr"], ["greet"]),
         (["call", *TOOLS, "greet", "t"], ["tone="]),
         (["call", "--tools", "nowhere:tools", ""], []),

@@ -11,7 +11,6 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.cli.conftest import Run
-from trysquare.cli.clients import CLIENTS, Place, servers_of
 from trysquare.gateway import SystemSecrets
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -211,16 +210,3 @@ def test_a_broken_file_is_named_with_its_line_and_nothing_is_written(run: Run, p
     assert not (project / "mcp.json").exists()
     listed = run("gateway", "import")
     assert (listed.code, "line 2" in listed.out) == (0, True)
-
-
-@pytest.mark.parametrize(
-    ("platform", "file"),
-    [
-        ("darwin", "Library/Application Support/Claude/claude_desktop_config.json"),
-        ("win32", "AppData/Roaming/Claude/claude_desktop_config.json"),
-    ],
-)
-def test_files_are_found_where_other_systems_have_them(home: Path, project: Path, platform: str, file: str) -> None:
-    write(home / file, {"mcpServers": {"git": GIT}})
-    place = Place(home=home, project=project, platform=platform)
-    assert [each.name for each in servers_of(CLIENTS["claude-desktop"], place)] == ["git"]

@@ -60,7 +60,6 @@ complete -c trysquare -f -a '(__trysquare_complete)'
 }
 _FILES = frozenset({"FILE", "PATH", "MCP_JSON", "GGUF", "SOURCE"})
 _FOLDERS = frozenset({"FOLDER"})
-_MODULES = frozenset({"MODULE:NAME"})
 """By the name of the value in help."""
 
 
@@ -149,8 +148,6 @@ def _values(declared: Declared, line: Line, typed: str) -> Iterable[str]:
             return list(complete(line.arguments) if callable(complete) else complete)
         return ()
     name = str(action.metavar)
-    if name in _MODULES:
-        return [path.removesuffix(".py") for path in _paths(typed) if path.endswith(".py")]
     if name in _FILES | _FOLDERS or line.no_options:
         return _paths(typed, folders_only=name in _FOLDERS)
     return ()
