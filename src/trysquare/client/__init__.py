@@ -1,0 +1,51 @@
+"""Client for MCP servers: over stdio, HTTP or in memory; each name is imported when it is first used.
+
+from trysquare import Client
+
+async with Client("server.py") as client:
+    for tool in await client.list_tools():
+        print(tool.name, tool.description)
+    result = await client.call_tool("greet", {"name": "Ada"})
+    print(result.text)
+
+`Client(tools)` serves tools in this process, `Client("https://example.com/mcp")` reaches a server over HTTP,
+`Client.stdio(["npx", "some-server"])` starts a command. All have the same methods, in every protocol version.
+"""
+
+from typing import TYPE_CHECKING
+
+from trysquare.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from trysquare.client.client import Client
+    from trysquare.client.handlers import Handlers, LogMessage, Progress
+    from trysquare.client.results import (
+        Completion,
+        PromptDefinition,
+        PromptResult,
+        ResourceDefinition,
+        ResourceResult,
+        ToolResult,
+    )
+
+__all__ = [
+    "Client",
+    "Completion",
+    "Handlers",
+    "LogMessage",
+    "Progress",
+    "PromptDefinition",
+    "PromptResult",
+    "ResourceDefinition",
+    "ResourceResult",
+    "ToolResult",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "client": "Client",
+        "handlers": "Handlers LogMessage Progress",
+        "results": "Completion PromptDefinition PromptResult ResourceDefinition ResourceResult ToolResult",
+    },
+)
