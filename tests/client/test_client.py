@@ -14,8 +14,7 @@ import pytest
 
 from tests.client.sample import tools
 from trysquare import Answer, Client, ErrorCode, Image, ToolError
-from trysquare.client import LogMessage, Progress
-from trysquare.core.context import ElicitRequest, Visit
+from trysquare.client import ElicitRequest, LogMessage, Progress, Visit
 
 SAMPLE = Path(__file__).with_name("sample.py")
 VERSIONS = ("2025-11-25", "2026-07-28")

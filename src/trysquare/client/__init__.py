@@ -18,7 +18,7 @@ from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trysquare.client.client import Client
-    from trysquare.client.handlers import Handlers, LogMessage, Progress
+    from trysquare.client.handlers import ElicitRequest, Handlers, LogMessage, Progress, SamplingRequest, Visit
     from trysquare.client.results import (
         Completion,
         PromptDefinition,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "Completion",
+    "ElicitRequest",
     "Handlers",
     "LogMessage",
     "Progress",
@@ -38,14 +39,16 @@ __all__ = [
     "PromptResult",
     "ResourceDefinition",
     "ResourceResult",
+    "SamplingRequest",
     "ToolResult",
+    "Visit",
 ]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "client": "Client",
-        "handlers": "Handlers LogMessage Progress",
+        "handlers": "ElicitRequest Handlers LogMessage Progress SamplingRequest Visit",
         "results": "Completion PromptDefinition PromptResult ResourceDefinition ResourceResult ToolResult",
     },
 )

@@ -56,7 +56,7 @@ class Client:
     `trysquare serve` takes (started as a process), or a URL. The protocol version is negotiated, unless
     `protocol_version` names one.
 
-    Handlers answer the server's requests; a server is told that it can ask only for what has one. `timeout` is in
+    Handlers answer the server's requests; only what has a handler is offered to the server. `timeout` is in
     seconds, for each request; None waits for ever.
     """
 
