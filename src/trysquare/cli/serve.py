@@ -10,8 +10,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from trysquare.app import App, open_app
@@ -104,12 +104,8 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    # Imported here: the settings and what follows take most of a start.
-    from trysquare.middleware.tracing import tracing
-
     loaded = load_and_log(arguments)
-    with tracing():
-        await (serve_stdio if arguments.http is None else serve_http)(loaded)
+    await (serve_stdio if arguments.http is None else serve_http)(loaded)
 
 
 COMMAND = Command(
@@ -123,29 +119,34 @@ async def serve_stdio(loaded: Loaded) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
-        from trysquare.server.stdio import serve_descriptors
+        async with _opened(loaded) as app:
+            from trysquare.server.stdio import serve_descriptors
 
-        async with open_app(loaded.settings, origins=loaded.origins) as app:
-            _warn_without_tools(app)
             collect_seldom(is_loaded=True)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
 async def serve_http(loaded: Loaded) -> None:
     """Serve over HTTP until the process is stopped."""
-    from trysquare.server import serve_http as serve_over_http
-
     _require_shared_state(loaded.settings)
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
-        _warn_without_tools(app)
+    async with _opened(loaded) as app:
+        from trysquare.server import serve_http as serve_over_http
+
         collect_seldom(is_loaded=True)
         http = _http_options(app, _verifier(app, loaded.origins))
         await serve_over_http(app.toolset, app.serve_options(shared=True), http, started=_print_address)
 
 
-def _warn_without_tools(app: App) -> None:
-    if not app.plain.tools():
-        logging.getLogger("trysquare.server").warning("No tools to serve; name some with --tools MODULE:NAME.")
+@asynccontextmanager
+async def _opened(loaded: Loaded) -> AsyncGenerator[App]:
+    """The tools to serve, with traces of their calls. What serves them loads while the processes of a gateway start."""
+    async with open_app(loaded.settings, origins=loaded.origins) as app:
+        from trysquare.middleware.tracing import tracing
+
+        if not app.plain.tools():
+            logging.getLogger("trysquare.server").warning("No tools to serve; name some with --tools MODULE:NAME.")
+        with tracing():
+            yield app
 
 
 def _http_options(app: App, verifier: TokenVerifier | None) -> HttpOptions:
