@@ -103,7 +103,9 @@ def load(arguments: argparse.Namespace) -> Loaded:
     # Slow to import, and not needed for help.
     from trysquare.settings import load_settings
 
-    return load_settings(dict(_given(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None))
+    return load_settings(
+        dict(given_options(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None)
+    )
 
 
 def load_and_log(arguments: argparse.Namespace) -> Loaded:
@@ -115,7 +117,8 @@ def load_and_log(arguments: argparse.Namespace) -> Loaded:
     return loaded
 
 
-def _given(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+def given_options(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+    """The settings that the command line gives."""
     values = vars(arguments)
     for key in all_keys().values():
         if key.option is not None and key.name in values:
