@@ -21,6 +21,7 @@ from trysquare.store import LazyDatabase
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
     from trysquare.catalog import ProfileChoice
+    from trysquare.core.approvals import Approvals
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
     from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
@@ -95,11 +96,13 @@ async def open_app(
     prestart: bool = True,
     lifespans: bool = True,
     own: Toolset | None = None,
+    approvals: Approvals | None = None,
 ) -> AsyncGenerator[App]:
     """Open every provider that the settings ask for, and yield their tools as one toolset, after those of `own`.
 
     Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call. Those that
     call no tool pass `lifespans=False`, so that nothing is opened that only a call needs.
+    `approvals` is where consent is kept, by default in the project's state.
     """
     known = origins or {}
     async with AsyncExitStack() as stack:
@@ -108,7 +111,7 @@ async def open_app(
         if lifespans and own is not None:
             await _open_lifespans(stack, own)
         toolsets += await _open_toolsets(stack, settings, known, prestart=prestart, lifespans=lifespans)
-        yield _compose(toolsets, settings, known, state)
+        yield _compose(toolsets, settings, known, state, approvals)
 
 
 async def _open_toolsets(
@@ -131,14 +134,16 @@ async def _open_lifespans(stack: AsyncExitStack, toolset: Toolset) -> None:
     await stack.enter_async_context(open_lifespans(toolset))
 
 
-def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase) -> App:
+def _compose(
+    toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase, approvals: Approvals | None
+) -> App:
     # Imported here: a process that a provider has started loads at the same time.
     from trysquare.catalog import with_catalog
     from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, routes_of, server_info_of
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
     from trysquare.store import LazyApprovals
 
-    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=LazyApprovals(state))
+    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=approvals or LazyApprovals(state))
     try:
         plain = _with_settings(CombinedToolset(toolsets), settings)
         toolset = with_catalog(with_middleware(plain, config))

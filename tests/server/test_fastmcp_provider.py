@@ -445,13 +445,7 @@ async def test_the_lifespan_of_the_tools_is_that_of_the_server() -> None:
         events.append("call")
         return str(root)
 
-    async with Client(server_of_toolset(tools.toolset())) as client:
+    async with Client(FastMCP("host", providers=[TrysquareProvider(tools.toolset())])) as client:
         assert (await client.list_tools())[0].input_schema["properties"] == {}
         await client.call_tool("where", {})
     assert events == ["open", "call", "close"]
-
-
-def server_of_toolset(toolset: StaticToolset) -> FastMCP[Any]:
-    server: FastMCP[Any] = FastMCP("host")
-    server.add_provider(TrysquareProvider(toolset))
-    return server
