@@ -69,12 +69,12 @@ def tool_providers(open_environment: OpenEnvironment, *, prestart: bool = True) 
 
 @asynccontextmanager
 async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
-    """The tools of Python modules, named as `MODULE:NAME`."""
-    from trysquare.core.declarations import load_module_tools
+    """The tools of Python modules and files, named as `MODULE:NAME` or `FILE.py:NAME`."""
     from trysquare.core.toolset import CombinedToolset
+    from trysquare.sources import load_tools
 
     where = setting_location("tools", origins)
-    yield CombinedToolset(load_module_tools(named, project=settings.project, where=where) for named in settings.tools)
+    yield CombinedToolset(load_tools(named, project=settings.project, where=where) for named in settings.tools)
 
 
 @asynccontextmanager
@@ -171,8 +171,8 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of other distributions' providers. Only those that the settings name are imported."""
     from importlib.metadata import entry_points
 
-    from trysquare.core.declarations import import_failed
     from trysquare.core.toolset import CombinedToolset
+    from trysquare.sources import import_failed
 
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     where = setting_location("providers", origins)
@@ -275,6 +275,8 @@ def chosen_profiles(settings: Settings, origins: Origins) -> ProfileChoice:
 def setting_location(key: str, origins: Origins) -> str:
     """Where a setting was given: an option's name, or the file and line with the key."""
     origin = origins.get(key)
-    if origin is None or origin.source == "option":
+    if origin is None:
         return "--" + key.replace("_", "-")
+    if origin.source == "option":
+        return origin.location
     return f"{origin.location}: {key}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trysquare.cli.command import Parser, option
+from trysquare.core.json import JsonObject
 from trysquare.settings import Origin
 from trysquare.settings.keys import Given, Key, all_keys
 from trysquare.settings.model import OptionGroup
@@ -86,16 +87,26 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 def tool_names(arguments: argparse.Namespace) -> list[str]:
     """The tools of the sources on the command line and in the configuration, for shell completion."""
+    return list(_schemas(arguments))
+
+
+def argument_names(arguments: argparse.Namespace) -> list[str]:
+    """The arguments of the tool that is being called, as `name=`."""
+    schema = _schemas(arguments).get(arguments.name, {})
+    return [f"{name}=" for name in schema.get("properties", {})]
+
+
+def _schemas(arguments: argparse.Namespace) -> dict[str, JsonObject]:
     import asyncio
 
     from trysquare.app import open_app
 
-    async def names() -> list[str]:
+    async def read() -> dict[str, JsonObject]:
         loaded = load(arguments)
         async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
-            return [tool.name for tool in app.toolset.tools()]
+            return {tool.name: tool.input_schema for tool in app.toolset.tools()}
 
-    return asyncio.run(names())
+    return asyncio.run(read())
 
 
 def load(arguments: argparse.Namespace) -> Loaded:
@@ -103,7 +114,9 @@ def load(arguments: argparse.Namespace) -> Loaded:
     # Slow to import, and not needed for help.
     from trysquare.settings import load_settings
 
-    return load_settings(dict(_given(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None))
+    return load_settings(
+        dict(given_options(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None)
+    )
 
 
 def load_and_log(arguments: argparse.Namespace) -> Loaded:
@@ -115,7 +128,8 @@ def load_and_log(arguments: argparse.Namespace) -> Loaded:
     return loaded
 
 
-def _given(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+def given_options(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+    """The settings that the command line gives."""
     values = vars(arguments)
     for key in all_keys().values():
         if key.option is not None and key.name in values:

@@ -56,11 +56,22 @@ def _profile(given: str) -> str:
     return given
 
 
+def split_source(text: str) -> tuple[str, str, bool]:
+    """The file or module of a source of tools, the name after its colon, and whether it is a file."""
+    place, separator, name = text.rpartition(":")
+    if separator and place.endswith(".py"):
+        return place, name, True
+    if text.endswith(".py"):
+        return text, "", True
+    place, _, name = text.partition(":")
+    return place, name, False
+
+
 def _tools_name(given: str) -> str:
-    module, separator, name = given.partition(":")
-    parts = [*module.split("."), *(name.split(".") if separator else [])]
+    place, name, is_file = split_source(given)
+    parts = [*([] if is_file else place.split(".")), *(name.split(".") if name or given.endswith(":") else [])]
     if not all(part.isidentifier() for part in parts):
-        raise ValueError("expected MODULE:NAME, such as my_module:tools")
+        raise ValueError("expected FILE.py or MODULE, with :NAME for one of its names, such as server.py:tools")
     return given
 
 
@@ -231,8 +242,8 @@ def _source(help: str, metavar: str | None = None) -> CliOption:
 class Settings(Section):
     """All settings."""
 
-    tools: Annotated[ToolsList, _source("tools of a Python module", "MODULE:NAME")] = Field(
-        default=(), description="Tools to serve, MODULE:NAME"
+    tools: Annotated[ToolsList, _source("tools of a Python file or module", "SOURCE")] = Field(
+        default=(), description="Tools to serve: FILE.py or MODULE, and :NAME for one of several"
     )
     bot: Annotated[PathList, _source("a workflow bot", "FOLDER")] = Field(
         default=(), description="Directories of workflow bots"

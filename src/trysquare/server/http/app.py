@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from types import FrameType
+from typing import Literal, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import Server
 
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import HttpRoute, Toolset, lifespans_of, open_lifespans
 from trysquare.server.http.auth import (
     AnyVerifier,
     AuthenticationMiddleware,
@@ -30,6 +33,7 @@ from trysquare.server.http.auth import (
 from trysquare.server.http.endpoint import McpEndpoint
 from trysquare.server.http.exchange import AsgiApp, Headers, Receive, Scope, Send, path_of, send_json
 from trysquare.server.http.limits import ConnectionGuard, ConnectionLimits
+from trysquare.server.http.routes import custom_routes
 from trysquare.server.http.security import CorsMiddleware, OriginCheckMiddleware
 from trysquare.server.options import ServeOptions
 from trysquare.server.server import build_server
@@ -37,6 +41,10 @@ from trysquare.server.server import build_server
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH_PATH = "/healthz"
 _EVERYWHERE = ("0.0.0.0", "::", "")
+_NOT_LOCAL = (
+    "Callers on other machines need a token, and this server has none. Create one with `trysquare token create NAME`, "
+    "or pass `public=True` to `http_app` if the application around it decides who may call."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +59,9 @@ class HttpOptions:
     """Who may call by bearer token."""
     oauth: OAuthOptions | None = None
     """Take access tokens of an authorization server, alone or beside `verifier`."""
+    clients: Literal["address", "local", "any"] = "address"
+    """Whom to answer without a token: by the address to listen on, only this machine, or, for an application that
+    decides that itself, everybody."""
     allowed_hosts: tuple[str, ...] = ()
     """Host headers to take beside those of the address itself: `mcp.example.com`, or `mcp.example.com:*`."""
     allowed_origins: tuple[str, ...] = ()
@@ -74,11 +85,18 @@ class HttpOptions:
 class HttpApp:
     """An ASGI application: the MCP endpoint at its path, with health and OAuth metadata beside it.
 
-    It can be mounted in another application. A lifespan is served, and not needed.
+    It can be mounted in another application. A lifespan is served, and not needed: without one, what the tools open is
+    opened by the first request, and closed when the event loop ends.
     """
 
-    def __init__(self, toolset: Toolset, options: ServeOptions, http: HttpOptions) -> None:
-        server = build_server(toolset, options)
+    def __init__(
+        self, toolset: Toolset, options: ServeOptions, http: HttpOptions, routes: Iterable[HttpRoute] = ()
+    ) -> None:
+        self._is_local = http.clients == "local" and not http.is_authenticated
+        self._path = http.path
+        server = self._server = build_server(toolset, options)
+        self._opens, self._open_on = bool(lifespans_of(toolset)), cast(asyncio.AbstractEventLoop | None, None)
+        self._opened, self._opening = AsyncExitStack(), asyncio.Lock()
         self._endpoint = McpEndpoint(
             server,
             stateless=http.stateless,
@@ -96,12 +114,18 @@ class HttpApp:
             cached = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"max-age=3600")]
             for path in (metadata_path(resource), metadata_path("")):
                 self._routes[path] = _document(metadata, cached)
+        self._routes = {**custom_routes(routes), **self._routes}
         self._app = _with_middleware(self._route, http)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
+            if self._is_local and not _comes_from_here(scope):
+                await send_json(send, 403, {"error": "not_authenticated", "error_description": _NOT_LOCAL})
+                return
+            if self._opens and self._open_on is not asyncio.get_running_loop():
+                await self._open()
             await self._app(scope, receive, send)
 
     def close(self) -> None:
@@ -109,27 +133,62 @@ class HttpApp:
         self._endpoint.close()
 
     def _route(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        app = self._routes.get(path_of(scope))
+        path = path_of(scope)
+        app = self._routes.get(path) or self._routes.get(path.rstrip("/") or "/")
         if app is not None:
             return app(scope, receive, send)
-        text = f"There is nothing at this path. The MCP endpoint is at {[*self._routes][1]}."
+        text = f"There is nothing at this path. The MCP endpoint is at {scope.get('root_path', '')}{self._path}."
         return send_json(send, 404, {"error": "not_found", "error_description": text})
+
+    async def _open(self) -> None:
+        async with self._opening:
+            loop = asyncio.get_running_loop()
+            if self._open_on is not loop:
+                self._opened = AsyncExitStack()
+                await self._opened.enter_async_context(self._server.open())
+                self._open_on = loop
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             event = await receive()
-            if event["type"] == "lifespan.shutdown":
-                self.close()
+            try:
+                if event["type"] == "lifespan.shutdown":
+                    self.close()
+                    self._open_on = None
+                    await self._opened.aclose()
+                else:
+                    await self._open()
+            except ToolError as error:
+                await send({"type": f"{event['type']}.failed", "message": str(error)})
+                return
             await send({"type": f"{event['type']}.complete"})
             if event["type"] == "lifespan.shutdown":
                 return
 
 
-def http_app(toolset: Toolset, options: ServeOptions | None = None, http: HttpOptions | None = None) -> HttpApp:
-    """The ASGI application that serves a toolset. It refuses to be open to a network without authentication."""
+def http_app(
+    toolset: Toolset,
+    options: ServeOptions | None = None,
+    http: HttpOptions | None = None,
+    *,
+    routes: Iterable[HttpRoute] = (),
+) -> HttpApp:
+    """The ASGI application that serves a toolset, with the pages of `routes` beside it.
+
+    It refuses to be open to a network without authentication.
+    """
     known = http or HttpOptions()
     _require_safe_address(known)
-    return HttpApp(toolset, _without_rights(options or ServeOptions()), known)
+    return HttpApp(toolset, _without_rights(options or ServeOptions()), known, routes)
+
+
+def _comes_from_here(scope: Scope) -> bool:
+    """Whether a request comes from this machine, or through no network at all, as from a test."""
+    client = scope.get("client")
+    try:
+        return not client or ip_address(str(client[0])).is_loopback
+    except ValueError:
+        return True
 
 
 def _without_rights(options: ServeOptions) -> ServeOptions:
@@ -142,6 +201,7 @@ async def serve_http(
     options: ServeOptions | None = None,
     http: HttpOptions | None = None,
     *,
+    routes: Iterable[HttpRoute] = (),
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until shutdown. `started` gets the address once clients can connect."""
@@ -149,10 +209,11 @@ async def serve_http(
     _require_safe_address(known)
     with _bound_socket(known) as listening:
         actual = replace(known, port=listening.getsockname()[1])
-        app = http_app(toolset, options, actual)
-        await _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual))).serve(
-            [listening]
-        )
+        app = http_app(toolset, options, actual, routes=routes)
+        server = _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual)))
+        # Opened here as well as by the application: what fails is raised, and not only logged by uvicorn.
+        async with open_lifespans(toolset):
+            await server.serve([listening])
 
 
 def address_of(http: HttpOptions) -> str:
@@ -225,7 +286,7 @@ def _with_middleware(app: AsgiApp, http: HttpOptions) -> AsgiApp:
     own = LOOPBACK_NAMES if local or http.host in _EVERYWHERE else (*LOOPBACK_NAMES, http.host)
     hosts = [f"{name}:*" for name in own] + [*http.allowed_hosts]
     origins = [f"http://{name}:*" for name in own] if local else []
-    anything = http.host in _EVERYWHERE and not http.allowed_hosts
+    anything = http.clients == "any" or (http.host in _EVERYWHERE and not http.allowed_hosts)
     return OriginCheckMiddleware(
         CorsMiddleware(app, origins=http.allowed_origins) if http.allowed_origins else app,
         hosts=None if anything else hosts,
