@@ -38,9 +38,9 @@ def delete_note(title: str) -> str:
 """
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("cat server.py", ""),
-    ("trysquare call read_note --tools server.py title=shopping", ""),
-    ("trysquare call read_note --tools server.py titel=shopping", ""),
-    ("trysquare call delete_note --tools server.py title=shopping", "no"),
+    ("trysquare call read_note title=shopping --tools server.py", ""),
+    ("trysquare call read_note titel=shopping --tools server.py", ""),
+    ("trysquare call delete_note title=shopping --tools server.py", "no"),
 )
 """Each command, and what is typed when it asks."""
 COLUMNS, FONT, LINE, MARGIN, BAR = 84, 14, 20, 18, 34
@@ -90,7 +90,9 @@ def record(folder: Path) -> Iterator[Line]:
     """Run the commands, and return what the terminal shows."""
     (folder / "server.py").write_text(SERVER, encoding="utf-8")
     at = 0.4
-    for command, typed in COMMANDS:
+    for number, (command, typed) in enumerate(COMMANDS):
+        if number:
+            yield Line(spans=(), at=at)
         yield Line(spans=(Span(text="$ ", colour=COLOURS[32], bold=True), Span(text=command, bold=True)), at=at)
         at += 0.7
         for text in run(command, folder, typed).split("\n"):

@@ -49,6 +49,10 @@ _MARKS: dict[str, frozenset[str]] = {
     "toml": frozenset({"title"}),
     "json": frozenset({"title"}),
     "markdown": frozenset({"title"}),
+    # Files of other programs, which test_deployment.py runs.
+    "dockerfile": frozenset({"title"}),
+    "ini": frozenset({"title"}),
+    "nginx": frozenset({"title"}),
     "output": frozenset(),
     "text": frozenset(),
 }
@@ -203,7 +207,7 @@ class PageRun:
             case "json":
                 json.loads(block.text)
                 self._write(block)
-            case "markdown":
+            case "markdown" | "dockerfile" | "ini" | "nginx":
                 self._write(block)
             case _:
                 pass
@@ -318,16 +322,12 @@ def _run_plainly(command: list[str], folder: Path, environment: dict[str, str]) 
     return done.returncode, done.stdout
 
 
-def run_in_terminal(
-    command: list[str], folder: Path, environment: dict[str, str], *, typed: str
-) -> tuple[int, str]:
+def run_in_terminal(command: list[str], folder: Path, environment: dict[str, str], *, typed: str) -> tuple[int, str]:
     """Run a command in a terminal of its own and type something; returns its exit code and what the screen showed."""
     ours, theirs = os.openpty()
     written = bytearray()
     try:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
-        )
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         waiting = [f"{typed}\n".encode()]
         # At its end a terminal gives an error where a pipe gives nothing.
