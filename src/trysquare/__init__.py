@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
+    from trysquare.integrations.decorator import ExtMcpToolDecorator
     from trysquare.middleware import Middleware
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
-    "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
+    "Declarations", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware", "Principal",
+    "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate",
+    "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
     "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
 ]  # fmt: skip
 
@@ -44,6 +45,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",
+        "integrations.decorator": "ExtMcpToolDecorator",
         "middleware": "Middleware",
     },
     renamed={"ChangingToolset": "DynamicToolset", "FixedToolset": "StaticToolset"},
