@@ -27,17 +27,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-<<<<<<< HEAD
-    "Declarations", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware", "Principal",
-    "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate",
-    "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools",
-    "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for"
-=======
-    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
-    "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset",
-    "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
->>>>>>> main
+    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware",
+    "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink",
+    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
+    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
