@@ -24,8 +24,8 @@ PAGES = ("README.md", "docs/start/first-server.md")
 FILES = (
     "trysquare/py.typed",
     "trysquare/reference/errors/COMMAND_FAILED.md",
-    "trysquare/templates/tools/README.md",
-    "trysquare/templates/prompts/README.md",
+    "trysquare/guide/tools/README.md",
+    "trysquare/guide/prompts/README.md",
 )
 
 
