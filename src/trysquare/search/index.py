@@ -20,7 +20,7 @@ _NAME_SHARE = 0.5
 _WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
 """Weight of words beside meaning: short requests want meaning, requests with several parts want words."""
 _NAMED = 0.25
-_LIKELY_BY_MEANING = 0.39
+_LIKELY_BY_MEANING = 0.385
 _LIKELY_BY_WORDS = 0.25
 _PARTS = re.compile(
     r"[.;?!\n]+(?:\s|$)|,\s+and\b|,?\s+(?:and\s+)?(?:then|also|additionally|finally|next|afterwards|after that|lastly"
@@ -28,6 +28,18 @@ _PARTS = re.compile(
     re.IGNORECASE,
 )
 _MOST_PARTS = 8
+_LEAD = re.compile(r"(?<=[.!?])\s|\n")
+_SHORTEST_LEAD = 4
+"""In words: `Search.` says less than the sentence after it."""
+
+
+def lead(text: str) -> str:
+    """The first sentence of a text that says something: the later ones are about details and limits."""
+    text = text.strip()
+    for end in _LEAD.finditer(text):
+        if len(text[: end.start()].split()) >= _SHORTEST_LEAD:
+            return text[: end.start()]
+    return text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
