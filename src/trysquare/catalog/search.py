@@ -1,4 +1,4 @@
-"""ToolIndex: the tools nearest to a query. Exact names first, then BM25 over all texts of a tool."""
+"""ToolIndex: the tools nearest to a query. Exact names first, then words and meaning."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from operator import is_
 from trysquare.catalog.descriptions import read_authored
 from trysquare.core.json import as_list, properties_of
 from trysquare.core.tool import Tool
-from trysquare.search.fulltext import FullTextIndex
+from trysquare.search.index import SearchIndex, lead
 from trysquare.search.tokenize import split_words
+from trysquare.search.vectors import Vectors, default_vectors
 
-_EXACT = 1_000.0
+EXACT = 1.0
+"""The score of a tool whose name is the query."""
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
 """Weight of a term by the field that holds it."""
@@ -21,17 +23,19 @@ NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5,
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """A tool near to a query. Scores compare within one query only; 0 means that they share no term."""
+    """A tool near to a query. Scores compare within one query only; 0 means that they have nothing in common."""
 
     tool: Tool
     score: float
+    likely: bool = False
+    """Whether it probably does what the query asks for; else it is only the nearest there is."""
 
 
-class ToolIndex(FullTextIndex):
-    """Full-text index over the tools of a set; an update touches only what changed."""
+class ToolIndex(SearchIndex):
+    """Index over the tools of a set; an update touches only what changed. By default the installed encoder is used."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        super().__init__()
+    def __init__(self, tools: Iterable[Tool] = (), *, vectors: Vectors | None = None) -> None:
+        super().__init__(vectors or default_vectors())
         self._present: tuple[Tool, ...] = ()
         self._tools: dict[str, Tool] = {}
         self._names: dict[str, list[str]] = {}
@@ -50,19 +54,27 @@ class ToolIndex(FullTextIndex):
         for name, tool in self._tools.items():
             self._names.setdefault(_folded(name), []).append(name)
             if before.get(name) is not tool:
-                self.put(name, _fields(tool))
+                text = " ".join([lead(read_authored(tool.description).description), tool.metadata.use_when or ""])
+                words = dict.fromkeys(split_words(f"{name} {tool.title or ''}"))
+                self.put_row(name, _fields(tool), name=" ".join(words), text=text.strip())
 
     def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
         """Return the nearest tools, best first, ties by name: always as many as asked for while there are so many."""
-        scores = self.scores(query)
-        for name in self._names.get(_folded(query), []):
-            scores[name] = _EXACT + scores.get(name, 0.0)
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-        rest = ((name, 0.0) for name in sorted(self._tools.keys() - scores.keys()))
+        exact = sorted(self._names.get(_folded(query), []))
+        ranked = self.rank(query)
+        found = {one.id for one in ranked}
+        rest = sorted(self._tools.keys() - found)
         matches = (
-            Match(tool=self._tools[name], score=round(score, 6)) for part in (ranked, rest) for name, score in part
+            *(Match(tool=self._tools[name], score=EXACT, likely=True) for name in exact),
+            *(Match(tool=self._tools[one.id], score=one.score, likely=one.likely) for one in ranked),
+            *(Match(tool=self._tools[name], score=0.0) for name in rest),
         )
-        usable = matches if allowed is None else (match for match in matches if allowed(match.tool))
+        seen = set[str]()
+        usable = (
+            match
+            for match in matches
+            if (allowed is None or allowed(match.tool)) and not (match.tool.name in seen or seen.add(match.tool.name))
+        )
         return list(islice(usable, max(limit, 0)))
 
 

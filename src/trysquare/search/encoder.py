@@ -1,4 +1,4 @@
-"""Sentence encoder: texts as vectors whose cosine says how near they are in meaning. MiniLM in numpy, no other package."""
+"""Sentence encoder: texts as vectors whose cosine says how near they are in meaning. MiniLM, in numpy."""
 
 from __future__ import annotations
 

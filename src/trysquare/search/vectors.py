@@ -24,11 +24,26 @@ LARGEST_FILE = 64 * 1024 * 1024
 """A larger file of vectors is begun anew."""
 
 
+def user_folder(variable: str, default: str, env: Mapping[str, str] = os.environ) -> Path:
+    """The project's directory below one of the user's XDG directories; the specification ignores a relative path."""
+    base = env.get(variable, "")
+    root = Path(base) if base.startswith("/") else Path(env.get("HOME") or Path.home()) / default
+    return root / "trysquare"
+
+
+def models_folder(env: Mapping[str, str] = os.environ) -> Path:
+    """The directory of installed models, in the user's data directory."""
+    return user_folder("XDG_DATA_HOME", ".local/share", env) / "models"
+
+
 def vectors_folder(env: Mapping[str, str] = os.environ) -> Path:
     """The directory of computed vectors, in the user's cache directory."""
-    base = env.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path(env.get("HOME") or Path.home()) / ".cache"
-    return root / "trysquare" / "vectors"
+    return user_folder("XDG_CACHE_HOME", ".cache", env) / "vectors"
+
+
+def encoder_file(env: Mapping[str, str] = os.environ) -> Path:
+    """The weights of the sentence encoder, installed or not."""
+    return models_folder(env) / "minilm.npz"
 
 
 class Vectors:
@@ -146,3 +161,33 @@ def _append(path: Path, rows: Iterable[tuple[bytes, Matrix]]) -> None:
         if whole != size:
             file.truncate(whole)
         file.write(b"".join(records))
+
+
+_chosen: dict[str, Vectors | None] = {}
+"""The process's vectors: every index shares them, so that an encoder is loaded once."""
+
+
+def choose_vectors(vectors: Vectors | None) -> None:
+    """Set what `default_vectors` returns, as the settings have it."""
+    _chosen["default"] = vectors
+
+
+def default_vectors() -> Vectors | None:
+    """Return the chosen vectors, else those of the installed encoder, else None: then words alone are compared."""
+    if "default" not in _chosen:
+        _chosen["default"] = installed_vectors()
+    return _chosen["default"]
+
+
+def installed_vectors(env: Mapping[str, str] = os.environ) -> Vectors | None:
+    """The vectors of the installed encoder, which is loaded when the first are wanted."""
+    path = encoder_file(env)
+    if not path.is_file():
+        return None
+
+    def open_encoder() -> Encoder:
+        from trysquare.search.encoder import MiniLM
+
+        return MiniLM(path)
+
+    return Vectors(open_encoder, folder=vectors_folder(env))
