@@ -106,7 +106,7 @@ def _address_settings(address: str) -> dict[str, tuple[str, Any]]:
 def _run_until_stopped(load: Callable[[], Loaded], *, over_http: bool, tools: Tools | None = None) -> None:
     if not over_http:
         require_open()
-    with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=_quick_loop() if over_http else None) as runner:
+    with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=_quick_loop()) as runner:
         try:
             runner.run(_serve(load, over_http, tools))
         finally:
@@ -148,7 +148,7 @@ def _give_up(code: int) -> None:
 
 
 def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed: a tenth less CPU a call. Not over pipes, where loading it costs a start more."""
+    """uvloop's where it is installed: it takes a start 3 ms of CPU more, and a call over pipes a sixth less."""
     try:
         import uvloop
     except ImportError:
