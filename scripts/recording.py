@@ -81,7 +81,7 @@ def main() -> int:
         PICTURE.write_text(picture, encoding="utf-8")
         return 0
     if PICTURE.read_text(encoding="utf-8") != picture:
-        sys.stderr.write("docs/recording.svg is out of date. Run: python scripts/recording.py\n")
+        sys.stderr.write("docs/recording.svg is out of date. Run `make recording`, and look at it.\n")
         return 1
     return 0
 

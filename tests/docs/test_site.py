@@ -107,3 +107,10 @@ def test_marks_of_the_tests_are_not_shown(site: Path) -> None:
     text = (site / "llms-full.txt").read_text(encoding="utf-8")
     assert "console background" not in text
     assert 'exit="1"' not in text
+
+
+def test_the_recording_of_the_readme_shows_what_the_commands_print() -> None:
+    checked = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "recording.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
