@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 from typing import Any, cast
 
@@ -30,9 +29,6 @@ _OPTIONS = (
 async def call(arguments: argparse.Namespace) -> int:
     """Call the tool; 0 if it succeeded, 1 if it failed."""
     loaded = load_and_log(arguments)
-    if not loaded.is_set("log_level"):
-        # A log line would only repeat the answer.
-        logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         given = read_arguments(app.toolset, arguments.name, arguments.arguments)
         context = CallContext(
