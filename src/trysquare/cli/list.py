@@ -29,7 +29,7 @@ async def list_tools(arguments: argparse.Namespace) -> None:
             await _list_remote(client, json=arguments.json)
         return
     loaded = load_source(arguments, arguments.source)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
         shown = app.toolset.tools() if arguments.all else listed(app.toolset, app.profiles)
         print_report(_as_json(app, shown), lambda: _print(app, shown), json=arguments.json)
