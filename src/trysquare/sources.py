@@ -154,7 +154,9 @@ def _module_not_found(missing: str, project: Path, location: str) -> Configurati
 def import_failed(error: BaseException, location: str) -> ConfigurationError:
     """The error that a module raised while it was imported, with the user's own lines that led there."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if is_own_file(frame.filename)] or list(frames[-1:])
+    own = [frame for frame in frames if is_own_file(frame.filename)]
+    if not own and not isinstance(error, SyntaxError):
+        own = list(frames[-1:])
     places = [f"{frame.filename}:{frame.lineno}" for frame in own]
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:
