@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from trysquare.core.errors import DeclarationError, TrysquareError
+from trysquare.core.errors import TrysquareError
+from trysquare.core.lifespan import LifespanFailed
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import CombinedToolset, DynamicToolset, Toolset, open_lifespans, routes_of, server_info_of
 from trysquare.sources import is_own_file, load_tools, parse_source
@@ -58,7 +59,7 @@ async def _follow(reloader: _Reloader, current: _Current) -> None:
         names = ", ".join(sorted({os.path.basename(path) for path in changed}))
         try:
             await current.use(await run_in_thread(reloader.load))
-        except TrysquareError as error:
+        except (TrysquareError, LifespanFailed) as error:
             reloader.restore()
             logger.error("%s changed; the last version is still served: %s", names, " ".join(str(error).split()))
         else:
@@ -75,32 +76,20 @@ class _Current:
 
     def __init__(self, toolset: DynamicToolset) -> None:
         self.toolset = toolset
-        self._version: Toolset | None = None
         self._open = AsyncExitStack()
 
     async def use(self, version: Toolset) -> None:
         """Serve a version in place of the one before. If it cannot be opened, nothing changes."""
-        opened = await self._opened(version)
-        try:
+        async with AsyncExitStack() as opened:
+            await opened.enter_async_context(open_lifespans(version))
             self.toolset.replace(
                 tools=version.tools(),
                 prompts=version.prompts(),
                 resources=version.resources(),
                 templates=version.templates(),
             )
-        except BaseException:
-            await opened.aclose()
-            raise
-        before, self._open, self._version = self._open, opened, version
+            before, self._open = self._open, opened.pop_all()
         await before.aclose()
-
-    async def _opened(self, version: Toolset) -> AsyncExitStack:
-        stack = AsyncExitStack()
-        try:
-            await stack.enter_async_context(open_lifespans(version))
-        except Exception as error:
-            raise DeclarationError(f"A lifespan failed: {type(error).__name__}: {error}") from error
-        return stack
 
     async def close(self) -> None:
         await self._open.aclose()

@@ -121,11 +121,10 @@ def _import_file(source: Source) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[source.module] = importlib.util.module_from_spec(spec)
-    try:
+    with contextlib.ExitStack() as failed:
+        failed.callback(sys.modules.pop, source.module, None)
         spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(source.module, None)
-        raise
+        failed.pop_all()
     return module
 
 

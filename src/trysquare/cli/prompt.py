@@ -13,7 +13,7 @@ from trysquare.core.errors import ConfigurationError
 _ABOUT_NAME = "the prompt's name, after a SOURCE if it is not one of the settings: server.py, a URL"
 _OPTIONS = (
     option("name", metavar="NAME", help=_ABOUT_NAME),
-    option("arguments", metavar="KEY=VALUE", nargs="*", help="the prompt's arguments"),
+    option("arguments", metavar="ARGUMENT", nargs="*", help="the prompt's arguments as key=value pairs"),
     JSON,
     HEADER,
     add_shared_options,
