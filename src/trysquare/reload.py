@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import TypeAlias
 
 from trysquare.core.errors import TrysquareError
-from trysquare.core.lifespan import LifespanFailed
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import CombinedToolset, DynamicToolset, Toolset, open_lifespans, routes_of, server_info_of
 from trysquare.sources import is_own_file, load_tools, parse_source
@@ -59,7 +58,7 @@ async def _follow(reloader: _Reloader, current: _Current) -> None:
         names = ", ".join(sorted({os.path.basename(path) for path in changed}))
         try:
             await current.use(await run_in_thread(reloader.load))
-        except (TrysquareError, LifespanFailed) as error:
+        except TrysquareError as error:
             reloader.restore()
             logger.error("%s changed; the last version is still served: %s", names, " ".join(str(error).split()))
         else:

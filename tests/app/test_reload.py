@@ -7,7 +7,7 @@ import itertools
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
@@ -63,7 +63,7 @@ async def reloading(files: Files) -> AsyncGenerator[tuple[Toolset, asyncio.Queue
 
 
 @contextmanager
-def errors() -> Iterator[asyncio.Queue[str]]:
+def errors() -> Generator[asyncio.Queue[str]]:
     """The errors that are logged, as they come."""
     found: asyncio.Queue[str] = asyncio.Queue()
     handler = logging.Handler(logging.ERROR)
@@ -127,7 +127,7 @@ async def test_a_client_keeps_its_connection_over_stdio_and_hears_of_the_change(
 
 
 @contextmanager
-def developing(files: Files) -> Iterator[IO[str]]:
+def developing(files: Files) -> Generator[IO[str]]:
     """What `trysquare dev` prints."""
     command = [sys.executable, "-m", "trysquare", "dev", str(files.source), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
