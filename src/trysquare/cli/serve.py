@@ -138,8 +138,7 @@ class Serving:
         """Serve until stopped."""
         if not self.over_http:
             require_open()
-        loop_factory = _quick_loop() if self.over_http else None
-        with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=loop_factory) as runner:
+        with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=_quick_loop()) as runner:
             try:
                 runner.run(self._serve(load))
             finally:
@@ -189,7 +188,7 @@ def _give_up(code: int) -> None:
 
 
 def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed: a tenth less CPU a call. Not over pipes, where loading it costs a start more."""
+    """uvloop's where it is installed: it takes a start 3 ms of CPU more, and a call over pipes a sixth less."""
     try:
         import uvloop
     except ImportError:
