@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +51,6 @@ async def call(arguments: argparse.Namespace) -> int:
     if target is not None:
         return await _call_remote(arguments, target)
     loaded = load_source(arguments, source)
-    if not loaded.is_set("log_level"):
-        # A log line would only repeat the answer.
-        logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         tool = app.toolset.find(arguments.name)
         given = read_arguments({} if tool is None else tool.input_schema, arguments.arguments)

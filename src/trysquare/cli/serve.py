@@ -22,13 +22,14 @@ from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
 from trysquare.cli.options import add_shared_options
 from trysquare.cli.source import SOURCE, load_source
-from trysquare.cli.terminal import safe_streams
+from trysquare.cli.terminal import count, safe_streams, say
 from trysquare.core.errors import ConfigurationError, TrysquareError
 from trysquare.processes.pipes import redirect_stdout, require_open
 
 if TYPE_CHECKING:
     from trysquare.core.declarations import Tools
     from trysquare.core.toolset import Toolset
+    from trysquare.server import HttpOptions
     from trysquare.settings.load import Loaded
 
 logger = logging.getLogger("trysquare.server")
@@ -219,6 +220,8 @@ async def serve_stdio(loaded: Loaded, own: Toolset | None = None, *, reload: boo
         async with open_served(loaded, own, reload=reload) as app:
             from trysquare.server.stdio import serve_descriptors
 
+            if os.isatty(read_from):
+                _print_waiting(app)
             collect_seldom(is_loaded=True)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
@@ -239,7 +242,7 @@ async def serve_http(
         collect_seldom(is_loaded=True)
         http, options = http_options(app, loaded.origins), app.serve_options(shared=True)
         toolset = app.toolset if wrap is None else wrap(app.toolset)
-        show = _print_address if started is None else partial(started, app)
+        show = partial(_print_start, app, http) if started is None else partial(started, app)
         await serve_over_http(toolset, options, http, routes=app.routes, started=show)
 
 
@@ -265,5 +268,26 @@ async def open_served(loaded: Loaded, own: Toolset | None, *, reload: bool) -> A
             yield app
 
 
-def _print_address(address: str) -> None:
-    print(f"Serving at {address}", file=sys.stderr, flush=True)
+def _print_waiting(app: App) -> None:
+    """Say at a terminal, where no client is, what the server waits for."""
+    say(
+        f"Waiting for an MCP client on stdin, with {_served(app)} (Ctrl-C stops). "
+        "To call one here: trysquare call NAME; to add the server to a client: trysquare install CLIENT"
+    )
+
+
+def _print_start(app: App, http: HttpOptions, address: str) -> None:
+    """Say where the server is, what it serves, who may call, and from where."""
+    from trysquare.server.http.auth import is_loopback
+
+    who = "OAuth tokens" if http.oauth is not None else "bearer tokens" if http.verifier is not None else ""
+    access = f"{who} required" if who else "no authentication"
+    everywhere = http.host in ("0.0.0.0", "::", "")
+    reach = "all interfaces" if everywhere else "this machine only" if is_loopback(http.host) else f"host {http.host}"
+    say(f"Serving at {address} ({_served(app)}, {access}, {reach})")
+
+
+def _served(app: App) -> str:
+    from trysquare.catalog.toolset import listed
+
+    return count(len(listed(app.toolset, app.profiles)), "tool")
