@@ -47,6 +47,7 @@ EXTRAS = {
     "otel": "opentelemetry-sdk",
     "postgres": "psycopg",
     "pydantic-ai": "pydantic-ai-slim",
+    "search": "numpy",
 }
 """Extras, and for each the package that shows whether it is installed."""
 _PROGRAMS = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import unicodedata
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +29,7 @@ _LONGEST_WORD = 100
 
 
 class Encoder(Protocol):
-    """Texts to unit vectors, one row each. `name` changes whenever the same text gets another vector."""
+    """Texts to vectors, one row each. `name` changes whenever the same text gets another vector."""
 
     @property
     def name(self) -> str: ...
@@ -34,7 +37,7 @@ class Encoder(Protocol):
     @property
     def width(self) -> int: ...
 
-    def encode(self, texts: Sequence[str]) -> Matrix: ...
+    def encode(self, texts: Sequence[str]) -> Matrix | Sequence[Sequence[float]]: ...
 
 
 class WordPiece:
@@ -115,15 +118,21 @@ class MiniLM:
     """all-MiniLM-L6-v2 from one file of 8-bit weights: mean of the last layer, as a unit vector."""
 
     def __init__(self, path: Path) -> None:
+        try:
+            self._read(path)
+        except (KeyError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+
+    def _read(self, path: Path) -> None:
         import numpy as np
 
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             self._digest = bytes(stored["digest"]).decode()
             vocabulary = bytes(stored["vocabulary"]).decode().split("\n")
             self._words, self._scales = stored["words"], stored["words:scale"].astype(np.float32)
             self._positions = stored["positions"].astype(np.float32)
             self._norm = (stored["norm.weight"].astype(np.float32), stored["norm.bias"].astype(np.float32))
-            count = int(stored["layers"])
+            count = int(stored["layers"].item())
             self._layers = [_read_layer(stored, number) for number in range(count)]
         self._tokenizer = WordPiece(vocabulary)
 
@@ -164,13 +173,14 @@ class MiniLM:
         for row, tokens in enumerate(batch):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1.0
-        states = self._words[ids].astype(np.float32) * self._scales[ids][..., None] + self._positions[:longest]
-        states = _normalised(states, self._norm)
+        words: Matrix = self._words[ids].astype(np.float32) * self._scales[ids][..., None]
+        states = _normalised(words + self._positions[:longest], self._norm)
         hidden = (1.0 - mask)[:, None, None, :] * np.float32(-1e9)
         for layer in self._layers:
             states = _normalised(states + _attended(states, hidden, layer), layer.attention_norm)
             inner = _gelu(states @ layer.up + layer.up_bias)
-            states = _normalised(states + inner @ layer.down + layer.down_bias, layer.output_norm)
+            change: Matrix = inner @ layer.down + layer.down_bias
+            states = _normalised(states + change, layer.output_norm)
         pooled = (states * mask[..., None]).sum(axis=1)
         return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)
 
@@ -262,8 +272,18 @@ def convert_minilm(safetensors: bytes, tokenizer: bytes, digest: str, target: Pa
             for part in ("weight", "bias"):
                 out[f"{count}.{name}.norm.{part}"] = tensors[f"{prefix}{source}.LayerNorm.{part}"]
         count += 1
-    with target.open("wb") as file:
-        np.savez(file, layers=np.int64(count), **out)
+    _write({**out, "layers": np.int64(count)}, target)
+
+
+def _write(arrays: Mapping[str, Any], target: Path) -> None:
+    """Write an archive that `numpy.load` reads, whose bytes depend on nothing but the arrays."""
+    import numpy as np
+
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            stream = io.BytesIO()
+            np.lib.format.write_array(stream, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), stream.getvalue())
 
 
 def _rounded(matrix: Matrix) -> tuple[Any, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from trysquare.core.threads import run_in_thread
 from trysquare.search.fulltext import FullTextIndex
 from trysquare.search.tokenize import terms
 
@@ -19,8 +22,9 @@ _NAME_SHARE = 0.5
 """Weight of the name's vector beside the text's."""
 _WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
 """Weight of words beside meaning: short requests want meaning, requests with several parts want words."""
-_NAMED = 0.25
-_LIKELY_BY_MEANING = 0.385
+_SHARED = 0.35
+"""Weight of the logarithm of how many terms a request and a row share, beside their cosine."""
+_LIKELY_BY_MEANING = 0.6
 _LIKELY_BY_WORDS = 0.25
 _PARTS = re.compile(
     r"[.;?!\n]+(?:\s|$)|,\s+and\b|,?\s+(?:and\s+)?(?:then|also|additionally|finally|next|afterwards|after that|lastly"
@@ -73,20 +77,27 @@ class SearchIndex(FullTextIndex):
         self._meant: dict[str, _Meant] = {}
         self._vectors_of = vectors
         self._matrix: tuple[tuple[str, ...], Matrix] | None = None
+        self._requested = False
+        """Whether the vectors of the present rows are on their way."""
 
     def put_row(self, id: str, fields: Iterable[tuple[str, float]], *, name: str, text: str) -> None:
         """Put a row whose meaning is that of its name and its text."""
         self.put(id, fields)
         self._meant[id] = _Meant(name=name, text=text, name_terms=frozenset(terms(name)))
-        self._matrix = None
+        self._matrix, self._requested = None, False
 
     def remove(self, id: str) -> None:
         super().remove(id)
         if self._meant.pop(id, None) is not None:
-            self._matrix = None
+            self._matrix, self._requested = None, False
 
-    def rank(self, query: str) -> list[Ranked]:
-        """Return every row that has anything in common with the query, best first, ties by id."""
+    async def prepare(self, query: str) -> None:
+        """Have an encoder behind an address encode a query, off the event loop; the others need no preparation."""
+        if self._vectors_of is not None and self._vectors_of.remote:
+            await run_in_thread(partial(self._by_meaning, query, split_request(query)))
+
+    def rank(self, query: str) -> Iterator[Ranked]:
+        """Yield every row that has anything in common with the query, best first, ties by id."""
         parts = split_request(query)
         words = self._by_words(query, parts)
         meaning = self._by_meaning(query, parts)
@@ -95,11 +106,9 @@ class SearchIndex(FullTextIndex):
         else:
             share = min(_WORDS + _WORDS_PER_PART * (len(parts) - 1), _MOST_WORDS)
             scores = {id: (1 - share) * near + share * words.get(id, 0.0) for id, near in meaning.items()}
-        ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         wanted = [frozenset(terms(part)) for part in parts]
-        return [
-            Ranked(id=id, score=round(score, 6), likely=self._is_likely(id, wanted, meaning)) for id, score in ordered
-        ]
+        for id, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+            yield Ranked(id=id, score=round(score, 6), likely=self._is_likely(id, wanted, meaning))
 
     def _by_words(self, query: str, parts: Sequence[str]) -> dict[str, float]:
         """BM25 of the whole request and of its parts, each as a share of its best row."""
@@ -112,42 +121,42 @@ class SearchIndex(FullTextIndex):
                 best[id] = max(share, best.get(id, 0.0))
         return {id: (whole.get(id, 0.0) + best.get(id, 0.0)) / 2 for id in {*whole, *best}}
 
-    def _by_meaning(self, query: str, parts: Sequence[str]) -> dict[str, float] | None:
+    def _by_meaning(self, query: str, parts: Sequence[str]) -> Mapping[str, float] | None:
         """Cosines with the request and with the nearest of its parts; None while vectors are missing."""
         if self._vectors_of is None or not self._meant or not query.strip():
             return None
         if (rows := self._rows_matrix()) is None:
             return None
         ids, matrix = rows
-        texts = (query,) if len(parts) == 1 else (query, *parts)
-        near = matrix @ self._vectors_of.of_query(texts).T
+        asked = self._vectors_of.of_query((query,) if len(parts) == 1 else (query, *parts))
+        if asked is None:
+            return None
+        near = matrix @ asked.T
         together = near[:, 0] if len(parts) == 1 else (near[:, 0] + near[:, 1:].max(axis=1)) / 2
         return dict(zip(ids, together.tolist(), strict=True))
 
     def _rows_matrix(self) -> tuple[tuple[str, ...], Matrix] | None:
-        import numpy as np
-
-        assert self._vectors_of is not None
-        if self._matrix is not None:
+        vectors = self._vectors_of
+        if self._matrix is not None or vectors is None or (self._requested and vectors.busy):
             return self._matrix
-        rows = list(self._meant.values())
-        if not self._vectors_of.request(text for row in rows for text in (row.name, row.text)):
-            return None
-        names = np.stack(self._vectors_of.of([row.name for row in rows]))
-        texts = np.stack(self._vectors_of.of([row.text for row in rows]))
-        combined = (texts + _NAME_SHARE * names) / (1 + _NAME_SHARE)
-        self._matrix = tuple(self._meant), combined
+        meant = dict(self._meant)
+        self._requested = True
+        if vectors.request(text for row in meant.values() for text in (row.name, row.text)):
+            matrix = vectors.of([row.name for row in meant.values()])
+            matrix *= _NAME_SHARE
+            matrix += vectors.of([row.text for row in meant.values()])
+            matrix /= 1 + _NAME_SHARE
+            self._matrix = tuple(meant), matrix
         return self._matrix
 
-    def _is_likely(self, id: str, wanted: Sequence[frozenset[str]], meaning: dict[str, float] | None) -> bool:
-        """Whether the row fits one part of the request, by its name and its meaning, or by the words they share."""
-        row = self._rows.get(id)
-        meant = self._meant.get(id)
-        own = meant.name_terms if meant is not None else frozenset[str]()
-        named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
+    def _is_likely(self, id: str, wanted: Sequence[frozenset[str]], meaning: Mapping[str, float] | None) -> bool:
+        """Whether the row fits the request, by its meaning and the words they share."""
+        known = self._rows[id].weights.keys()
         if meaning is not None:
-            return meaning[id] + _NAMED * named > _LIKELY_BY_MEANING
-        known = row.weights.keys() if row is not None else frozenset[str]()
+            shared = len(frozenset[str]().union(*wanted) & known)
+            return meaning[id] + _SHARED * math.log1p(shared) > _LIKELY_BY_MEANING
+        own = self._meant[id].name_terms
+        named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
         covered = max((len(part & known) / max(len(part), 1) for part in wanted), default=0.0)
         return (covered + named) / 2 > _LIKELY_BY_WORDS
 

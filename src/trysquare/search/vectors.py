@@ -7,19 +7,26 @@ import fcntl
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from trysquare.search.encoder import Encoder, Matrix
 
-OpenEncoder = Callable[[], "Encoder | None"]
+OpenEncoder = Callable[[], "Encoder"]
 
 _DIGEST = 16
 _BATCH = 32
 _MOST_QUERIES = 256
+QUERY_SECONDS = 1.0
+"""How long a query may take an encoder behind an address; then words alone answer."""
+_REST = 30.0
+"""Seconds without a further try after an encoder behind an address has failed."""
 LARGEST_FILE = 64 * 1024 * 1024
 """A larger file of vectors is begun anew."""
 
@@ -49,16 +56,26 @@ def encoder_file(env: Mapping[str, str] = os.environ) -> Path:
 class Vectors:
     """Unit vectors of texts. Nothing here waits: what is not computed yet is None, and comes later."""
 
-    def __init__(self, open_encoder: OpenEncoder, *, folder: Path | None = None) -> None:
+    def __init__(self, open_encoder: OpenEncoder, *, folder: Path | None = None, remote: bool = False) -> None:
         self._open_encoder = open_encoder
         self._folder = folder
+        self.remote = remote
+        """Whether the encoder is behind an address: it may fail, and come back."""
         self._encoder: Encoder | None = None
-        self._known: dict[bytes, Matrix] = {}
+        # With half the bits: a cosine changes by less than a thousandth.
+        self._known: dict[bytes, NDArray[np.float16]] = {}
+        self._queries: dict[tuple[str, ...], Matrix] = {}
         self._wanted: dict[bytes, str] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._failed = False
-        self._query = lru_cache(maxsize=_MOST_QUERIES)(self._encode_query)
+        self._rests_until = 0.0
+        self.problem: str | None = None
+        """Why there are no vectors; None while nothing has failed."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being computed."""
+        return self._thread is not None
 
     def request(self, texts: Iterable[str]) -> bool:
         """Have the vectors of these texts computed in the background; whether all of them are there already."""
@@ -67,100 +84,138 @@ class Vectors:
             return True
         with self._changed:
             self._wanted.update(missing)
-            if self._thread is None and not self._failed:
+            if self._thread is None and time.monotonic() >= self._rests_until:
                 self._thread = threading.Thread(target=self._work, name="trysquare-vectors", daemon=True)
                 self._thread.start()
         return False
 
     def wait(self, timeout: float) -> bool:
-        """Wait until everything requested is computed, for commands that have answered already and would end."""
+        """Wait until everything requested is computed, for commands that answer once; whether it is."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None, timeout) and not self._failed
+            return self._changed.wait_for(lambda: self._thread is None, timeout) and self.problem is None
 
-    def of(self, texts: Sequence[str]) -> list[Matrix]:
-        """The vectors of texts that `request` said are there."""
-        return [self._known[_key(text)] for text in texts]
+    def of(self, texts: Sequence[str]) -> Matrix:
+        """The vectors of texts that `request` said are there, one row each."""
+        import numpy as np
 
-    def of_query(self, texts: tuple[str, ...]) -> Matrix:
-        """The vectors of a query's texts, one row each, computed now."""
-        return self._query(texts)
+        return np.stack([self._known[_key(text)] for text in texts]).astype(np.float32)
 
-    def _encode_query(self, texts: tuple[str, ...]) -> Matrix:
-        assert self._encoder is not None, "a query is encoded only after its rows"
-        return self._encoder.encode(texts)
+    def of_query(self, texts: tuple[str, ...]) -> Matrix | None:
+        """The vectors of a query's texts, one row each, computed now; None if an address does not give them in time."""
+        known = self._queries.get(texts)
+        if known is not None or self._encoder is None:
+            return known
+        if not self.remote:
+            self._encode_query(self._encoder, texts)
+        elif time.monotonic() >= self._rests_until:
+            # In a thread of its own: what comes too late for this answer is there for the next.
+            worker = threading.Thread(target=self._try_query, args=(self._encoder, texts), daemon=True)
+            worker.start()
+            worker.join(QUERY_SECONDS)
+            if texts not in self._queries:
+                self._fail(f"no answer within {QUERY_SECONDS:g} second")
+        return self._queries.get(texts)
+
+    def _try_query(self, encoder: Encoder, texts: tuple[str, ...]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._encode_query(encoder, texts)
+
+    def _encode_query(self, encoder: Encoder, texts: tuple[str, ...]) -> None:
+        rows = _unit_rows(encoder.encode(texts), encoder.width, len(texts))
+        with self._changed:
+            while len(self._queries) >= _MOST_QUERIES:
+                del self._queries[next(iter(self._queries))]
+            self._queries[texts] = rows
 
     def _work(self) -> None:
-        """Load the encoder and the file, then compute what is wanted until nothing is."""
+        """Load the encoder and what is stored, then compute what is wanted until nothing is."""
         try:
-            encoder = self._encoder or self._opened()
-            while encoder is not None:
-                with self._changed:
-                    batch = dict(list(self._wanted.items())[:_BATCH])
-                    if not batch:
-                        break
-                self._compute(encoder, {key: text for key, text in batch.items() if key not in self._known})
-                with self._changed:
-                    for key in batch:
-                        self._wanted.pop(key, None)
-            self._failed = encoder is None
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError):
+            encoder = self._encoder or self._open_encoder()
+            self._take_stored(encoder)
+            self._encoder = encoder
+            while batch := self._next_batch():
+                self._compute(encoder, batch)
+            self.problem = None
+        except (OSError, ValueError, KeyError, ImportError, MemoryError) as error:
             # Without vectors the search goes on by words; `trysquare doctor` says why.
-            self._failed = True
+            self._fail(str(error) or type(error).__name__)
         finally:
             with self._changed:
                 self._thread = None
                 self._changed.notify_all()
 
-    def _opened(self) -> Encoder | None:
-        encoder = self._open_encoder()
-        if encoder is not None:
-            self._known.update(self._stored(encoder))
-            self._encoder = encoder
-        return encoder
+    def _fail(self, problem: str) -> None:
+        self.problem = problem
+        self._rests_until = time.monotonic() + _REST if self.remote else float("inf")
+
+    def _next_batch(self) -> dict[bytes, str]:
+        with self._changed:
+            for key in [key for key in self._wanted if key in self._known]:
+                del self._wanted[key]
+            return dict(list(self._wanted.items())[:_BATCH])
 
     def _compute(self, encoder: Encoder, texts: Mapping[bytes, str]) -> None:
-        if not texts:
-            return
-        rows = encoder.encode(list(texts.values()))
+        rows = _unit_rows(encoder.encode(list(texts.values())), encoder.width, len(texts)).astype("<f2")
         self._known.update(zip(texts, rows, strict=True))
         if self._folder is not None:
             with contextlib.suppress(OSError):
-                _append(self._folder / f"{encoder.name}.bin", zip(texts, rows, strict=True))
+                _append(self._file(self._folder, encoder), b"".join(map(_record, texts, rows)), _size(encoder))
 
-    def _stored(self, encoder: Encoder) -> dict[bytes, Matrix]:
-        """The vectors of the file. A damaged or foreign one is not used."""
+    def _take_stored(self, encoder: Encoder) -> None:
+        """Take the wanted vectors from the file. What is damaged is computed again."""
         import numpy as np
 
         if self._folder is None:
-            return {}
+            return
         try:
-            data = (self._folder / f"{encoder.name}.bin").read_bytes()
+            data = self._file(self._folder, encoder).read_bytes()
         except OSError:
-            return {}
-        size = _DIGEST + 2 * encoder.width
-        found: dict[bytes, Matrix] = {}
+            return
+        size = _size(encoder)
         for start in range(0, len(data) - size + 1, size):
-            row = np.frombuffer(data[start + _DIGEST : start + size], dtype="<f2").astype(np.float32)
-            if abs(float(row @ row) - 1.0) < 0.01:
-                found[data[start : start + _DIGEST]] = row
-        return found
+            if (key := data[start : start + _DIGEST]) in self._wanted:
+                row = np.frombuffer(data[start + _DIGEST : start + size], dtype="<f2")
+                if abs(float(row.astype(np.float32) @ row.astype(np.float32)) - 1.0) < _OFF_UNIT:
+                    self._known[key] = row
+
+    def _file(self, folder: Path, encoder: Encoder) -> Path:
+        return folder / f"{encoder.name}-{encoder.width}.bin"
+
+
+_OFF_UNIT = 0.01
+
+
+def _unit_rows(rows: Matrix | Sequence[Sequence[float]], width: int, count: int) -> Matrix:
+    import numpy as np
+
+    found = np.asarray(rows, dtype=np.float32)
+    if found.shape != (count, width) or not np.isfinite(found).all():
+        raise ValueError(f"the encoder returned {found.shape} for {count} texts of {width} numbers each")
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.float32(1e-9))
+
+
+def _size(encoder: Encoder) -> int:
+    return _DIGEST + 2 * encoder.width
+
+
+def _record(key: bytes, row: NDArray[np.float16]) -> bytes:
+    return key + row.tobytes()
 
 
 def _key(text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=_DIGEST).digest()
 
 
-def _append(path: Path, rows: Iterable[tuple[bytes, Matrix]]) -> None:
+def _append(path: Path, records: bytes, size: int) -> None:
     """Append whole records: what a killed process left of one is cut off first."""
-    records = [key + row.astype("<f2").tobytes() for key, row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        size = file.tell()
-        whole = 0 if size > LARGEST_FILE else size - size % len(records[0])
-        if whole != size:
+        end = file.seek(0, os.SEEK_END)
+        whole = 0 if end > LARGEST_FILE else end - end % size
+        if whole != end:
             file.truncate(whole)
-        file.write(b"".join(records))
+        file.write(records)
 
 
 _chosen: dict[str, Vectors | None] = {}
