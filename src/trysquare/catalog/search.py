@@ -60,22 +60,21 @@ class ToolIndex(SearchIndex):
 
     def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
         """Return the nearest tools, best first, ties by name: always as many as asked for while there are so many."""
+        near = (match for match in self._nearest(query) if allowed is None or allowed(match.tool))
+        return list(islice(near, max(limit, 0)))
+
+    def _nearest(self, query: str) -> Iterator[Match]:
+        """Every tool once: exact names, then what has anything in common with the query, then the others by name."""
         exact = sorted(self._names.get(_folded(query), []))
-        ranked = self.rank(query)
-        found = {one.id for one in ranked}
-        rest = sorted(self._tools.keys() - found)
-        matches = (
-            *(Match(tool=self._tools[name], score=EXACT, likely=True) for name in exact),
-            *(Match(tool=self._tools[one.id], score=one.score, likely=one.likely) for one in ranked),
-            *(Match(tool=self._tools[name], score=0.0) for name in rest),
-        )
-        seen = set[str]()
-        usable = (
-            match
-            for match in matches
-            if (allowed is None or allowed(match.tool)) and not (match.tool.name in seen or seen.add(match.tool.name))
-        )
-        return list(islice(usable, max(limit, 0)))
+        seen = set(exact)
+        for name in exact:
+            yield Match(tool=self._tools[name], score=EXACT, likely=True)
+        for one in self.rank(query):
+            if one.id not in seen:
+                seen.add(one.id)
+                yield Match(tool=self._tools[one.id], score=one.score, likely=one.likely)
+        for name in sorted(self._tools.keys() - seen):
+            yield Match(tool=self._tools[name], score=0.0)
 
 
 def _fields(tool: Tool) -> Iterator[tuple[str, float]]:

@@ -22,9 +22,9 @@ _NAME_SHARE = 0.5
 """Weight of the name's vector beside the text's."""
 _WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
 """Weight of words beside meaning: short requests want meaning, requests with several parts want words."""
-_SHARED = 0.35
-"""Weight of the logarithm of how many terms a request and a row share, beside their cosine."""
-_LIKELY_BY_MEANING = 0.6
+_LIKELY_BY_MEANING = 0.36
+_SHARED, _LIKELY_BY_BOTH = 0.35, 0.75
+"""A row is likely by its cosine alone, or with the logarithm of how many terms it shares with the request."""
 _LIKELY_BY_WORDS = 0.25
 _PARTS = re.compile(
     r"[.;?!\n]+(?:\s|$)|,\s+and\b|,?\s+(?:and\s+)?(?:then|also|additionally|finally|next|afterwards|after that|lastly"
@@ -154,7 +154,8 @@ class SearchIndex(FullTextIndex):
         known = self._rows[id].weights.keys()
         if meaning is not None:
             shared = len(frozenset[str]().union(*wanted) & known)
-            return meaning[id] + _SHARED * math.log1p(shared) > _LIKELY_BY_MEANING
+            near = meaning[id]
+            return near > _LIKELY_BY_MEANING or near + _SHARED * math.log1p(shared) > _LIKELY_BY_BOTH
         own = self._meant[id].name_terms
         named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
         covered = max((len(part & known) / max(len(part), 1) for part in wanted), default=0.0)
