@@ -7,10 +7,13 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from trysquare import ErrorCode, ToolError
+from trysquare.core.json import JsonObject
+from trysquare.server.convert import RESULT_KEY
 
 NODE_PROJECT = Path(__file__).parent / "node"
 
@@ -23,6 +26,12 @@ def size(default: int, full: int) -> int:
 def quoted_names(text: str | None) -> list[str]:
     """The names in backticks, in order: what a message is about, whatever its words are."""
     return re.findall(r"`([^`]+)`", text or "")
+
+
+def about(answer: Any) -> JsonObject:
+    """What an answer to `tools/call` says beside the tool's value, as a client reads it: code, next, page …"""
+    meta = answer.get("_meta") if isinstance(answer, dict) else answer.meta
+    return (meta or {}).get(RESULT_KEY, {})
 
 
 @contextmanager

@@ -7,13 +7,14 @@ from trysquare.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
+    from trysquare.core.content import Audio, EmbeddedResource, File, Image, ResourceContents, ResourceLink, Text
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
     from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.resources import Resource, ResourceTemplate
-    from trysquare.core.result import Audio, Image, ResourceContents, ResourceLink, Result, Text
+    from trysquare.core.result import Result
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
@@ -23,10 +24,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
-    "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
-    "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
+    "Declarations", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "File", "Image", "Middleware",
+    "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink",
+    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
+    "Tools", "Toolset", "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -34,13 +35,14 @@ __getattr__, __dir__ = lazy_exports(
     {
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
+        "core.content": "Audio EmbeddedResource File Image ResourceContents ResourceLink Text",
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.resources": "Resource ResourceTemplate",
-        "core.result": "Audio Image ResourceContents ResourceLink Result Text",
+        "core.result": "Result",
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",

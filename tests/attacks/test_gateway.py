@@ -15,6 +15,7 @@ from tests.attacks.conftest import Attack
 from tests.gateway.dictating import TRANSPORTS, Transport, answered, dictated, entry_of, said
 from tests.gateway.opened import ADD, Gateway, Place, opened
 from tests.server.clients import client_of, text_of
+from tests.support import about
 from trysquare import CallContext, CombinedToolset, ErrorCode, StaticToolset, call_tool
 from trysquare.catalog import with_catalog
 from trysquare.core.resources import resource
@@ -205,6 +206,6 @@ async def test_a_hostile_frame(
         client_of(gateway.toolset, version) as client,
     ):
         refused = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
-        assert (refused.structured_content or {})["error"]["code"] == ErrorCode.UPSTREAM_MALFORMED
+        assert about(refused)["code"] == ErrorCode.UPSTREAM_MALFORMED
         whole = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "plain"})
         assert text_of(whole) == "\ufffd"

@@ -56,7 +56,7 @@ async def test_over_stdio_nothing_but_the_protocol_reaches_stdout(noisy: Path, m
         async with Client(server, mode=mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["shout"]
             answer = await client.call_tool("shout", {"word": "hey"})
-    assert answer.structured_content == {"success": True, "value": "HEY"}
+    assert answer.structured_content == {"result": "HEY"}
 
 
 def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:

@@ -104,7 +104,7 @@ async def test_the_command_serves_over_http_until_it_is_interrupted(era: Era) ->
         [address] = re.findall(r"http://127\.0\.0\.1:\d+/mcp", process.stderr.decode("utf-8"))
         target = ["--transport", "http", "--server-url", address]
         seen = await inspected(target, era, *_call("greet", '{"name": "Ada"}'))
-        assert seen.result["structuredContent"]["value"] == "Hello, Ada"
+        assert seen.result["structuredContent"]["result"] == "Hello, Ada"
         assert await process.interrupt() == INTERRUPTED
     assert process.lines == []
     assert "Traceback" not in process.stderr.decode("utf-8")

@@ -16,7 +16,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.declarations import Tools
 from trysquare.core.errors import ConfigurationError, InvalidArguments
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import Example
+from trysquare.core.metadata import PAGE_READER, Example
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
@@ -65,7 +65,10 @@ def parse_profiles(choices: Iterable[str], *, toolsets: Iterable[str] = TOOLSETS
 
 def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
     """The tools that a client's list shows: those of each toolset's profile, and the pinned ones."""
-    return tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
+    shown = tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
+    if any(tool.may_be_paged for tool in shown):
+        return shown
+    return tuple(tool for tool in shown if tool.metadata.category != PAGE_READER)
 
 
 def is_listed(tool: Tool, choice: ProfileChoice) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from trysquare.core.content import Content, Text
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
-from trysquare.core.result import Content, Result, Text
+from trysquare.core.result import Result
 from trysquare.core.signature import Signature, function_name, inspect_signature, summary_text
 from trysquare.core.tool import run_function
 

@@ -11,11 +11,12 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
+from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
 from trysquare.core.prompts import Complete, parse_strings
-from trysquare.core.result import ResourceContents, dump_json, jsonable
+from trysquare.core.result import dump_json, jsonable
 from trysquare.core.signature import context_parameter, function_name, inspect_signature
 from trysquare.core.text import encodable
 from trysquare.core.tool import run_function

@@ -167,6 +167,8 @@ class Signature:
     arguments: Arguments
     model_parameter: str | None = None
     context_parameter: str | None = None
+    returns: Any = None
+    """The return annotation; None where there is none."""
 
     def bind(self, parsed: Any, context: CallContext) -> dict[str, Any]:
         """The keyword arguments of one call."""
@@ -194,10 +196,12 @@ def inspect_signature(function: Callable[..., Any]) -> Signature:
         if models := _argument_models(hints.get(name)):
             arguments = ModelArguments(models[0]) if len(models) == 1 else UnionArguments(models)
             _require_schema(function, arguments)
-            return Signature(arguments=arguments, model_parameter=name, context_parameter=context)
+            return Signature(
+                arguments=arguments, model_parameter=name, context_parameter=context, returns=hints.get("return")
+            )
     arguments = FunctionArguments(function_name(function), _named_parameters(function, parameters, hints))
     _require_schema(function, arguments)
-    return Signature(arguments=arguments, context_parameter=context)
+    return Signature(arguments=arguments, context_parameter=context, returns=hints.get("return"))
 
 
 def context_parameter(function: Callable[..., Any]) -> str | None:

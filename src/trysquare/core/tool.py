@@ -14,8 +14,9 @@ from trysquare.core.context import Call, CallContext
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
 from trysquare.core.iterators import PLAIN_TYPES, collected, gathered, gathered_async
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import MetadataOptions, ToolMetadata
-from trysquare.core.result import Result
+from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata
+from trysquare.core.output import Output, as_result
+from trysquare.core.result import Result, jsonable
 from trysquare.core.signature import Arguments, Signature, function_name, inspect_signature, summary_text
 from trysquare.core.threads import ThreadBridge, bridged, run_in_thread
 
@@ -97,7 +98,8 @@ class Tool:
     function: Callable[..., Any] | None = None
     """The function behind the tool, as it was written."""
     is_async: bool = True
-    output_schema: JsonObject | None = None
+    output: Output | None = field(default=None, repr=False, compare=False)
+    """What its return annotation says; None for a tool without one."""
     checked: CheckedCall | None = field(default=None, repr=False, compare=False)
     """The call that asks for consent, where the tool needs it."""
 
@@ -130,6 +132,17 @@ class Tool:
         """The schema that clients see: one flat closed object."""
         return self.arguments.wire
 
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """The schema of its structured content, where it is listed."""
+        return None if self.output is None else self.output.schema
+
+    @property
+    def may_be_paged(self) -> bool:
+        """Whether a result may be too long for one answer."""
+        is_short = self.output is not None and self.output.is_short
+        return self.metadata.result_limit is not None and not is_short and self.metadata.category != PAGE_READER
+
     def with_call(self, call: Call) -> Tool:
         """The same tool, called another way. Where it needs consent, that is asked before `call` is."""
         return replace(self, call=call)
@@ -160,15 +173,17 @@ def tool(
     signature = inspect_signature(function)
     metadata = ToolMetadata(**options)
     is_async = inspect.iscoroutinefunction(function)
+    output = Output(signature.returns if metadata.output_schema else Any)
     return Tool(
         name=final_name,
         title=title,
         description=description or summary_text(inspect.getdoc(function) or ""),
         arguments=signature.arguments,
-        call=_call_of(final_name, function, signature, metadata.timeout, is_async=is_async),
+        call=_call_of(final_name, function, signature, metadata.timeout, output, is_async=is_async),
         metadata=metadata,
         function=function,
         is_async=is_async,
+        output=output,
     )
 
 
@@ -188,16 +203,25 @@ def _with_right(call: Call, name: str, right: str) -> Call:
 
 
 def _call_of(
-    name: str, function: Callable[..., Any], signature: Signature, timeout: float | None, *, is_async: bool
+    name: str,
+    function: Callable[..., Any],
+    signature: Signature,
+    timeout: float | None,
+    output: Output,
+    *,
+    is_async: bool,
 ) -> Call:
-    parse, bind = signature.arguments.parse, signature.bind
+    parse, bind, exact = signature.arguments.parse, signature.bind, output.exact
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         if timeout is not None:
             context = context.for_call(timeout=timeout)
         bound = bind(parse(name, arguments), context)
         work = run_function(function, bound, context, is_async=is_async)
-        return _as_result(await (work if context.deadline is None else _within(work, context)))
+        returned = await (work if context.deadline is None else _within(work, context))
+        if type(returned) is exact:
+            return Result(success=True, value=returned, structured={"result": jsonable(returned)})
+        return as_result(name, returned, output)
 
     return call
 
@@ -214,7 +238,3 @@ async def _within(work: Coroutine[Any, Any, Any], context: CallContext) -> Any:
         raise DeadlineExceeded(
             "Timeout: the call was stopped.", instruction="Ask for less in one call, or call again later."
         ) from None
-
-
-def _as_result(returned: Any) -> Result[Any]:
-    return cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)

@@ -10,10 +10,11 @@ from typing import Any, cast
 import msgspec
 from pydantic_core import from_json, to_json
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
 from trysquare.core.json import JsonObject
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result
+from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_json, cleaned_text
 from trysquare.gateway.models import ResultOrigin, UpstreamResult
