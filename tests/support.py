@@ -34,6 +34,21 @@ def about(answer: Any) -> JsonObject:
     return (meta or {}).get(RESULT_KEY, {})
 
 
+def told(answer: Any) -> JsonObject:
+    """All that a client reads of an answer to `tools/call`, as one object."""
+    wire = answer if isinstance(answer, dict) else None
+    content = answer.content if wire is None else wire["content"]
+    structured = answer.structured_content if wire is None else wire.get("structuredContent")
+    failed = answer.is_error if wire is None else wire.get("isError", False)
+    texts = [getattr(block, "text", None) if wire is None else block.get("text") for block in content]
+    text = "\n".join(filter(None, texts))
+    found: JsonObject = {"success": not failed, **(structured or {}), **about(answer)}
+    if failed:
+        message = text.partition(": ")[2].partition("\nInstruction: ")[0]
+        return {**found, "error": {"code": found.get("code"), "message": message}}
+    return {"value": found.get("result", structured or text), **found}
+
+
 @contextmanager
 def raises_code(code: ErrorCode, match: str | None = None) -> Generator[pytest.ExceptionInfo[ToolError]]:
     """Fail unless the block raises a tool error with this code."""

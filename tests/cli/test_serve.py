@@ -54,7 +54,7 @@ async def test_over_stdio_nothing_but_the_protocol_reaches_stdout(noisy: Path, m
     server = StdioServerParameters(command=command, args=arguments, cwd=noisy)
     with anyio.fail_after(60):
         async with Client(server, mode=mode) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["shout"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["shout", "read_more"]
             answer = await client.call_tool("shout", {"word": "hey"})
     assert answer.structured_content == {"result": "HEY"}
 

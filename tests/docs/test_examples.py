@@ -15,6 +15,7 @@ from mcp.client import ClientRequestContext
 
 from tests.docs.pages import ROOT, read_page
 from tests.docs.runner import project_of, reader_environment
+from tests.support import told
 
 ERAS = ["legacy", "2026-07-28"]
 
@@ -47,7 +48,7 @@ def copied(example: str, folder: Path) -> Path:
 
 
 async def called(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
-    return (await client.call_tool(tool, arguments)).structured_content or {}
+    return told(await client.call_tool(tool, arguments))
 
 
 async def test_hello_greets_through_a_client(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.declarations import Tools
 from trysquare.core.errors import ConfigurationError, InvalidArguments
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import PAGE_READER, Example
+from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
@@ -68,7 +68,7 @@ def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
     shown = tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
     if any(tool.may_be_paged for tool in shown):
         return shown
-    return tuple(tool for tool in shown if tool.metadata.category != PAGE_READER)
+    return tuple(tool for tool in shown if not tool.reads_pages)
 
 
 def is_listed(tool: Tool, choice: ProfileChoice) -> bool:

@@ -141,7 +141,12 @@ class Tool:
     def may_be_paged(self) -> bool:
         """Whether a result may be too long for one answer."""
         is_short = self.output is not None and self.output.is_short
-        return self.metadata.result_limit is not None and not is_short and self.metadata.category != PAGE_READER
+        return self.metadata.result_limit is not None and not is_short
+
+    @property
+    def reads_pages(self) -> bool:
+        """Whether it is the tool that reads on in long results."""
+        return self.metadata.category == PAGE_READER
 
     def with_call(self, call: Call) -> Tool:
         """The same tool, called another way. Where it needs consent, that is asked before `call` is."""
