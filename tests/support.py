@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from trysquare import ErrorCode, ToolError
-from trysquare.core.json import JsonObject
-from trysquare.server.convert import RESULT_KEY
 
+RESULT_KEY = "trysquare/result"
 NODE_PROJECT = Path(__file__).parent / "node"
 
 
@@ -28,13 +27,13 @@ def quoted_names(text: str | None) -> list[str]:
     return re.findall(r"`([^`]+)`", text or "")
 
 
-def about(answer: Any) -> JsonObject:
+def about(answer: Any) -> dict[str, Any]:
     """What an answer to `tools/call` says beside the tool's value, as a client reads it: code, next, page …"""
     meta = answer.get("_meta") if isinstance(answer, dict) else answer.meta
     return (meta or {}).get(RESULT_KEY, {})
 
 
-def told(answer: Any) -> JsonObject:
+def told(answer: Any) -> dict[str, Any]:
     """All that a client reads of an answer to `tools/call`, as one object."""
     wire = answer if isinstance(answer, dict) else None
     content = answer.content if wire is None else wire["content"]
@@ -42,7 +41,7 @@ def told(answer: Any) -> JsonObject:
     failed = answer.is_error if wire is None else wire.get("isError", False)
     texts = [getattr(block, "text", None) if wire is None else block.get("text") for block in content]
     text = "\n".join(filter(None, texts))
-    found: JsonObject = {"success": not failed, **(structured or {}), **about(answer)}
+    found: dict[str, Any] = {"success": not failed, **(structured or {}), **about(answer)}
     if failed:
         message = text.partition(": ")[2].partition("\nInstruction: ")[0]
         return {**found, "error": {"code": found.get("code"), "message": message}}

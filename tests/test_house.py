@@ -200,7 +200,7 @@ def test_importing_trysquare_touches_no_network_starts_no_thread_and_writes_no_f
 def test_the_public_names_are_these() -> None:
     assert trysquare.__all__ == [
         "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-        "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
+        "Declarations", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "File", "Image", "Middleware", "Principal", "Prompt",
         "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
         "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
         "TrysquareError", "call_tool", "prompt", "tool", "wait_for",

@@ -126,7 +126,7 @@ async def test_an_agent_is_a_tool_over_mcp_with_a_handle_progress_and_an_outcome
             names = [tool.name for tool in (await client.list_tools()).tools]
             started = await client.call_tool("agent_reader", {"action": "start", "task": "What does it say?"})
             assert started.structured_content is not None
-            job = told(started)["job"]
+            job = all_told(started)["job"]
             ended = await client.call_tool(
                 "agent_reader", {"action": "wait", "job": job, "seconds": 60}, progress_callback=told
             )
@@ -135,7 +135,7 @@ async def test_an_agent_is_a_tool_over_mcp_with_a_handle_progress_and_an_outcome
     assert {"agent_builder", "agent_reviewer", "agent_debugger", "agent_triager", "agent_reader"} <= set(names)
     assert ended.structured_content is not None
     assert ended.structured_content["outcome"]["status"] == "finished"
-    assert told(ended)["message"] == "finished: It says hello."
+    assert all_told(ended)["message"] == "finished: It says hello."
     assert steps
     assert other.is_error
     assert unknown.is_error

@@ -18,6 +18,7 @@ def test_the_table_shows_each_tool_with_its_tokens_and_the_sum(run: Run) -> None
         "add  tools  N  Add two numbers.",
         "remove  tools  N  Remove a thing.",
         "report  tools  N  Report twice, then finish.",
+        "read_more  page_reader  N  Next page of a long answer: send the cursor that it gave.",
     ]
     assert [line.split("  ")[0] for line in resources] == [
         "RESOURCE",
@@ -37,7 +38,7 @@ def test_what_a_module_prints_goes_to_stderr(run: Run) -> None:
 def test_the_sum_is_the_sum_of_the_tools(run: Run) -> None:
     listing = run("list", "--json", "--tools", "demo_tools:tools").json
     assert listing["tokens"] == sum(tool["tokens"] for tool in listing["tools"])
-    assert listing["callable"] == 6
+    assert listing["callable"] == 7
 
 
 def test_the_profile_chooses_what_is_listed(run: Run) -> None:

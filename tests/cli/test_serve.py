@@ -123,7 +123,7 @@ async def test_over_http_a_token_is_needed_once_there_is_one(run: Run, project: 
         async with httpx.AsyncClient() as http:
             refused = await http.post(address, json={})
         assert refused.status_code == 401
-        assert await names_with(address, token) == ["greet", "add", "remove", "report"]
+        assert await names_with(address, token) == ["greet", "add", "remove", "report", "read_more"]
 
 
 async def names_with(address: str, token: str) -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from tests.differential.material import Json
 from tests.differential.model import ERAS, TRANSPORTS, Era, Outcome, Transport
-from trysquare.server.convert import RESULT_KEY
+from tests.support import RESULT_KEY
 
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 DEFINED_DATA = ("supported", "requested", "requiredCapabilities")

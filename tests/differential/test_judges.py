@@ -11,7 +11,7 @@ from tests.differential.material import Json
 from tests.differential.model import ERAS, LEGACY, MODERN, TRANSPORTS, Era, Exchange, Outcome, Transport
 from tests.differential.runner import table
 from tests.differential.schema import violations
-from trysquare.server.convert import RESULT_KEY
+from tests.support import RESULT_KEY
 
 CALL = Exchange(name="call", method="tools/call", params={"name": "plain"})
 TEXT = {"type": "text", "text": "Hello."}

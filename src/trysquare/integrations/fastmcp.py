@@ -217,8 +217,7 @@ class ProvidedTool(FastMcpTool):
         # A tool may have caught the question, such as one of several at the same time: it needs the answer still.
         if result is None or caller.waits:
             return InputRequiredToolResult(caller.asking())
-        wire = result_to_wire(result, is_typed=not result.success and self.output_schema is not None)
-        return ToolResult.from_mcp_result(mcp_types.CallToolResult.model_validate(wire))
+        return ToolResult.from_mcp_result(mcp_types.CallToolResult.model_validate(result_to_wire(result)))
 
 
 class ProvidedPrompt(FastMcpPrompt):

@@ -276,7 +276,7 @@ def _with_next(result: Result[Any], pages: StoredPages, number: int, handle: str
     text = f"This is page {number} of {len(pages.pages)}. If you need more, send the call in `next`."
     following: JsonObject = {"tool": reader, "arguments": {"cursor": cursor}}
     if result.next is not None:
-        # The tool's own next call stays; the one for the next page is told beside it.
+        # The tool's own next call stays; the one for the next page stands beside it.
         text = f"This is page {number} of {len(pages.pages)}. If you need more, call `{reader}` with cursor `{cursor}`."
     described = _described(result, {**page, "cursor": cursor}, text)
     return described if result.next is not None else replace(described, next=following)

@@ -59,10 +59,10 @@ RESULT_KEY = "trysquare/result"
 """Key of `_meta` with what a result says beside its value: code, instruction, next, warnings, page."""
 
 
-def result_to_wire(result: Result[Any], *, is_typed: bool = False) -> JsonObject:
+def result_to_wire(result: Result[Any]) -> JsonObject:
     """The answer to a call: what the tool returned, as text and as structured content, and guidance in `_meta`.
 
-    `is_typed` is whether the tool lists an output schema: then nothing but a value that fits is structured content.
+    A failure has no structured content: nothing of it would fit the tool's output schema.
     """
     if result.relayed is not None:
         return _relayed(result, result.relayed)
@@ -72,13 +72,10 @@ def result_to_wire(result: Result[Any], *, is_typed: bool = False) -> JsonObject
     if not blocks or len(envelope) > 1:
         blocks.insert(0, {"type": "text", "text": render_text(envelope)})
     wire: JsonObject = {"resultType": COMPLETE, "content": blocks}
-    structured = result.structured
-    if structured is None and not is_typed:
-        structured = _structured(result, envelope)
-    if structured is not None:
-        wire["structuredContent"] = structured
     if not result.success:
         wire["isError"] = True
+    elif (structured := result.structured or _structured(result, envelope)) is not None:
+        wire["structuredContent"] = structured
     if meta := _result_meta(result, envelope):
         wire["_meta"] = meta
     return wire

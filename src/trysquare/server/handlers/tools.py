@@ -61,7 +61,7 @@ class ToolHandlers:
         if request.is_stateless and (missing := missing_capability(result)):
             raise missing
         if result.relayed is None:
-            return result_to_wire(result, is_typed=not result.success and tool.output_schema is not None)
+            return result_to_wire(result)
         return await self._relay(request, result.relayed, result.meta)
 
     async def _relay(self, request: Request, body: bytes, meta: Mapping[str, Any]) -> JsonObject | bytes:
