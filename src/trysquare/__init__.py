@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from trysquare.asgi import http_app
+    from trysquare.client import Client, ToolResult
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
     from trysquare.core.content import Audio, EmbeddedResource, File, Image, ResourceContents, ResourceLink, Text
@@ -23,16 +25,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
+    "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
     "Declarations", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "File", "Image", "Middleware",
     "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink",
     "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
-    "Tools", "Toolset", "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
+    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for"
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "asgi": "http_app",
+        "client": "Client ToolResult",
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
         "core.content": "Audio EmbeddedResource File Image ResourceContents ResourceLink Text",

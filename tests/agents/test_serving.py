@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from tests.agents.scripted import call
 from tests.models.stand_in import serving
+from tests.support import told as all_told
 from trysquare.cli.main import main
 from trysquare.core.json import JsonObject
 

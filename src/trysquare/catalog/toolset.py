@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PROFILES = ("full", "levels", "gateway", "search")
 TOOLSETS = ("tools", "bots", "gateway", "debug", "guide", "workbench", "agents")
-TOOLSET_DEFAULTS = {"gateway": "levels"}
-"""Default profile of a toolset; of every other one it is `full`."""
+TOOLSET_DEFAULTS = {"gateway": "levels", "guide": "gateway"}
+"""Default profile of a toolset; of every other one it is `full`. The guide lists the tools that read it."""
 CATALOG_TOOLSET = "catalog"
 """The toolset of `find_tools` and `call_tool`, which serve every toolset whose profile is `search`."""
 

@@ -15,7 +15,17 @@ from typing import Any
 from trysquare import gateway
 from trysquare.cli import terminal
 from trysquare.cli.command import Command, option
-from trysquare.cli.gateway_config import ADD, LOGIN, REMOVE, SECRET, GatewayState, open_state, require_usable
+from trysquare.cli.gateway_config import (
+    ADD,
+    LOGIN,
+    REMOVE,
+    SECRET,
+    GatewayState,
+    open_state,
+    require_usable,
+    server_names,
+)
+from trysquare.cli.gateway_import import IMPORT
 from trysquare.cli.options import JSON, add_gateway_options, positive
 from trysquare.core.errors import ToolError
 from trysquare.core.untrusted import one_line
@@ -222,10 +232,10 @@ def _call_row(call: CallRecord) -> tuple[str, ...]:
 
 
 _SHARED = (JSON, add_gateway_options)
-_NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (default: all)")
-_ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)")
+_NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (default: all)", complete=server_names)
+_ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)", complete=server_names)
 _APPROVE = (
-    option("name", metavar="NAME", help="the server"),
+    option("name", metavar="NAME", help="the server", complete=server_names),
     option("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that waits)"),
     add_gateway_options,
 )
@@ -238,14 +248,60 @@ _CALLS = (
 )
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, _SHARED, "show the servers, their tools and problems; start none"),
-        "test": Command(_test, (_NAMES, *_SHARED), "start servers and list their tools"),
+        "list": Command(
+            _list,
+            _SHARED,
+            "show the servers, their tools and problems; start none",
+            examples=(
+                "trysquare gateway list",
+                "trysquare gateway list --gateway team.json --json",
+            ),
+        ),
+        "test": Command(
+            _test,
+            (_NAMES, *_SHARED),
+            "start servers and list their tools",
+            examples=(
+                "trysquare gateway test",
+                "trysquare gateway test git files",
+            ),
+        ),
         "add": ADD,
+        "import": IMPORT,
         "remove": REMOVE,
-        "diff": Command(_diff, (_ANY, *_SHARED), "show changes of servers that wait for approval"),
-        "approve": Command(_approve, _APPROVE, "approve a server's changed command, address or tools"),
+        "diff": Command(
+            _diff,
+            (_ANY, *_SHARED),
+            "show changes of servers that wait for approval",
+            examples=(
+                "trysquare gateway diff",
+                "trysquare gateway diff git",
+            ),
+        ),
+        "approve": Command(
+            _approve,
+            _APPROVE,
+            "approve a server's changed command, address or tools",
+            examples=(
+                "trysquare gateway approve git",
+                "trysquare gateway approve git git_commit",
+            ),
+        ),
         "login": LOGIN,
-        "calls": Command(_calls, _CALLS, "show the ledger of calls with their state and result"),
+        "calls": Command(
+            _calls,
+            _CALLS,
+            "show the ledger of calls with their state and result",
+            examples=(
+                "trysquare gateway calls",
+                "trysquare gateway calls git --state sent_unknown --limit 10",
+            ),
+        ),
         "secret": SECRET,
-    }
+    },
+    examples=(
+        "trysquare gateway import claude-code",
+        "trysquare gateway add git -- uvx mcp-server-git",
+        "trysquare gateway test",
+    ),
 )

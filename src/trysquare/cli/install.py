@@ -10,145 +10,26 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
-from trysquare.cli.command import Command
+from trysquare.cli.clients import CLIENTS, Client, EntryPlace, Scope, find_client, installed_entry, this_place
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import print_table, say
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
-from trysquare.core.text import closest_names
-from trysquare.files import jsonc
 from trysquare.files import toml as toml_lines
 from trysquare.files.edit import edit_text, read_file, replace_file
 from trysquare.settings.keys import Key, all_keys
 from trysquare.settings.load import Loaded, value_of
 from trysquare.settings.model import CliOption
 
-Scope: TypeAlias = Literal["user", "project"]
-
 PROFILES_BY_SIZE = ("full", "levels", "gateway", "search")
 """From the longest listing to the shortest."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """The computer that a client runs on, as far as finding its files goes."""
-
-    home: Path
-    project: Path
-    platform: str = sys.platform
-    environ: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def config_folder(self) -> Path:
-        """Where desktop programs keep their configuration on this operating system."""
-        if self.platform == "darwin":
-            return self.home / "Library" / "Application Support"
-        if self.platform == "win32":
-            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming")
-        return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
-
-    def path(self, template: str) -> Path:
-        """The path of a template such as `{home}/.cursor/mcp.json`."""
-        codex = self.environ.get("CODEX_HOME") or self.home / ".codex"
-        return Path(template.format(home=self.home, project=self.project, config=self.config_folder(), codex=codex))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Client:
-    """One MCP client."""
-
-    name: str
-    title: str
-    files: Mapping[Scope, str]
-    """Its configuration file, for each scope that it has, as a template for `Place.path`."""
-    table: str = "mcpServers"
-    """The name of the object that holds the servers."""
-    editor: Any = jsonc
-    """The module that edits this kind of file."""
-    typed: bool = False
-    """Whether an entry says `"type": "stdio"`."""
-    most_tools: int | None = None
-    """How many tools it sends to its model, from all servers together; None where no such limit is known."""
-    longest_name: int = 64
-    """How long a tool's name may be in the frame that the client puts it in."""
-    name_frame: str = "mcp__{server}__{tool}"
-    program: str | None = None
-    """Its command, where it has one: a sign that it is installed."""
-    afterwards: str = "Restart it to load the server."
-
-
-CLIENTS: Mapping[str, Client] = {
-    client.name: client
-    for client in (
-        Client(
-            name="claude-code",
-            title="Claude Code",
-            files={"user": "{home}/.claude.json", "project": "{project}/.mcp.json"},
-            program="claude",
-            typed=True,
-            afterwards="Start a new session, or run /mcp in one.",
-        ),
-        Client(
-            name="claude-desktop",
-            title="Claude Desktop",
-            files={"user": "{config}/Claude/claude_desktop_config.json"},
-            most_tools=128,
-            afterwards="Quit it completely and start it again.",
-        ),
-        Client(
-            name="cursor",
-            title="Cursor",
-            files={"user": "{home}/.cursor/mcp.json", "project": "{project}/.cursor/mcp.json"},
-            program="cursor",
-            most_tools=40,
-            longest_name=59,
-            name_frame="{server}{tool}",
-            afterwards="Look for the green dot under Settings, MCP.",
-        ),
-        Client(
-            name="vscode",
-            title="VS Code",
-            files={"user": "{config}/Code/User/mcp.json", "project": "{project}/.vscode/mcp.json"},
-            program="code",
-            table="servers",
-            typed=True,
-            most_tools=128,
-            name_frame="mcp_{server}_{tool}",
-            afterwards='Start it with "MCP: List Servers".',
-        ),
-        Client(
-            name="codex",
-            title="Codex",
-            files={"user": "{codex}/config.toml", "project": "{project}/.codex/config.toml"},
-            program="codex",
-            table="mcp_servers",
-            editor=toml_lines,
-            most_tools=128,
-            afterwards="Start a new session; /mcp lists the servers.",
-        ),
-        Client(
-            name="gemini-cli",
-            title="Gemini CLI",
-            files={"user": "{home}/.gemini/settings.json", "project": "{project}/.gemini/settings.json"},
-            program="gemini",
-            most_tools=512,
-            longest_name=63,
-            name_frame="mcp_{server}_{tool}",
-            afterwards="Start a new session; /mcp lists the servers.",
-        ),
-    )
-}
-
-
-def this_place(project: Path) -> Place:
-    """The computer that this process runs on."""
-    return Place(home=Path.home(), project=project, environ=dict(os.environ))
 
 
 def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
@@ -169,23 +50,26 @@ _NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
 """A user's file may come to hold keys; a project's is shared."""
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("--name", default="trysquare", help="name of the server in the client (default: trysquare)")
-    parser.add_argument(
-        "--scope", choices=("user", "project"), default="user", help="configuration file to change (default: user)"
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--print", action="store_true", help="print the entry and write nothing")
-    what.add_argument("--remove", action="store_true", help="remove the entry")
-    parser.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
-    parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
+_ABOUT_NAME = "name of the server in the client (default: trysquare)"
+_ABOUT_SCOPE = "configuration file to change (default: user)"
+_OPTIONS = (
+    option("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}", complete=CLIENTS),
+    option("--name", metavar="NAME", default="trysquare", help=_ABOUT_NAME),
+    option("--scope", choices=("user", "project"), default="user", help=_ABOUT_SCOPE),
+    option("--print", action="store_true", help="print the entry and write nothing"),
+    option("--remove", action="store_true", help="remove the entry"),
+    option("--dry-run", action="store_true", help="show what would change and write nothing"),
+    option("--force", action="store_true", help="replace another entry of the same name"),
+    add_shared_options,
+)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
     """Install, remove or print the entry; without a client, show the clients."""
     if arguments.client is None:
         return _print_clients()
+    if arguments.print and arguments.remove:
+        raise ConfigurationError("cannot be used together with --remove.", where="--print", hint="Choose one.")
     loaded = load_and_log(arguments)
     place = _place(arguments, loaded)
     if arguments.remove:
@@ -197,28 +81,8 @@ def run(arguments: argparse.Namespace) -> int | None:
     return _write(place, entry, force=arguments.force, dry=arguments.dry_run)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntryPlace:
-    """Location of an entry: a client's file and the path in it."""
-
-    client: Client
-    file: Path
-    name: str
-    scope: Scope = "user"
-
-    @property
-    def path(self) -> list[str]:
-        return [self.client.table, self.name]
-
-
-def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
-    """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
-    path = place.path[:1] if everything else place.path
-    return edit_text(place.file, read_file(place.file), lambda text: place.client.editor.read_entry(text, path))
-
-
 def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
-    client = _client(arguments.client)
+    client = find_client(arguments.client, "install")
     if not _NAME.fullmatch(arguments.name):
         raise ConfigurationError("A server's name has 1 to 32 letters, digits, `_` or `-`.", where="--name")
     scope = cast(Scope, arguments.scope)
@@ -228,28 +92,22 @@ def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
     return EntryPlace(client=client, file=file, name=arguments.name, scope=scope)
 
 
-def _client(name: str) -> Client:
-    client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
-    if client is None:
-        close = closest_names(name, CLIENTS)
-        hint = f"Did you mean `{close[0]}`?" if close else f"The clients are {', '.join(CLIENTS)}."
-        raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
-    return client
-
-
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
     profile = await _checked_profile(loaded, place)
     command, *before = server_command()
     words = [*before, "serve", *server_options(arguments, loaded), *(("--profile", profile) if profile else ())]
-    return {**({"type": "stdio"} if place.client.typed else {}), "command": command, "args": words}
+    launch = {"command": [command, *words]} if place.client.joins_command else {"command": command, "args": words}
+    return {**({"type": place.client.type} if place.client.type else {}), **launch}
 
 
 async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
-        chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
-        tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
+        # Without a profile each toolset has its own default, which may be shorter than `full`.
+        default = {"full": len(listed(app.toolset, ProfileChoice()))}
+        chosen = None if loaded.settings.profile else fitting_profile({**counts, **default}, place.client)
+        tools = listed(app.toolset, app.profiles if chosen in (None, "full") else ProfileChoice(default=chosen))
         say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
             say(f"`{tool}` is too long for {place.client.title} with the server's name; choose a shorter --name.")
@@ -259,6 +117,8 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
 def _about_listing(client: Client, chosen: str | None, count: int, full: int) -> str:
     takes = "any number of tools" if client.most_tools is None else f"{client.most_tools} tools from all its servers"
     profile = "the profile that you chose" if chosen is None else f"profile `{chosen}`"
+    if chosen == "full" and count < full:
+        profile = "the default list"
     line = f"{client.title} takes {takes}: {profile} lists {count} of {full}."
     if client.most_tools is not None and count > client.most_tools:
         return line + " That is too many; the client drops the rest. Choose --profile search."
@@ -356,4 +216,12 @@ def _print_clients() -> None:
     print("\nRun trysquare install CLIENT, with the same options as trysquare serve.")
 
 
-COMMAND = Command(run, (_add_options, add_shared_options))
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=(
+        "trysquare install",
+        "trysquare install claude-code --tools my_module:tools",
+        "trysquare install cursor --scope project --dry-run --gateway mcp.json",
+    ),
+)

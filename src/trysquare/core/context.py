@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import getpass
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,9 @@ class RequestingCaller(Protocol):
 LONGEST_PROGRESS, LONGEST_LOG, LONGEST_QUESTION = 4_000, 32_000, 256 * 1024
 """Characters of a progress message, a log line and a question."""
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
+TRACE = 5
+"""A level of Python's logging below DEBUG."""
+logging.addLevelName(TRACE, "TRACE")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""What `MODULE:NAME` may name, and what is said when it names nothing."""
+"""What a source of tools may name, and what is said when it names nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trysquare import ConfigurationError, Toolset
-from trysquare.core.declarations import load_module_tools
+from trysquare.sources import load_tools
 
 HEAD = "from trysquare import Declarations, StaticToolset, ToolArguments, tool\n\n"
 FUNCTION = 'def hello(name: str) -> str:\n    """Say hello."""\n    return name\n\n\n'
@@ -54,19 +54,19 @@ def names(toolset: Toolset) -> list[str]:
 def test_every_source_of_tools_can_be_named(tmp_path: Path, module: Module, text: str, name: str) -> None:
     written = module(text)
     named = f"{written}:{name}" if name else written
-    assert names(load_module_tools(named, project=tmp_path)) == ["hello"]
+    assert names(load_tools(named, project=tmp_path)) == ["hello"]
 
 
 def refusal(tmp_path: Path, named: str) -> str:
     with pytest.raises(ConfigurationError) as raised:
-        load_module_tools(named, project=tmp_path)
+        load_tools(named, project=tmp_path)
     return str(raised.value)
 
 
 def test_a_missing_module_names_the_nearest_of_the_project(tmp_path: Path, module: Module) -> None:
     (tmp_path / "weather_tools.py").touch()
     said = refusal(tmp_path, "weather_tols:tools")
-    assert said == ("--tools: weather_tols:tools: module `weather_tols` not found. Did you mean `weather_tools`?")
+    assert said == ("weather_tols:tools: module `weather_tols` not found. Did you mean `weather_tools`?")
 
 
 def test_a_missing_part_of_a_package_is_told_from_the_package(tmp_path: Path, module: Module) -> None:
@@ -125,7 +125,7 @@ def test_a_module_without_tools_says_what_to_name(tmp_path: Path, module: Module
 def test_what_a_module_prints_does_not_reach_stdout(
     tmp_path: Path, module: Module, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    load_module_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
+    load_tools(f"{module(FUNCTION + 'print(1)')}:hello", project=tmp_path)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "1\n")
 
@@ -133,6 +133,70 @@ def test_what_a_module_prints_does_not_reach_stdout(
 def test_a_declaration_that_is_refused_is_reported_with_its_own_line(module: Module, tmp_path: Path) -> None:
     name = module('t = Declarations()\n\n\n@t.resource("x://{a}{&b}")\ndef read(a: str) -> str:\n    return a\n')
     with pytest.raises(ConfigurationError) as caught:
-        load_module_tools(f"{name}:t", project=tmp_path)
+        load_tools(f"{name}:t", project=tmp_path)
     assert "`{&b}`" in str(caught.value)
     assert f"({tmp_path}/{name}.py:6)" in str(caught.value)
+
+
+SERVER = HEAD + FUNCTION + "tools = Declarations()\ntools.declare(hello)\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Modules that a test imports are forgotten after it."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("named", ["server_a.py", "server_a.py:tools", "nested/server_b.py", "my-server.py", "json.py"])
+def test_a_file_is_a_source_wherever_it_is_and_whatever_it_is_called(tmp_path: Path, named: str) -> None:
+    sibling = "import sibling_of_file\n" + SERVER
+    write(tmp_path, dict.fromkeys(["server_a.py", "nested/server_b.py", "my-server.py", "json.py"], sibling))
+    write(tmp_path, dict.fromkeys(["sibling_of_file.py", "nested/sibling_of_file.py"], ""))
+    assert names(load_tools(named, project=tmp_path)) == ["hello"]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_file_of_a_package_has_its_relative_imports_and_is_one_module(tmp_path: Path) -> None:
+    inner = (
+        "from ..above_it import X\nfrom . import beside_it\n" + SERVER + "assert beside_it.count.append(1) is None\n"
+    )
+    files = {"pack_a/__init__.py": "", "pack_a/above_it.py": "X = 1\n", "pack_a/sub/__init__.py": ""}
+    write(tmp_path, {**files, "pack_a/sub/inner.py": inner, "pack_a/sub/beside_it.py": "count = []\n"})
+    for named in ("pack_a/sub/inner.py", "pack_a.sub.inner", "pack_a.sub.inner:tools"):
+        assert names(load_tools(named, project=tmp_path)) == ["hello"]
+    assert sys.modules["pack_a.sub.beside_it"].count == [1]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_module_with_several_sources_says_how_to_choose(tmp_path: Path) -> None:
+    write(tmp_path, {"several.py": SERVER + "others = Declarations()\n"})
+    said = refusal(tmp_path, "several.py")
+    assert "Choose: `several.py:tools`, `several.py:others`." in said
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+    write(tmp_path, {"weather.py": SERVER})
+    assert "file not found. Did you mean `weather.py`?" in refusal(tmp_path, "wether.py")
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_failing_import_shows_only_the_lines_of_the_user(tmp_path: Path) -> None:
+    write(tmp_path, {"outer_a.py": "import json\nimport inner_a\n", "inner_a.py": "import json\njson.loads('{')\n"})
+    said = refusal(tmp_path, "outer_a.py")
+    assert f"({tmp_path}/inner_a.py:2)" in said
+    assert f"\n  {tmp_path}/outer_a.py:2" in said
+    assert "json/" not in said
+    assert "trysquare" not in said.replace(str(tmp_path), "")
