@@ -222,7 +222,7 @@ async def test_a_file_is_served_with_its_settings_and_asks_for_consent(
     server = StdioServerParameters(command=command[0], args=command[1:], cwd=project)
     with anyio.fail_after(60):
         async with Client(server, mode="2026-07-28") as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["my_remove"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["my_remove", "my_read_more"]
             answer = await client.call_tool("my_remove", {"what": "all"})
     assert answer.is_error
 
