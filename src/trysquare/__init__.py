@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
     from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
+    from trysquare.core.injection import Depends
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.resources import Resource, ResourceTemplate
@@ -20,16 +21,18 @@ if TYPE_CHECKING:
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
+    from trysquare.integrations.decorator import ExtMcpToolDecorator
     from trysquare.middleware import Middleware
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "File", "Image", "Middleware",
-    "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink",
-    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
-    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for"
+    "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "ExtMcpToolDecorator",
+    "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource",
+    "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments",
+    "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt",
+    "tool", "wait_for"
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -43,6 +46,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
+        "core.injection": "Depends",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.resources": "Resource ResourceTemplate",
@@ -50,6 +54,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",
+        "integrations.decorator": "ExtMcpToolDecorator",
         "middleware": "Middleware",
     },
     renamed={"ChangingToolset": "DynamicToolset", "FixedToolset": "StaticToolset"},

@@ -45,7 +45,7 @@ async def grammar(arguments: argparse.Namespace) -> int | None:
     if arguments.schema is not None:
         return _print_schema(arguments.schema, arguments.format)
     loaded = load_and_log(arguments)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:

@@ -102,7 +102,7 @@ async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlac
 
 async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
         # Without a profile each toolset has its own default, which may be shorter than `full`.
         default = {"full": len(listed(app.toolset, ProfileChoice()))}

@@ -265,6 +265,11 @@ class CallContext:
         """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
 
+    @property
+    def reads_progress(self) -> bool:
+        """Whether anybody reads the progress of this call."""
+        return bool(getattr(self.caller, "reads_progress", True))
+
     async def log(self, message: str, level: LogLevel = "info") -> None:
         """Send a log line to the client, if it subscribed to them."""
         await self.caller.log(level, block(message, LONGEST_LOG))
