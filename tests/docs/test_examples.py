@@ -53,7 +53,7 @@ async def called(client: Client, tool: str, /, **arguments: Any) -> dict[str, An
 
 async def test_hello_greets_through_a_client(tmp_path: Path) -> None:
     async with served(copied("hello", tmp_path), era="legacy") as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["greet"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["greet", "read_more"]
         assert (await called(client, "greet", name="Ada"))["value"] == "Hello, Ada"
 
 
