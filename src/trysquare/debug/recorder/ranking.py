@@ -1,0 +1,192 @@
+"""Ranking of suspects: the statements that a failing test ran, by all the evidence that there is for each."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from trysquare.debug.recorder.slices import Dependence, Slice
+from trysquare.debug.recorder.syntax import Module, Program, Statement
+
+_NO_CODE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ClassDef)
+
+
+class Run:
+    """One test of the spectrum."""
+
+    def __init__(self, name: str, *, failed: bool, lines: dict[str, list[int]], seconds: float = 0.0) -> None:
+        self.name = name
+        self.failed = failed
+        self.lines = {(file, line) for file, found in lines.items() for line in found}
+        self.seconds = seconds
+        self.statements: set[Statement] = set()
+
+
+class Suspect:
+    """A statement that may be wrong, with the evidence."""
+
+    def __init__(self, file: str, statement: Statement) -> None:
+        self.file = file
+        self.statement = statement
+        self.line = statement.line
+        self.failing = 0
+        self.passing = 0
+        self.ochiai = 0.0
+        self.dependence: Dependence | None = None
+        self.when = 0
+        """When it ran last in the failing test."""
+        self.is_on_stack = False
+        self.trials: list[dict[str, Any]] = []
+        """What came of changing it."""
+
+    @property
+    def proof(self) -> dict[str, Any] | None:
+        """The best change with which the failing test passes."""
+        fixing = [each for each in self.trials if each["fixed"]]
+        return max(fixing, key=lambda each: (each["breaks"] == 0, each["also_fixed"], -each["breaks"]), default=None)
+
+    @property
+    def influence(self) -> float:
+        """The share of its changes that changed how the test fails."""
+        told = [each for each in self.trials if each["ran"]]
+        return sum(each["fixed"] or each["changed"] for each in told) / len(told) if told else 0.5
+
+    @property
+    def base(self) -> float:
+        """Suspicion before anything was tried."""
+        score = self.ochiai
+        if self.dependence is not None:
+            score += 0.12 + 0.12 / (1 + self.dependence.distance)
+        if self.is_on_stack:
+            score += 0.1
+        return score
+
+    @property
+    def score(self) -> float:
+        proof = self.proof
+        score = self.base
+        if proof is not None:
+            score += 1.0 if proof["breaks"] == 0 else 0.3 / (1 + proof["breaks"])
+            score += 0.2 * proof["also_fixed_share"]
+        elif self.trials:
+            score += 0.2 * (self.influence - 0.5)
+        return score
+
+
+class Ranking:
+    """All suspects of a failing test."""
+
+    def __init__(self, program: Program, detail: dict[str, Any], runs: list[Run], *, is_test: Any) -> None:
+        self._program = program
+        self._is_test = is_test
+        self._static: dict[Statement, frozenset[Statement]] = {}
+        self._files: dict[Statement, str] = {}
+        self._names: dict[str, list[tuple[Module, Statement]]] | None = None
+        self._modules = [
+            each for each in map(program.module, detail["lines"]) if each is not None and not is_test(each.file)
+        ]
+        self.slice = Slice(program, detail)
+        for run in runs:
+            run.statements = self._statements(run.lines)
+        self._runs = runs
+        self._when = {
+            (file, line): when for file, lines in detail["lines"].items() for line, when in lines
+        }
+
+    def suspects(self, target: Run, seeds: Iterable[tuple[str, int, int]]) -> list[Suspect]:
+        """The statements that the failing test ran, the most suspect first."""
+        dependences = self.slice.back_from(seeds)
+        stack = {(file, line) for file, line, _ in seeds}
+        failing = [each for each in self._runs if each.failed]
+        passing = [each for each in self._runs if not each.failed]
+        found: list[Suspect] = []
+        for statement in target.statements:
+            file = self._files[statement]
+            suspect = Suspect(file, statement)
+            suspect.failing = sum(statement in each.statements for each in failing)
+            suspect.passing = sum(statement in each.statements for each in passing)
+            suspect.ochiai = suspect.failing / math.sqrt(len(failing) * (suspect.failing + suspect.passing))
+            suspect.dependence = dependences.get(statement)
+            lines = range(statement.first, statement.last + 1)
+            suspect.when = max((self._when.get((file, line), 0) for line in lines), default=0)
+            suspect.is_on_stack = any((file, line) in stack for line in lines)
+            found.append(suspect)
+        return sorted(found, key=order_before)
+
+    def _statements(self, lines: Iterable[tuple[str, int]]) -> set[Statement]:
+        """The statements of lines, with those of modules and classes that made what they read."""
+        found: set[Statement] = set()
+        for file, line in lines:
+            if self._is_test(file):
+                continue
+            statement = self._program.statement(file, line)
+            if statement is None:
+                continue
+            self._files[statement] = file
+            for each in self._with_static(statement, file):
+                found.add(each)
+        return found
+
+    def _with_static(self, statement: Statement, file: str) -> frozenset[Statement]:
+        known = self._static.get(statement)
+        if known is not None:
+            return known
+        found = {statement} if _is_code(statement) else set[Statement]()
+        waiting = [(statement, file)]
+        seen = {statement}
+        while waiting:
+            reading, where = waiting.pop()
+            for module, made in self._made(reading, where):
+                if made not in seen:
+                    seen.add(made)
+                    self._files[made] = module.file
+                    if _is_code(made):
+                        found.add(made)
+                    waiting.append((made, module.file))
+        function = statement.scope.inner_function()
+        module = self._program.module(file)
+        if function is not None and module is not None:
+            head = module.by_line.get(getattr(function.node, "lineno", 0))
+            if head is not None and head.node is function.node and any(True for _ in head.parts()):
+                self._files[head] = file
+                found.add(head)
+        self._static[statement] = frozenset(found)
+        return self._static[statement]
+
+    def _made(self, statement: Statement, file: str) -> Iterable[tuple[Module, Statement]]:
+        """The statements of modules and classes that bind a name which a statement reads."""
+        if self._names is None:
+            self._names = {}
+            for module in self._modules:
+                for scope in module.scopes:
+                    if scope.inner_function() is None:
+                        for each in scope.statements:
+                            for name in each.binds:
+                                self._names.setdefault(name, []).append((module, each))
+        here = self._program.module(file)
+        for name in statement.reads | statement.attributes:
+            for module, made in self._names.get(name, ()):
+                is_near = module is here or (here is not None and name in here.imported)
+                is_attribute = name in statement.attributes and made.scope.parent is not None
+                if (name in statement.reads and is_near and made.scope.parent is None) or is_attribute:
+                    yield module, made
+
+
+def order_before(suspect: Suspect) -> tuple[Any, ...]:
+    """The order in which suspects are tried."""
+    return (-suspect.base, -suspect.when, suspect.file, suspect.line)
+
+
+def order(suspect: Suspect) -> tuple[Any, ...]:
+    return (-suspect.score, -suspect.when, suspect.file, suspect.line)
+
+
+def _is_code(statement: Statement) -> bool:
+    node = statement.node
+    if isinstance(node, _NO_CODE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return False
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return any(True for _ in statement.parts())
+    return not isinstance(node, ast.Try)
