@@ -12,8 +12,8 @@ WORKERS ?= auto
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(STAMPS)/runtime servers weights ## Set up, start the server and drive every toolset through a real MCP client
-	@XDG_DATA_HOME=$(DATA) $(BIN)/python -m examples.demo
+demo: $(STAMPS)/runtime ## Set up, and show eight things through a real MCP client (ARGS=--all: everything; ARGS='--only NAME')
+	@$(if $(wildcard $(DATA)/trysquare/models),XDG_DATA_HOME=$(DATA)) $(BIN)/python -m examples.demo $(ARGS)
 
 test: $(STAMPS)/dev node servers elysia clients bfcl weights system ## Set up and run all tests (default sizes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup

@@ -46,7 +46,7 @@ PRIVATE_NAMES = {
 # Packages that only some places import, so that the rest works without them and one place knows their ways.
 CONFINED = {
     "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
-    "mcp_types": ("server/", "gateway/upstream/", "gateway/results/shape.py", "integrations/fastmcp.py"),
+    "mcp_types": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
     "fastmcp": ("integrations/fastmcp.py",),
     "pydantic_ai": ("integrations/pydantic_ai.py",),
     "starlette": ("server/",),
@@ -202,8 +202,8 @@ def test_the_public_names_are_these() -> None:
         "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
         "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
         "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-        "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Toolset", "TrysquareError",
-        "call_tool", "prompt", "tool", "wait_for",
+        "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
+        "TrysquareError", "call_tool", "prompt", "tool", "wait_for",
     ]  # fmt: skip
     assert all(hasattr(trysquare, name) for name in trysquare.__all__)
 

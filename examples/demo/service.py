@@ -9,8 +9,9 @@ import pty
 from examples.demo.stage import ERAS, HttpServer, Stage, envelope_of, text_of
 
 
-async def choose_profiles(stage: Stage, server: HttpServer) -> None:
+async def choose_profiles(server: HttpServer) -> None:
     """One server, many listings: the address chooses the profile, and every tool stays callable by name."""
+    stage = server.stage
     transcript = stage.transcript
     for era in ERAS:
         async with server.client(era, query="?profile=search") as client:
@@ -22,8 +23,9 @@ async def choose_profiles(stage: Stage, server: HttpServer) -> None:
             transcript.expect(not unlisted.is_error, "greet is not listed and still works")
 
 
-async def search_tools(stage: Stage, server: HttpServer) -> None:
+async def search_tools(server: HttpServer) -> None:
     """With the search profile a model finds a tool by what it needs, and calls it."""
+    stage = server.stage
     transcript = stage.transcript
     async with server.client(query="?profile=search") as client:
         query = {"query": "divied one number by another", "limit": 2}
@@ -38,8 +40,9 @@ async def search_tools(stage: Stage, server: HttpServer) -> None:
         transcript.expect("0.25" in text_of(answer), "the quotient")
 
 
-async def approve_by_code(stage: Stage, server: HttpServer) -> None:
+async def approve_by_code(server: HttpServer) -> None:
     """A client that cannot ask: the human approves a one-time code in their own terminal."""
+    stage = server.stage
     transcript = stage.transcript
     async with server.client() as client:
         transcript.sent("tools/call", "delete_note", {"title": "shopping"})
@@ -73,8 +76,9 @@ async def in_terminal(stage: Stage, words: list[str], *, typed: str) -> str:
     return output.decode()
 
 
-async def kill_and_restart(stage: Stage, server: HttpServer) -> None:
+async def kill_and_restart(server: HttpServer) -> None:
     """The server is killed and started again: clients go on, even with the next page of an answer from before."""
+    stage = server.stage
     transcript = stage.transcript
     async with server.client() as client:
         transcript.sent("tools/call", "list_squares", {"count": 300})

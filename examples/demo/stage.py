@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import anyio
 import httpx2
@@ -40,8 +40,7 @@ class Human:
     async def answer(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Read the question and say yes or no."""
         self.questions.append(params.message)
-        self.transcript.human(f"is asked: {params.message.splitlines()[0]}")
-        self.transcript.human("agrees" if self.approve else "does not agree")
+        self.transcript.human(f"{params.message.splitlines()[0]}  {'yes' if self.approve else 'no'}")
         return types.ElicitResult(action="accept", content={"approve": self.approve})
 
 
@@ -49,19 +48,21 @@ class Human:
 class Stage:
     """Where the demo plays: nothing of it is written into the user's folders."""
 
+    LOG: ClassVar = "server.log"
+
     transcript: Transcript
     project: Path
-
-    @property
-    def log(self) -> Path:
-        """What the servers log."""
-        return self.project / "server.log"
+    log: Path
+    """What the servers log."""
+    with_examples: bool = True
+    """Whether the servers offer the example tools."""
 
     def environment(self) -> dict[str, str]:
-        """The servers' environment: the example tools, and state that lives in the temporary project."""
+        """The servers' environment, with state that is kept in the temporary project."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith(("TRYSQUARE_", "MCP_"))}
         folders = {name: str(self.project / place) for name, place in _FOLDERS.items()}
-        return {**kept, "MCP_INCLUDE_EXAMPLE_TOOLS": "true", **folders}
+        examples = {"MCP_INCLUDE_EXAMPLE_TOOLS": "true"} if self.with_examples else {}
+        return {**kept, **examples, **folders}
 
     def command(self, *words: str) -> list[str]:
         """A trysquare command for the temporary project."""
@@ -70,8 +71,14 @@ class Stage:
     @asynccontextmanager
     async def stdio(self, era: str, human: Human, *options: str) -> AsyncGenerator[Client]:
         """A client of one era with a server of its own, over stdio."""
-        command, *arguments = self.command("serve", *options)
-        server = StdioServerParameters(command=command, args=arguments, env=self.environment(), cwd=self.project)
+        async with self.stdio_client(self.command("serve", *options), human, era) as client:
+            yield client
+
+    @asynccontextmanager
+    async def stdio_client(self, command: Sequence[str], human: Human, era: str = MODERN) -> AsyncGenerator[Client]:
+        """A client of a server that is started with this command."""
+        program, *arguments = command
+        server = StdioServerParameters(command=program, args=arguments, env=self.environment(), cwd=self.project)
         with self.log.open("a", encoding="utf-8") as log:
             async with Client(
                 stdio_client(server, errlog=log), mode=_mode(era), elicitation_callback=human.answer
@@ -79,10 +86,10 @@ class Stage:
                 yield client
 
     @asynccontextmanager
-    async def http_server(self) -> AsyncGenerator[HttpServer]:
+    async def http_server(self, *options: str) -> AsyncGenerator[HttpServer]:
         """A server over HTTP that the demo may kill and start again."""
         with self.log.open("a", encoding="utf-8") as log:
-            server = HttpServer(stage=self, log=log, port=await _free_port())
+            server = HttpServer(stage=self, log=log, port=await _free_port(), options=options)
             await server.start()
             try:
                 yield server
@@ -97,6 +104,7 @@ class HttpServer:
     stage: Stage
     log: TextIO
     port: int
+    options: tuple[str, ...] = ()
     process: Process | None = None
 
     @property
@@ -106,7 +114,7 @@ class HttpServer:
 
     async def start(self) -> None:
         """Start the process and wait until it accepts connections."""
-        command = self.stage.command("serve", "--http", f"127.0.0.1:{self.port}")
+        command = self.stage.command("serve", *self.options, "--http", f"127.0.0.1:{self.port}")
         self.process = await anyio.open_process(
             command, env=self.stage.environment(), cwd=self.stage.project, stdin=None, stdout=self.log, stderr=self.log
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from examples.demo.conversation import Conversation
-from examples.demo.stage import envelope_of
+from examples.demo.conversation import Conversation, converse
+from examples.demo.stage import Stage, envelope_of
 from trysquare.workbench.sandbox.sandbox import available_sandbox
 
 FILE = "prices.py"
@@ -13,8 +16,8 @@ FILE = "prices.py"
 
 def missing() -> str | None:
     """What to install so that the workbench can be shown, or None if it can."""
-    can_hold = available_sandbox(("bubblewrap", "landlock"))
-    return None if can_hold else "it needs a sandbox; install the Debian package bubblewrap"
+    sandbox = available_sandbox(("bubblewrap", "landlock"))
+    return None if sandbox else "it needs a sandbox; run: apt-get install bubblewrap"
 
 
 def write_workspace(project: Path) -> Path:
@@ -25,8 +28,16 @@ def write_workspace(project: Path) -> Path:
     return folder
 
 
+@asynccontextmanager
+async def workbench_server(stage: Stage) -> AsyncGenerator[Conversation]:
+    """A server with a workbench of its own."""
+    folder = await asyncio.to_thread(write_workspace, stage.project)
+    async with converse(stage, "--workbench", str(folder)) as talk:
+        yield talk
+
+
 async def edit_and_undo(talk: Conversation) -> None:
-    """An edit by line is refused before the file was read, made afterwards, and taken back."""
+    """An edit by line is refused before the file was read, made afterwards, and reverted."""
     edit: dict[str, object] = {
         "action": "edit_lines", "path": FILE, "start_line": 1, "end_line": 1, "new_content": "RATE = 2",
     }  # fmt: skip
@@ -40,7 +51,7 @@ async def edit_and_undo(talk: Conversation) -> None:
     talk.transcript.expect(found["data"]["count"] == 1, "the file is as it was")
 
 
-async def hold_a_command(talk: Conversation) -> None:
+async def confine_a_command(talk: Conversation) -> None:
     """A command works in its folder, reaches nothing else, and is ended with all that it started."""
     worked = envelope_of(await talk.call("bash", {"command": "echo made >made/a.txt; cat made/a.txt"}))
     talk.transcript.expect(worked["modified_files"] == ["made/a.txt"], "the files that it made are named")

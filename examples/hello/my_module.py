@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from trysquare import Declarations, Result, ToolArguments
+from trysquare import Result, ToolArguments, Tools
 
-tools = Declarations()
+tools = Tools()
 
 
 class Greet(ToolArguments):
@@ -14,7 +14,7 @@ class Greet(ToolArguments):
     tone: Literal["warm", "formal"] = Field("warm", description="How the greeting sounds")
 
 
-@tools.declare(category="example", use_when="the user wants to be greeted")
+@tools.tool(category="example", use_when="the user wants to be greeted")
 async def greet(args: Greet) -> Result[str]:
     """Greet a person by name."""
     opening = "Hello" if args.tone == "warm" else "Good day"

@@ -12,9 +12,9 @@ from typing import Annotated
 from notebook import Notebook
 from pydantic import Field
 
-from trysquare import CallContext, Consent, Declarations, ErrorCode, Example, Result, ToolArguments, ToolError
+from trysquare import CallContext, Consent, ErrorCode, Example, Result, ToolArguments, ToolError, Tools
 
-tools = Declarations()
+tools = Tools()
 notebook = Notebook(folder=Path.cwd() / "notebook")
 
 Title = Annotated[
@@ -34,7 +34,7 @@ class WriteNote(ToolArguments):
     replace: bool = Field(False, description="Whether a note of that title may be replaced")
 
 
-@tools.declare(
+@tools.tool(
     category="notes",
     use_when="the user wants something written down",
     idempotent=True,
@@ -65,7 +65,7 @@ class ReadNote(ToolArguments):
     title: Title
 
 
-@tools.declare(
+@tools.tool(
     category="notes",
     use_when="the user asks what a note says",
     read_only=True,
@@ -83,7 +83,7 @@ class FindNotes(ToolArguments):
     words: str = Field("", description="Words that title or text contain, separated by spaces; empty for all notes")
 
 
-@tools.declare(
+@tools.tool(
     category="notes",
     use_when="the user looks for a note, or wants to know which there are",
     read_only=True,
@@ -109,7 +109,7 @@ class DeleteNote(ToolArguments):
     title: Title
 
 
-@tools.declare(
+@tools.tool(
     category="notes",
     use_when="the user asks for a note to be deleted",
     avoid_when="the user only wants to change it",

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
     from trysquare.core.context import Answer, CallContext, Principal
-    from trysquare.core.declarations import Declarations
+    from trysquare.core.declarations import Declarations, Tools
     from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
@@ -25,8 +25,8 @@ __all__ = [
     "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
     "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
     "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Toolset", "TrysquareError",
-    "call_tool", "prompt", "tool", "wait_for"
+    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
+    "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -35,7 +35,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
         "core.context": "Answer CallContext Principal",
-        "core.declarations": "Declarations",
+        "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+import os
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.providers import Origins, chosen_profiles, state_file, tool_providers
-from trysquare.settings import Settings
-from trysquare.settings.load import value_of
+from trysquare.settings import Origin, Settings
+from trysquare.settings.file import find_file
+from trysquare.settings.keys import Given, all_keys
+from trysquare.settings.load import Loaded, load_settings, value_of
 from trysquare.store import LazyDatabase
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from trysquare.catalog import ProfileChoice
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
-    from trysquare.core.toolset import DiscoveringToolset, Toolset
+    from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
     from trysquare.server import ServeOptions
 
 
@@ -36,6 +40,10 @@ class App:
     """The same tools as prompts call them: only paginated, with consent, under their declared names."""
     profiles: ProfileChoice
     state: LazyDatabase
+    server_info: ServerInfo | None = None
+    """What the toolset says of its server, where it is served alone."""
+    routes: tuple[HttpRoute, ...] = ()
+    """Pages beside the MCP endpoint over HTTP."""
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
@@ -59,12 +67,16 @@ class App:
     def serve_options(self, *, shared: bool = False) -> ServeOptions:
         """The options for serving the toolset; `shared` as in `handles`."""
         from trysquare.core.call import direct_calls
+        from trysquare.core.toolset import ServerInfo
         from trysquare.server import ServeOptions
         from trysquare.server.options import state_keys
 
+        given, own = self.settings.server, self.server_info or ServerInfo()
         return ServeOptions(
-            name=self.settings.server.name,
-            instructions=self.settings.server.instructions,
+            name=given.name or own.name,
+            title=own.title,
+            version=own.version,
+            instructions=own.instructions if given.instructions is None else given.instructions,
             profiles=self.profiles,
             page_size=self.settings.limits.page_size,
             call_timeout=self.settings.limits.timeout,
@@ -76,8 +88,10 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, origins: Origins | None = None, prestart: bool = True) -> AsyncGenerator[App]:
-    """Open every provider that the settings ask for, and yield their tools as one toolset.
+async def open_app(
+    settings: Settings, *, origins: Origins | None = None, prestart: bool = True, own: Toolset | None = None
+) -> AsyncGenerator[App]:
+    """Open every provider that the settings ask for, and yield their tools as one toolset, after those of `own`.
 
     Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call.
     """
@@ -85,7 +99,7 @@ async def open_app(settings: Settings, *, origins: Origins | None = None, presta
     async with AsyncExitStack() as stack:
         state = stack.enter_context(closing(LazyDatabase(state_file(settings, known))))
         toolsets = await _open_toolsets(stack, settings, known, prestart=prestart)
-        yield _compose(toolsets, settings, known, state)
+        yield _compose(toolsets if own is None else [own, *toolsets], settings, known, state)
 
 
 async def _open_toolsets(
@@ -102,7 +116,7 @@ async def _open_toolsets(
 def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase) -> App:
     # Imported here: a process that a provider has started loads at the same time.
     from trysquare.catalog import with_catalog
-    from trysquare.core.toolset import CombinedToolset, DiscoveringToolset
+    from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, routes_of, server_info_of
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
     from trysquare.store import LazyApprovals
 
@@ -119,8 +133,25 @@ def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, stat
         direct=internal_toolset(plain, config),
         profiles=chosen_profiles(settings, origins),
         state=state,
+        server_info=server_info_of(toolsets[0]) if len(toolsets) == 1 else None,
+        routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
+
+
+def load_own_settings(project: Path, given: Mapping[str, Given] | None = None) -> Loaded:
+    """The settings of a project without its sources of tools, but for those that are `given`."""
+    named = {"project": Given(value=str(project), origin=Origin(source="option", location="project"))}
+    own = named if find_file(project) is not None else {}
+    return load_settings({**own, **without_sources(given or {})}, os.environ, project)
+
+
+def without_sources(given: Mapping[str, Given]) -> dict[str, Given]:
+    """The given settings, with every source of tools that is not among them switched off."""
+    keys = (all_keys()[provider.key] for provider in tool_providers(agent_environment))
+    origin = Origin(source="option", location="")
+    nothing = {key.name: Given(value=() if key.is_list else False, origin=origin) for key in keys}
+    return {**nothing, **given}
 
 
 @contextmanager

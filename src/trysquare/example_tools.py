@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from trysquare import CallContext, Consent, Declarations, Example, Result, ToolArguments, ToolError
+from trysquare import CallContext, Consent, Example, Result, ToolArguments, ToolError, Tools
 
-tools = Declarations()
+tools = Tools()
 
 _notes = {
     "shopping": "oat milk, bread, two lemons",
@@ -27,7 +27,7 @@ class Greet(ToolArguments):
     tone: Literal["warm", "formal"] = Field("warm", description="How the greeting sounds")
 
 
-@tools.declare(
+@tools.tool(
     category="example",
     use_when="the user wants to be greeted",
     read_only=True,
@@ -39,7 +39,7 @@ async def greet(args: Greet) -> Result[str]:
     return Result.ok(f"{opening}, {args.name}", instruction="Show the greeting as it is.")
 
 
-@tools.declare(category="example", use_when="the user asks what a note says", read_only=True)
+@tools.tool(category="example", use_when="the user asks what a note says", read_only=True)
 def read_note(title: str) -> str:
     """Read one note of the notebook.
 
@@ -55,7 +55,7 @@ class DeleteNote(ToolArguments):
     title: str = Field(description="Title of the note, such as shopping")
 
 
-@tools.declare(
+@tools.tool(
     category="example",
     use_when="the user asks for a note to be deleted",
     avoid_when="the user only wants to see it",
@@ -69,7 +69,7 @@ async def delete_note(args: DeleteNote) -> Result[str]:
     return Result.ok(f"The note {args.title} is deleted.", instruction="Tell the user that it is gone.")
 
 
-@tools.declare(category="example", use_when="a long table of squares is wanted", read_only=True, result_limit=2_000)
+@tools.tool(category="example", use_when="a long table of squares is wanted", read_only=True, result_limit=2_000)
 async def list_squares(count: int = 1000) -> Result[str]:
     """List the squares of integers, one per line.
 
@@ -79,7 +79,7 @@ async def list_squares(count: int = 1000) -> Result[str]:
     return Result.ok("\n".join(f"{number} squared is {number * number}" for number in range(1, count + 1)))
 
 
-@tools.declare(category="example", use_when="one number is to be divided by another", read_only=True)
+@tools.tool(category="example", use_when="one number is to be divided by another", read_only=True)
 def divide(dividend: float, divisor: float) -> float:
     """Divide one number by another.
 
@@ -92,7 +92,7 @@ def divide(dividend: float, divisor: float) -> float:
     return dividend / divisor
 
 
-@tools.declare(category="example", use_when="progress is to be shown", read_only=True)
+@tools.tool(category="example", use_when="progress is to be shown", read_only=True)
 async def count_slowly(context: CallContext, steps: int = 3) -> Result[str]:
     """Count up and report each step to the client.
 

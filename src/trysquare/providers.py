@@ -69,12 +69,12 @@ def tool_providers(open_environment: OpenEnvironment, *, prestart: bool = True) 
 
 @asynccontextmanager
 async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[Toolset]:
-    """The tools of Python modules, named as `MODULE:NAME`."""
-    from trysquare.core.declarations import load_module_tools
+    """The tools of Python modules and files, named as `MODULE:NAME` or `FILE.py:NAME`."""
     from trysquare.core.toolset import CombinedToolset
+    from trysquare.sources import load_tools
 
     where = setting_location("tools", origins)
-    yield CombinedToolset(load_module_tools(named, project=settings.project, where=where) for named in settings.tools)
+    yield CombinedToolset(load_tools(named, project=settings.project, where=where) for named in settings.tools)
 
 
 @asynccontextmanager
@@ -124,13 +124,15 @@ async def open_workbench_tools(settings: Settings, origins: Origins) -> AsyncGen
     """The tools of every workspace, and the content tools, which belong to none."""
     from trysquare.content import content_tools
     from trysquare.content.config import content_config
+    from trysquare.content.provider import listed_if
     from trysquare.workbench.generation import logit_config
     from trysquare.workbench.provider import open_workbenches
     from trysquare.workbench.tools.logit import logit_tool
 
     with contextlib.closing(LazyDatabase(state_file(settings, origins))) as state:
         content = content_tools(content_config(settings.content), state=state)
-        further = (*content, logit_tool(logit_config(settings.model, settings.models)))
+        logit = logit_tool(logit_config(settings.model, settings.models))
+        further = (*content, listed_if(settings.model is not None, logit))
         roots, project, hidden = settings.workbench, settings.project, settings.hidden
         async with open_workbenches(roots, project=project, further=further, hidden=hidden) as toolset:
             yield toolset
@@ -169,8 +171,8 @@ async def open_installed(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of other distributions' providers. Only those that the settings name are imported."""
     from importlib.metadata import entry_points
 
-    from trysquare.core.declarations import import_failed
     from trysquare.core.toolset import CombinedToolset
+    from trysquare.sources import import_failed
 
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     where = setting_location("providers", origins)
@@ -273,6 +275,8 @@ def chosen_profiles(settings: Settings, origins: Origins) -> ProfileChoice:
 def setting_location(key: str, origins: Origins) -> str:
     """Where a setting was given: an option's name, or the file and line with the key."""
     origin = origins.get(key)
-    if origin is None or origin.source == "option":
+    if origin is None:
         return "--" + key.replace("_", "-")
+    if origin.source == "option":
+        return origin.location
     return f"{origin.location}: {key}"

@@ -25,7 +25,7 @@ from trysquare.core.approvals import Approvals
 from trysquare.core.cache import MemoryHandles
 from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import Answer, CallContext, Caller, ElicitRequest, LogLevel, Principal
-from trysquare.core.declarations import Declarations
+from trysquare.core.declarations import Tools
 from trysquare.core.errors import NobodyToAsk
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
@@ -95,7 +95,7 @@ def make_context(
     principal: str = "tester",
     scopes: Iterable[str] | None = None,
     timeout: float | None = None,
-    tools: Toolset | Declarations | None = None,
+    tools: Toolset | Tools | None = None,
     meta: Mapping[str, Any] | None = None,
     approvals: Approvals | None = None,
 ) -> CallContext:
@@ -112,7 +112,7 @@ def make_context(
 
 
 async def call(
-    tools: Toolset | Declarations | Tool,
+    tools: Toolset | Tools | Tool,
     name: str,
     /,
     arguments: Mapping[str, Any] | None = None,
@@ -133,8 +133,8 @@ async def call(
     return await call_tool(as_toolset(tools), name, {**(arguments or {}), **more}, known)
 
 
-def as_toolset(tools: Toolset | Declarations | Tool) -> Toolset:
-    """A tool, declarations or a toolset as a toolset."""
+def as_toolset(tools: Toolset | Tools | Tool) -> Toolset:
+    """A tool, `Tools` or a toolset as a toolset."""
     if isinstance(tools, Tool):
         return StaticToolset([tools])
-    return tools.toolset() if isinstance(tools, Declarations) else tools
+    return tools.toolset() if isinstance(tools, Tools) else tools

@@ -291,7 +291,7 @@ def test_a_state_that_was_never_needed_is_closed_without_a_trace(tmp_path: Path)
 def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
     import asyncio
 
-    async def options() -> tuple[str, str | None, int, float | None]:
+    async def options() -> tuple[str | None, str | None, int, float | None]:
         server = {"name": "mine", "instructions": "Be kind."}
         limits = {"timeout": 5, "page_size": 7}
         async with open_app(Settings.model_validate({"project": tmp_path, "server": server, "limits": limits})) as app:
@@ -300,3 +300,17 @@ def test_an_app_serves_what_its_settings_say(tmp_path: Path) -> None:
             return known.name, known.instructions, known.page_size, known.call_timeout
 
     assert asyncio.run(options()) == ("mine", "Be kind.", 7, 5.0)
+
+
+async def test_a_module_that_is_served_alone_names_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "from trysquare import Tools\ntools = Tools('weather', instructions='Ask.', version='3')\n"
+    (tmp_path / "weather_server_alone.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    alone = settings(tmp_path, tools=["weather_server_alone"])
+    async with open_app(alone) as app:
+        options = app.serve_options()
+        assert (options.name, options.instructions, options.version) == ("weather", "Ask.", "3")
+    async with open_app(settings(tmp_path, tools=["weather_server_alone"], server={"name": "mine"})) as app:
+        assert (app.serve_options().name, app.serve_options().instructions) == ("mine", "Ask.")
+    async with open_app(alone.model_copy(update={"include_example_tools": True})) as app:
+        assert (app.serve_options().name, app.serve_options().instructions) == (None, None)

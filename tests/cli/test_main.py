@@ -4,39 +4,53 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Run
-from trysquare.cli.main import find_commands, load_command
+from trysquare.cli.main import find_commands, load_command, parse
 
 TRYSQUARE = [sys.executable, "-m", "trysquare"]
 
 
-def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
-    ran = run("--help")
-    assert ran.code == 0
+def all_commands() -> Iterator[tuple[list[str], Any]]:
+    """Every command and sub-command with its words."""
+    for name in find_commands():
+        command = load_command(name)
+        yield [name], command
+        yield from (([name, inner], each) for inner, each in command.subcommands.items())
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["help"]])
+def test_help_shows_every_command_in_its_group_and_the_exit_codes(run: Run, words: list[str]) -> None:
+    ran = run(*words)
+    assert (ran.code, ran.err) == (0, "")
     for word in find_commands():
-        assert f"\n    {word}" in ran.out
-    assert "exit codes:" in ran.out
+        assert f"\n  {word}" in ran.out
+    for title in ("Build and try a server", "Connect clients and servers", "Examples", "Exit codes"):
+        assert f"{title}:\n" in ran.out
 
 
-@pytest.mark.parametrize("command", find_commands())
-def test_each_command_has_help_with_the_exit_codes(run: Run, command: str) -> None:
-    ran = run(command, "--help")
-    assert ran.code == 0
-    assert "exit codes:" in ran.out
-
-
-def test_no_command_is_wrong_usage(run: Run) -> None:
-    ran = run()
-    assert (ran.code, ran.out) == (2, "")
-    assert "COMMAND" in ran.err
-    assert "trysquare --help" in ran.err
+def test_the_help_of_each_command_has_two_examples_that_parse_and_folds_shared_options(run: Run) -> None:
+    for words, command in all_commands():
+        short, whole = run(*words, "--help"), run(*words, "--help-all")
+        assert (short.code, whole.code) == (0, 0)
+        assert ("Exit codes:" in short.out, "Exit codes:" in whole.out) == (False, True)
+        assert ("  --config FILE" in short.out) is False
+        assert len(command.examples) >= 2, words
+        assert all(line in short.out for line in command.examples)
+        assert max(len(line) for line in short.out.split("Examples:")[0].splitlines()) <= 80
+        for line in command.examples:
+            program, *rest = shlex.split(line.split(" < ")[0])
+            assert program == "trysquare"
+            assert parse(rest).command.run is not None or len(words) == 1
 
 
 def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
@@ -53,7 +67,11 @@ def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
         (["list", "--tool=a:b"], "unknown option `--tool`; did you mean `--tools`?"),
         (["config", "--zzzz"], "unknown option `--zzzz`"),
         (["list", "word"], "unexpected argument `word`"),
-        (["list", "--tools"], "argument --tools: expected one argument"),
+        (["list", "--tools"], "--tools: a value is missing"),
+        (["call"], "missing argument NAME"),
+        (["call", "add", "--a", "1"], "unknown option `--a`. Write an argument of the tool as a=VALUE."),
+        (["install", "--scope", "projct"], "--scope: unknown value `projct`; did you mean `project`?"),
+        (["grammar", "--format", "xyz"], "--format: unknown value `xyz`; choose from gbnf, lark, json-schema, openai"),
     ],
 )
 def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: str) -> None:
@@ -63,12 +81,19 @@ def test_wrong_usage_names_the_nearest_option(run: Run, words: list[str], said: 
 
 
 @pytest.mark.parametrize("command", ["guide", "bot", "gateway", "models", "jobs", "token"])
-def test_a_bare_group_lists_its_commands_and_is_wrong_usage(run: Run, command: str) -> None:
+def test_a_bare_group_shows_its_help(run: Run, command: str) -> None:
     ran = run(command)
-    assert (ran.code, ran.out) == (2, "")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == run(command, "--help").out
     for name, inner in load_command(command).subcommands.items():
-        assert re.search(rf"(?m)^    {name}\b", ran.err)
+        assert re.search(rf"(?m)^  {name}\b", ran.out)
         assert inner.help[:1].islower()
+
+
+def test_an_unknown_option_without_a_command_is_named(run: Run) -> None:
+    ran = run("--foo")
+    assert (ran.code, ran.out) == (2, "")
+    assert "unknown option `--foo`" in ran.err
 
 
 def test_a_misspelt_command_of_a_group_names_the_nearest(run: Run) -> None:
@@ -144,7 +169,18 @@ def test_an_interrupt_ends_the_command_quietly(project: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "")
 
 
-def test_a_flag_of_an_earlier_version_works_and_names_the_present_one(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [(["-v"], "INFO"), (["-vv"], "DEBUG"), (["--debug"], "DEBUG"), (["-v", "--log-level", "error"], "ERROR")],
+)
+def test_verbose_options_set_the_log_level(run: Run, words: list[str], level: str) -> None:
+    settings = run("config", *words, "--json").json["settings"]
+    assert settings["log_level"]["value"] == level
+    assert settings["debug"]["value"] is False
+
+
+def test_debug_names_the_option_that_has_its_former_meaning(run: Run) -> None:
     ran = run("config", "--debug", "--json")
     assert ran.code == 0
     assert "--debugger" in ran.err
+    assert "--debugger" not in run("config", "--debugger", "--json").err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -103,10 +103,9 @@ def test_an_interrupt_ends_the_server_quietly(project: Path, transport: list[str
 
 
 @contextmanager
-def serving(*options: str) -> Generator[str]:
+def serving(*options: str, command: Sequence[str] = (*SERVE, "--http", "127.0.0.1:0")) -> Generator[str]:
     """A server over HTTP on a free port; its address."""
-    command = [*SERVE, "--http", "127.0.0.1:0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             line = next(line for line in process.stderr if "Serving at" in line)
@@ -184,3 +183,53 @@ def test_a_short_state_key_is_refused(run: Run, project: Path) -> None:
     assert ran.code == 2
     assert f"{project}/keys: " in ran.err
     assert "32 bytes" in ran.err
+
+
+OWN = """
+from trysquare import Consent, Tools
+
+tools = Tools("own")
+
+
+@tools.tool(consent=Consent(question="Remove {what}?"))
+def remove(what: str) -> str:
+    \"\"\"Remove a thing.\"\"\"
+    return f"removed {what}"
+
+
+@tools.custom_route("/hello")
+def hello() -> dict[str, str]:
+    return {"hello": "there"}
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "command"),
+    [
+        ('if __name__ == "__main__":\n    tools.run()\n', [sys.executable, "own.py"]),
+        ("tools.run()\n", [*SERVE, "own.py"]),
+        ("", [*SERVE, "own:tools"]),
+    ],
+    ids=["its own run", "run without a guard", "no run"],
+)
+async def test_a_file_is_served_with_its_settings_and_asks_for_consent(
+    project: Path, end: str, command: list[str]
+) -> None:
+    (project / "own.py").write_text(OWN + end, encoding="utf-8")
+    (project / "trysquare.toml").write_text('prefix = "my"\ntools = ["demo_tools"]\n', encoding="utf-8")
+    server = StdioServerParameters(command=command[0], args=command[1:], cwd=project)
+    with anyio.fail_after(60):
+        async with Client(server, mode="2026-07-28") as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["my_remove"]
+            answer = await client.call_tool("my_remove", {"what": "all"})
+    assert answer.is_error
+
+
+async def test_run_serves_over_http_with_the_routes_of_the_file(project: Path) -> None:
+    (project / "own.py").write_text(OWN + 'tools.run(http="127.0.0.1:0")\n', encoding="utf-8")
+    with serving(command=(sys.executable, "own.py")) as address:
+        async with httpx.AsyncClient(base_url=address.removesuffix("/mcp")) as client:
+            assert (await client.get("/hello")).json() == {"hello": "there"}
+            assert (await client.post("/hello")).status_code == 405

@@ -16,6 +16,7 @@ from trysquare import (
     Result,
     Text,
     ToolArguments,
+    Tools,
     tool,
 )
 from trysquare.testing import call, make_context
@@ -40,6 +41,27 @@ def test_a_declared_function_is_returned_unchanged_with_and_without_parentheses(
     assert list(made) == ["plain", "dressed"]
     assert made["dressed"].metadata.category == "x"
     assert made["dressed"].function is dressed
+
+
+def test_a_tool_is_declared_in_every_common_spelling() -> None:
+    tools = Tools()
+
+    @tools.tool
+    def bare(a: int) -> int:
+        return a
+
+    @tools.tool()
+    async def called(a: int) -> int:
+        return a
+
+    @tools.tool("renamed", read_only=True)
+    def positional(a: int) -> int:
+        return a
+
+    tools.tool(positional, name="again")
+    tools.declare(name="former")(bare)
+    assert [each.name for each in tools.toolset().tools()] == ["bare", "called", "renamed", "again", "former"]
+    assert Declarations is Tools
 
 
 def test_a_name_a_title_and_a_description_can_be_given() -> None:

@@ -9,11 +9,11 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "the demo has tests of its own, and this is a part of make test",
     ("README.md", '$ export PATH="$PWD/.venv/bin:$PATH"'): "the tests put the commands on the path themselves",
     (
-        "docs/guides/elysia.md",
+        "docs/gateway/elysia.md",
         "from elysia import Tree",
     ): "it needs a model; tests/integrations/elysia runs trees in Elysia's own environment",
     (
-        "docs/guides/models.md",
+        "docs/agents/models.md",
         "from trysquare.grammar import CallGrammar",
     ): "it needs weights that no test fetches; tests/models/test_local.py does the same with a tiny model",
 }

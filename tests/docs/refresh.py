@@ -1,4 +1,4 @@
-"""Writes what really came out into a page: `python -m tests.docs.refresh docs/guides/errors.md`. Read the diff."""
+"""Writes what really came out into a page: `python -m tests.docs.refresh docs/tools/errors.md`. Read the diff."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -14,8 +14,7 @@ from tests.docs.pages import ROOT, read_page
 from tests.docs.settings_tables import MARK, settings_tables
 from trysquare import ErrorCode
 from trysquare.cli.install import CLIENTS
-from trysquare.cli.main import find_commands, load_command
-from trysquare.cli.options import add_shared_options
+from trysquare.cli.main import build_parser, find_commands
 from trysquare.core.metadata import MetadataOptions
 from trysquare.settings.keys import all_keys
 from trysquare.settings.load import NO_SETTINGS
@@ -66,39 +65,32 @@ def test_each_environment_variable_that_is_no_setting_has_its_line() -> None:
 
 def test_each_option_of_a_declaration_has_its_line() -> None:
     options = {*MetadataOptions.__annotations__, "name", "title", "description"}
-    assert without_a_line(options, "../guides/adding-a-tool.md") == []
+    assert without_a_line(options, "../tools/adding-a-tool.md") == []
 
 
 def test_each_client_has_its_line_with_what_it_takes() -> None:
-    documented = rows("../guides/clients.md")
-    assert without_a_line(CLIENTS, "../guides/clients.md") == []
+    documented = rows("../start/clients.md")
+    assert without_a_line(CLIENTS, "../start/clients.md") == []
     limits = {name: str(client.most_tools or "no known limit") for name, client in CLIENTS.items()}
     assert {name: documented[name].split("|")[-1].strip() for name in CLIENTS} == limits
 
 
 def options_of(command: str) -> set[str]:
     """The names of the options and arguments that a command and its subcommands take."""
-    parser = argparse.ArgumentParser(prog=command, add_help=False)
-    load_command(command).add_to(parser)
-    return set(_names(parser))
+    return set(_names(build_parser(command).inner[command]))
 
 
-def _names(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                yield name
-                yield from (option for option in _names(inner) if option not in ("-h", "--help"))
-        elif action.option_strings:
-            yield from action.option_strings
-        else:
-            yield str(action.metavar or action.dest)
+def _names(parser: Any) -> Iterator[str]:
+    for name, inner in parser.inner.items():
+        yield name
+        yield from _names(inner)
+    yield from (str(each.action.metavar or each.action.dest) for each in parser.positionals())
+    yield from (flag for each in parser.all_options() for flag in each.flags)
 
 
 def shared_options() -> set[str]:
-    parser = argparse.ArgumentParser(add_help=False)
-    add_shared_options(parser)
-    return {name for action in parser._actions for name in action.option_strings}
+    """Options of commands that open tools, of which `config` has no more than `--json` besides."""
+    return set(_names(build_parser("config").inner["config"])) - {"--json"}
 
 
 def documented_options() -> dict[str, set[str]]:

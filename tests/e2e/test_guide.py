@@ -55,7 +55,8 @@ async def _agree(context: ClientRequestContext, params: Any) -> ElicitResult:
 
 def serve_command(root: Path) -> list[str]:
     """The command that serves a project's guide, from the sources of this repository."""
-    return [sys.executable, "-m", "trysquare", "serve", "--guide", str(root / "docs/guide"), "--project", str(root)]
+    guide = ["--guide", str(root / "docs/guide"), "--profile", "guide=full"]
+    return [sys.executable, "-m", "trysquare", "serve", *guide, "--project", str(root)]
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from trysquare.guide.documents import DocumentType
 from trysquare.guide.tools.content import GetContent
 
 DOCS = ROOT / "docs"
-CONTENT = DOCS / "concepts" / "content.md"
+CONTENT = DOCS / "agents" / "content.md"
 
 
 def rows(page: Path) -> dict[str, str]:

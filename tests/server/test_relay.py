@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from trysquare import Result, ToolError
-from trysquare.server.convert import result_to_wire
-from trysquare.server.relay import relayed_to_wire
+from trysquare.server.convert import relayed_to_wire, result_to_wire
 
 LABEL = {"trysquare/origin": {"server": "files", "tool": "read"}}
 

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.server.clients import MODES, Person, client_of, text_of
 from tests.server.sample import changing, declared
-from trysquare import CallContext, Principal, Result, StaticToolset, tool
+from trysquare import CallContext, CombinedToolset, Principal, Result, StaticToolset, Tools, tool
 from trysquare.catalog import ProfileChoice
 from trysquare.server import ServeOptions
 
@@ -317,3 +317,17 @@ async def test_a_toolset_that_changes_is_listed_anew(mode: str) -> None:
 def test_a_short_state_key_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 32 bytes"):
         ServeOptions(state_keys=(b"short",))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_server_is_called_as_its_tools_say(mode: str) -> None:
+    described = Tools("weather", instructions="Ask for a city.", version="2.1", title="Weather").toolset()
+    async with client_of(described, mode) as client:
+        assert client.server_info is not None
+        assert client.server_info.model_dump(include={"name", "title", "version"}) == {
+            "name": "weather", "title": "Weather", "version": "2.1"
+        }  # fmt: skip
+        assert client.instructions == "Ask for a city."
+    async with client_of(CombinedToolset([described]), mode, ServeOptions(name="mine")) as client:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("mine", "2.1")

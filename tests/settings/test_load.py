@@ -99,7 +99,7 @@ def test_a_pyproject_that_is_not_about_us_is_left_alone_even_when_it_is_broken(t
         ("http = { port = 70000 }", 1, ("http.port", "65535", "70000")),
         ("strict = 3", 1, ("strict", "boolean", "3")),
         ('log_level = "debg"', 1, ("log_level", "'TRACE', 'DEBUG', 'INFO', 'WARNING' or 'ERROR'", "'debg'", "DEBUG?")),
-        ('tools = [\n  "a:b",\n  "a-b",\n]', 1, ("tools", "MODULE:NAME", "'a-b'")),
+        ('tools = [\n  "a:b",\n  "a-b",\n]', 1, ("tools", "FILE.py or MODULE", "'a-b'")),
         ('profile = "bots=lev"', 1, ("profile", "full, levels, gateway, search", "'bots=lev'")),
         ("tools = 3", 1, ("tools", "list", "3")),
         ('project = "nope"', 1, ("project", "nope", "directory")),

@@ -13,7 +13,7 @@ from trysquare.catalog.descriptions import definition, full_description, purpose
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.call import call_tool, get_tool
 from trysquare.core.context import CallContext
-from trysquare.core.declarations import Declarations
+from trysquare.core.declarations import Tools
 from trysquare.core.errors import ConfigurationError, InvalidArguments
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PROFILES = ("full", "levels", "gateway", "search")
 TOOLSETS = ("tools", "bots", "gateway", "debug", "guide", "workbench", "agents")
-TOOLSET_DEFAULTS = {"gateway": "levels"}
-"""Default profile of a toolset; of every other one it is `full`."""
+TOOLSET_DEFAULTS = {"gateway": "levels", "guide": "gateway"}
+"""Default profile of a toolset; of every other one it is `full`. The guide lists the tools that read it."""
 CATALOG_TOOLSET = "catalog"
 """The toolset of `find_tools` and `call_tool`, which serve every toolset whose profile is `search`."""
 
@@ -134,7 +134,7 @@ class _Catalog:
 
     def toolset(self) -> StaticToolset:
         """The two tools, the list of all tools and the pages about them."""
-        declared = Declarations()
+        declared = Tools()
         declared.declare(
             name=FIND,
             toolset=CATALOG_TOOLSET,

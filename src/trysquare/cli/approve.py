@@ -114,4 +114,8 @@ def _time(seconds: float) -> str:
     return f"{max(0, round(seconds))} s"
 
 
-COMMAND = Command(approve, _OPTIONS)
+COMMAND = Command(
+    approve,
+    _OPTIONS,
+    examples=("trysquare approve", "trysquare approve K7QF-2M9X", "trysquare approve K7QF-2M9X --refuse"),
+)

@@ -377,15 +377,99 @@ _CODE = option("code", metavar="CODE", nargs="?", help="the code in the answer o
 _WHY = option("--reason", metavar="TEXT", help="the reason; required without a code")
 COMMAND = Command(
     subcommands={
-        "new": Command(_new, _NEW, "write a small working bot to start from"),
-        "check": Command(_check, (_FOLDER, JSON), "check a bot's directory"),
-        "status": Command(_status, _RUN, "show the state of every run"),
-        "history": Command(_history, _HISTORY, "show completed actions, by whom and how they were approved"),
-        "diff": Command(_diff, (*_SIDES, *_RUN), "show changes of actions and files between two runs or versions"),
-        "rewind": Command(_rewind, _REWIND, "set a run back to an earlier version; nothing is deleted"),
-        "fork": Command(_fork, (*_FORK, *_RUN), "start a new run from another run's current or earlier state"),
-        "loosen": Command(_loosen, _REASON, "take a run out of strict mode, as a human in a terminal"),
-        "approve": Command(_approve, (_CODE, *_RUN), "close the current action with proof, or approve a code"),
-        "reject": Command(_reject, (_CODE, _WHY, *_RUN), "send the current action back to work, or refuse a code"),
-    }
+        "new": Command(
+            _new,
+            _NEW,
+            "write a small working bot to start from",
+            examples=(
+                "trysquare bot new release",
+                "trysquare bot new release --into bots",
+            ),
+        ),
+        "check": Command(
+            _check,
+            (_FOLDER, JSON),
+            "check a bot's directory",
+            examples=(
+                "trysquare bot check bots/release",
+                "trysquare bot check bots/release --json",
+            ),
+        ),
+        "status": Command(
+            _status,
+            _RUN,
+            "show the state of every run",
+            examples=(
+                "trysquare bot status --bot bots/release",
+                "trysquare bot status --json",
+            ),
+        ),
+        "history": Command(
+            _history,
+            _HISTORY,
+            "show completed actions, by whom and how they were approved",
+            examples=(
+                "trysquare bot history --bot bots/release",
+                "trysquare bot history --events --limit 20",
+            ),
+        ),
+        "diff": Command(
+            _diff,
+            (*_SIDES, *_RUN),
+            "show changes of actions and files between two runs or versions",
+            examples=(
+                "trysquare bot diff main@3 main",
+                "trysquare bot diff main . --bot bots/release",
+            ),
+        ),
+        "rewind": Command(
+            _rewind,
+            _REWIND,
+            "set a run back to an earlier version; nothing is deleted",
+            examples=(
+                "trysquare bot rewind 3",
+                'trysquare bot rewind 3 --reason "wrong branch" --bot bots/release',
+            ),
+        ),
+        "fork": Command(
+            _fork,
+            (*_FORK, *_RUN),
+            "start a new run from another run's current or earlier state",
+            examples=(
+                "trysquare bot fork hotfix",
+                "trysquare bot fork hotfix --at 3 --run main",
+            ),
+        ),
+        "loosen": Command(
+            _loosen,
+            _REASON,
+            "take a run out of strict mode, as a human in a terminal",
+            examples=(
+                "trysquare bot loosen",
+                'trysquare bot loosen --run hotfix --reason "trial run"',
+            ),
+        ),
+        "approve": Command(
+            _approve,
+            (_CODE, *_RUN),
+            "close the current action with proof, or approve a code",
+            examples=(
+                "trysquare bot approve --bot bots/release",
+                "trysquare bot approve K7QF-2M9X",
+            ),
+        ),
+        "reject": Command(
+            _reject,
+            (_CODE, _WHY, *_RUN),
+            "send the current action back to work, or refuse a code",
+            examples=(
+                'trysquare bot reject --reason "The changelog is missing"',
+                "trysquare bot reject K7QF-2M9X",
+            ),
+        ),
+    },
+    examples=(
+        "trysquare bot new release",
+        "trysquare bot status --bot release",
+    ),
 )

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from trysquare.app import open_app
 from trysquare.cli.command import Command, option
-from trysquare.cli.options import add_shared_options, load_and_log
-from trysquare.cli.terminal import TerminalCaller, as_json
+from trysquare.cli.options import add_shared_options, load_and_log, tool_names
+from trysquare.cli.terminal import TerminalCaller, print_result
 from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
@@ -20,7 +20,7 @@ from trysquare.core.toolset import Toolset
 
 _ABOUT_ARGUMENTS = "the arguments as one JSON object, as key=value pairs, or - to read JSON from stdin"
 _OPTIONS = (
-    option("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it"),
+    option("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it", complete=tool_names),
     option("arguments", metavar="ARGUMENT", nargs="*", help=_ABOUT_ARGUMENTS),
     option("--json", action="store_true", help="print the whole answer as JSON"),
     add_shared_options,
@@ -45,7 +45,7 @@ async def call(arguments: argparse.Namespace) -> int:
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
         result = await call_tool(app.toolset, arguments.name, given, context)
-    print(as_json(result.to_json()) if arguments.json else result.to_text())
+    print_result(result, json=arguments.json)
     return 0 if result.success else 1
 
 
@@ -107,4 +107,12 @@ def _value(schema: JsonObject, text: str) -> Any:
         return text
 
 
-COMMAND = Command(call, _OPTIONS)
+COMMAND = Command(
+    call,
+    _OPTIONS,
+    examples=(
+        "trysquare call greet name=Ada --tools my_module:tools",
+        'trysquare call add \'{"a": 1, "b": 2}\' --tools my_module:tools --json',
+    ),
+    option_hint="Write an argument of the tool as {name}=VALUE.",
+)

@@ -63,4 +63,8 @@ def _print(toolset: Toolset, findings: Sequence[Finding], *, strict: bool) -> No
     print(f"{count(len(toolset.tools()), 'tool')} checked: {found}.{also}")
 
 
-COMMAND = Command(check, (JSON, add_shared_options))
+COMMAND = Command(
+    check,
+    (JSON, add_shared_options),
+    examples=("trysquare check --tools my_module:tools", "trysquare check --tools my_module:tools --strict --json"),
+)

@@ -51,4 +51,8 @@ def _text(one: Effective) -> str:
     return shown if isinstance(shown, str) and shown else json.dumps(shown, ensure_ascii=False)
 
 
-COMMAND = Command(show_settings, (JSON, add_shared_options))
+COMMAND = Command(
+    show_settings,
+    (JSON, add_shared_options),
+    examples=("trysquare config", "trysquare config --project ../other --json"),
+)

@@ -280,4 +280,8 @@ def _exchange(command: list[str], protocol: str) -> tuple[JsonObject | None, str
     return None, (run.stderr.strip().splitlines() or [""])[-1]
 
 
-COMMAND = Command(doctor, (JSON, add_shared_options))
+COMMAND = Command(
+    doctor,
+    (JSON, add_shared_options),
+    examples=("trysquare doctor", "trysquare doctor --tools my_module:tools --json"),
+)

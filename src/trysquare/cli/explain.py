@@ -63,4 +63,8 @@ def _print(result: Result[Any]) -> None:
         print(f"Last output:\n{output}")
 
 
-COMMAND = Command(explain, _OPTIONS)
+COMMAND = Command(
+    explain,
+    _OPTIONS,
+    examples=("trysquare explain tests/test_shop.py::test_total", "trysquare explain python app.py --timeout 20"),
+)

@@ -238,14 +238,59 @@ _CALLS = (
 )
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, _SHARED, "show the servers, their tools and problems; start none"),
-        "test": Command(_test, (_NAMES, *_SHARED), "start servers and list their tools"),
+        "list": Command(
+            _list,
+            _SHARED,
+            "show the servers, their tools and problems; start none",
+            examples=(
+                "trysquare gateway list",
+                "trysquare gateway list --gateway team.json --json",
+            ),
+        ),
+        "test": Command(
+            _test,
+            (_NAMES, *_SHARED),
+            "start servers and list their tools",
+            examples=(
+                "trysquare gateway test",
+                "trysquare gateway test git files",
+            ),
+        ),
         "add": ADD,
         "remove": REMOVE,
-        "diff": Command(_diff, (_ANY, *_SHARED), "show changes of servers that wait for approval"),
-        "approve": Command(_approve, _APPROVE, "approve a server's changed command, address or tools"),
+        "diff": Command(
+            _diff,
+            (_ANY, *_SHARED),
+            "show changes of servers that wait for approval",
+            examples=(
+                "trysquare gateway diff",
+                "trysquare gateway diff git",
+            ),
+        ),
+        "approve": Command(
+            _approve,
+            _APPROVE,
+            "approve a server's changed command, address or tools",
+            examples=(
+                "trysquare gateway approve git",
+                "trysquare gateway approve git git_commit",
+            ),
+        ),
         "login": LOGIN,
-        "calls": Command(_calls, _CALLS, "show the ledger of calls with their state and result"),
+        "calls": Command(
+            _calls,
+            _CALLS,
+            "show the ledger of calls with their state and result",
+            examples=(
+                "trysquare gateway calls",
+                "trysquare gateway calls git --state sent_unknown --limit 10",
+            ),
+        ),
         "secret": SECRET,
-    }
+    },
+    examples=(
+        "trysquare gateway list",
+        "trysquare gateway add git -- uvx mcp-server-git",
+        "trysquare gateway test",
+    ),
 )

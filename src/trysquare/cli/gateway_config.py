@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from trysquare import gateway
-from trysquare.cli.command import Command, option
+from trysquare.cli.command import Command, Parser, option
 from trysquare.cli.options import add_gateway_options, load_and_log
 from trysquare.core.errors import ConfigurationError, ErrorCode, require_extra
 from trysquare.store import LazyDatabase, user_state
 from trysquare.store.pins import CommandPins
 
 USUAL_FILE = "mcp.json"
-_USAGE = "trysquare gateway add [options] NAME (--url URL | -- COMMAND [ARGUMENT ...])"
+_USAGE = "trysquare gateway add [options] NAME (URL | -- COMMAND [ARGUMENT ...])"
 _PAIRS: dict[str, Any] = {"metavar": "NAME=VALUE", "action": "append", "default": []}
 _ABOUT_NAME = "the server's name, and after -- the command"
 _ENTRY = (
@@ -108,7 +108,7 @@ def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     has_mark = "--" in words
     mark = words.index("--") if has_mark else len(words)
     ours, command = words[:mark], words[mark + 1 :]
-    parser = argparse.ArgumentParser(prog="trysquare gateway add", usage=_USAGE, allow_abbrev=False)
+    parser = Parser(prog="trysquare gateway add", usage=_USAGE)
     for add in (*_ENTRY, option("given", metavar="NAME", nargs="*", help=_ABOUT_NAME)):
         add(parser)
     _, unknown = parser.parse_known_intermixed_args(ours, arguments)
@@ -240,7 +240,30 @@ _SECRET = (
 # Everything from the name on, so that no option of the server's command is read as an option of this command.
 _WORDS = option("words", metavar="NAME", nargs=argparse.REMAINDER, help=_ABOUT_NAME)
 _NAME = option("name", metavar="NAME", help="the server's name")
-ADD = Command(_add, (_use_usage, _WORDS, *_ENTRY), "add a server to the file")
-REMOVE = Command(_remove, (_NAME, add_gateway_options), "remove a server from the file")
-LOGIN = Command(_login, _LOGIN, "sign in to a remote server")
-SECRET = Command(_secret, _SECRET, "store a secret for ${keyring:NAME} in the file")
+ADD = Command(
+    _add,
+    (_use_usage, _WORDS, *_ENTRY),
+    "add a server to the file",
+    examples=(
+        "trysquare gateway add git -- uvx mcp-server-git --repository .",
+        "trysquare gateway add docs https://mcp.example.com/mcp --header Authorization=${keyring:docs}",
+    ),
+)
+REMOVE = Command(
+    _remove,
+    (_NAME, add_gateway_options),
+    "remove a server from the file",
+    examples=("trysquare gateway remove git", "trysquare gateway remove git --gateway team.json"),
+)
+LOGIN = Command(
+    _login,
+    _LOGIN,
+    "sign in to a remote server",
+    examples=("trysquare gateway login docs", "trysquare gateway login docs --remove"),
+)
+SECRET = Command(
+    _secret,
+    _SECRET,
+    "store a secret for ${keyring:NAME} in the file",
+    examples=("trysquare gateway secret docs", "trysquare gateway secret docs --remove"),
+)

@@ -194,4 +194,12 @@ def _print_certificate(certificate: Certificate) -> None:
     print(styled("holds", "green") if certificate.holds else styled("does not hold", "red"))
 
 
-COMMAND = Command(grammar, _OPTIONS)
+COMMAND = Command(
+    grammar,
+    _OPTIONS,
+    examples=(
+        "trysquare grammar --tools my_module:tools --format lark",
+        'trysquare grammar --check calls.gbnf --text \'{"name": "greet"}\'',
+        "trysquare grammar --tools my_module:tools --certify --samples 200",
+    ),
+)

@@ -210,10 +210,54 @@ def _opening(action: Callable[[Projects, argparse.Namespace], int | None]) -> Ru
 
 COMMAND = Command(
     subcommands={
-        "list": Command(_opening(_list), _SHARED, "show categories, collections and their documents"),
-        "check": Command(_opening(_check), _SHARED, "find unreadable files, broken references, contradictions"),
-        "projects": Command(_opening(_projects), _SHARED, "show the projects that calls can name"),
-        "accept": Command(_opening(_accept), (_NAME, *_SHARED), "review and accept a document that an agent wrote"),
-        "export": Command(_opening(_export), _EXPORT, "write content into AGENTS.md, CLAUDE.md or Cursor rules"),
-    }
+        "list": Command(
+            _opening(_list),
+            _SHARED,
+            "show categories, collections and their documents",
+            examples=(
+                "trysquare guide list --guide guide",
+                "trysquare guide list --json",
+            ),
+        ),
+        "check": Command(
+            _opening(_check),
+            _SHARED,
+            "find unreadable files, broken references and contradictions",
+            examples=(
+                "trysquare guide check",
+                "trysquare guide check --guide guide --json",
+            ),
+        ),
+        "projects": Command(
+            _opening(_projects),
+            _SHARED,
+            "show the projects that calls can name",
+            examples=(
+                "trysquare guide projects",
+                "trysquare guide projects --json",
+            ),
+        ),
+        "accept": Command(
+            _opening(_accept),
+            (_NAME, *_SHARED),
+            "review and accept a document that an agent wrote",
+            examples=(
+                "trysquare guide accept",
+                "trysquare guide accept rules/naming",
+            ),
+        ),
+        "export": Command(
+            _opening(_export),
+            _EXPORT,
+            "write content into AGENTS.md, CLAUDE.md or Cursor rules",
+            examples=(
+                "trysquare guide export rules",
+                "trysquare guide export --check",
+            ),
+        ),
+    },
+    examples=(
+        "trysquare guide list --guide guide",
+        "trysquare guide export rules --format agents",
+    ),
 )

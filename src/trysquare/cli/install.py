@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
-from trysquare.cli.command import Command
+from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import print_table, say
 from trysquare.core.errors import ConfigurationError
@@ -169,23 +169,26 @@ _NEW_MODES: Mapping[Scope, int] = {"user": 0o600, "project": 0o644}
 """A user's file may come to hold keys; a project's is shared."""
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("--name", default="trysquare", help="name of the server in the client (default: trysquare)")
-    parser.add_argument(
-        "--scope", choices=("user", "project"), default="user", help="configuration file to change (default: user)"
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--print", action="store_true", help="print the entry and write nothing")
-    what.add_argument("--remove", action="store_true", help="remove the entry")
-    parser.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
-    parser.add_argument("--force", action="store_true", help="replace another entry of the same name")
+_ABOUT_NAME = "name of the server in the client (default: trysquare)"
+_ABOUT_SCOPE = "configuration file to change (default: user)"
+_OPTIONS = (
+    option("client", metavar="CLIENT", nargs="?", help=f"one of {', '.join(CLIENTS)}", complete=CLIENTS),
+    option("--name", metavar="NAME", default="trysquare", help=_ABOUT_NAME),
+    option("--scope", choices=("user", "project"), default="user", help=_ABOUT_SCOPE),
+    option("--print", action="store_true", help="print the entry and write nothing"),
+    option("--remove", action="store_true", help="remove the entry"),
+    option("--dry-run", action="store_true", help="show what would change and write nothing"),
+    option("--force", action="store_true", help="replace another entry of the same name"),
+    add_shared_options,
+)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
     """Install, remove or print the entry; without a client, show the clients."""
     if arguments.client is None:
         return _print_clients()
+    if arguments.print and arguments.remove:
+        raise ConfigurationError("cannot be used together with --remove.", where="--print", hint="Choose one.")
     loaded = load_and_log(arguments)
     place = _place(arguments, loaded)
     if arguments.remove:
@@ -248,8 +251,10 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
         counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
-        chosen = None if loaded.settings.profile else fitting_profile(counts, place.client)
-        tools = listed(app.toolset, app.profiles if chosen is None else ProfileChoice(default=chosen))
+        # Without a profile each toolset has its own default, which may be shorter than `full`.
+        default = {"full": len(listed(app.toolset, ProfileChoice()))}
+        chosen = None if loaded.settings.profile else fitting_profile({**counts, **default}, place.client)
+        tools = listed(app.toolset, app.profiles if chosen in (None, "full") else ProfileChoice(default=chosen))
         say(_about_listing(place.client, chosen, len(tools), counts["full"]))
         for tool in overlong_names(place.client, place.name, [tool.name for tool in tools]):
             say(f"`{tool}` is too long for {place.client.title} with the server's name; choose a shorter --name.")
@@ -259,6 +264,8 @@ async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
 def _about_listing(client: Client, chosen: str | None, count: int, full: int) -> str:
     takes = "any number of tools" if client.most_tools is None else f"{client.most_tools} tools from all its servers"
     profile = "the profile that you chose" if chosen is None else f"profile `{chosen}`"
+    if chosen == "full" and count < full:
+        profile = "the default list"
     line = f"{client.title} takes {takes}: {profile} lists {count} of {full}."
     if client.most_tools is not None and count > client.most_tools:
         return line + " That is too many; the client drops the rest. Choose --profile search."
@@ -356,4 +363,12 @@ def _print_clients() -> None:
     print("\nRun trysquare install CLIENT, with the same options as trysquare serve.")
 
 
-COMMAND = Command(run, (_add_options, add_shared_options))
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=(
+        "trysquare install",
+        "trysquare install claude-code --tools my_module:tools",
+        "trysquare install cursor --scope project --dry-run --gateway mcp.json",
+    ),
+)

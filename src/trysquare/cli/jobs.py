@@ -305,10 +305,54 @@ _STEP = option("--step", metavar="NAME", help="show only this step, in full")
 _JOB = (option("job", metavar="JOB", help="the job's id, or a prefix of it"), add_place_options)
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, (_LIMIT, JSON, add_place_options), "show the latest jobs and their state"),
-        "show": Command(_show, (_FOLLOW, JSON, *_JOB), "show one job and its steps"),
-        "resume": Command(_resume, (_ANSWER, *_JOB), "resume a job that was interrupted, failed or cancelled"),
-        "cancel": Command(_cancel, _JOB, "cancel a job, in whichever process it runs"),
-        "replay": Command(_replay, (_STEP, JSON, *_JOB), "replay a job from its record alone"),
-    }
+        "list": Command(
+            _list,
+            (_LIMIT, JSON, add_place_options),
+            "show the latest jobs and their state",
+            examples=(
+                "trysquare jobs list",
+                "trysquare jobs list --limit 5 --json",
+            ),
+        ),
+        "show": Command(
+            _show,
+            (_FOLLOW, JSON, *_JOB),
+            "show one job and its steps",
+            examples=(
+                "trysquare jobs show e466d8",
+                "trysquare jobs show e466d8 --follow",
+            ),
+        ),
+        "resume": Command(
+            _resume,
+            (_ANSWER, *_JOB),
+            "resume a job that was interrupted, failed or cancelled",
+            examples=(
+                "trysquare jobs resume e466d8",
+                "trysquare jobs resume e466d8 --answer skip",
+            ),
+        ),
+        "cancel": Command(
+            _cancel,
+            _JOB,
+            "cancel a job, in whichever process it runs",
+            examples=(
+                "trysquare jobs cancel e466d8",
+                "trysquare jobs cancel e466d8 --project ../shop",
+            ),
+        ),
+        "replay": Command(
+            _replay,
+            (_STEP, JSON, *_JOB),
+            "replay a job from its record alone",
+            examples=(
+                "trysquare jobs replay e466d8",
+                "trysquare jobs replay e466d8 --step 'model 3'",
+            ),
+        ),
+    },
+    examples=(
+        "trysquare jobs list",
+        "trysquare jobs resume e466d8",
+    ),
 )

@@ -80,4 +80,8 @@ def _first_line(text: str) -> str:
 
 
 _ALL = option("--all", action="store_true", help="show every callable tool, listed or not")
-COMMAND = Command(list_tools, (_ALL, JSON, add_shared_options))
+COMMAND = Command(
+    list_tools,
+    (_ALL, JSON, add_shared_options),
+    examples=("trysquare list --tools my_module:tools", "trysquare list --gateway mcp.json --all --json"),
+)

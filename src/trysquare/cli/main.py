@@ -19,11 +19,23 @@ from typing import cast
 
 from trysquare import __version__
 from trysquare.cli.command import Command, Parser, collect_seldom, sentence
-from trysquare.cli.terminal import safe_streams
+from trysquare.cli.terminal import print_problem, safe_streams
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.untrusted import block, one_line
 
 TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
+GROUPS = {
+    "Build and try a server": ("serve", "dev", "list", "call", "read", "prompt", "check"),
+    "Connect clients and servers": ("install", "gateway", "token"),
+    "Work with agents, workflows and content": ("run", "jobs", "bot", "guide", "models", "grammar"),
+    "Approve and find out": ("approve", "explain", "why", "config", "doctor"),
+}
+"""The commands by what somebody wants to do; a command that is not named here is in the last group."""
+EXAMPLES = (
+    "trysquare list --tools my_module:tools",
+    "trysquare call greet name=Ada --tools my_module:tools",
+    "trysquare install claude-code --tools my_module:tools",
+)
 _TITLE = re.compile(r'"""`trysquare (?P<name>[a-z]+)[A-Z ]*`: (?P<help>.+?)\.(?:"""|$)')
 
 
@@ -37,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     try:
-        code = _run_command(_parse(words))
+        code = _run_command(parse(words))
         sys.stdout.flush()
     except TrysquareError as error:
         return _failed(error, words)
@@ -53,8 +65,8 @@ def _run(words: Sequence[str]) -> int:
 def _run_command(arguments: argparse.Namespace) -> int:
     command, parser = cast(Command, arguments.command), cast(Parser, arguments.parser)
     if command.run is None:
-        parser.print_help(sys.stderr)
-        return 2
+        print(parser.format_help(), end="")
+        return 0
     result = command.run(arguments)
     if isinstance(result, Coroutine):
         import asyncio
@@ -72,27 +84,48 @@ def _prepare_process() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parse(words: Sequence[str]) -> argparse.Namespace:
-    parser = Parser(
-        prog="trysquare", description="The tool layer between AI agents and everything they act on, served over MCP."
-    )
-    parser.add_argument("--version", action="version", version=f"trysquare {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command line; wrong usage and `--help` end the process."""
+    words = [*words[1:], "--help"] if [*words[:1]] == ["help"] else words
     name, inner_name = _command_names(words)
-    known_commands = find_commands()
-    for known, text in known_commands.items():
-        inner = commands.add_parser(known, help=text, description=sentence(text))
-        if known == name:
-            command = load_command(known)
-            command.add_to(inner)
-            if command.subcommands and inner_name is not None and inner_name not in command.subcommands:
-                inner.unknown_command(inner_name, command.subcommands)
-    if name is not None and name not in known_commands:
-        parser.unknown_command(name, known_commands)
+    parser = build_parser(name)
+    if name is not None and name not in _names(parser):
+        parser.unknown_command(name, _names(parser))
+    if name is not None and inner_name is not None:
+        subcommands = load_command(name).subcommands
+        if subcommands and inner_name not in subcommands:
+            Parser(prog=f"trysquare {name}").unknown_command(inner_name, subcommands)
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
         cast(Parser, arguments.parser).unknown_argument(unknown[0])
     return arguments
+
+
+def build_parser(name: str | None) -> Parser:
+    """The parser of the whole command line, with the options of one command: no other is imported."""
+    parser = Parser(
+        prog="trysquare",
+        description="Build MCP servers from typed Python functions, and use many servers behind one gateway.",
+    )
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"trysquare {__version__}", help="show the version"
+    )
+    parser.set_defaults(command=Command(), parser=parser)
+    known = find_commands()
+    last = [each for each in known if not any(each in names for names in GROUPS.values())]
+    grouped = {title: [each for each in names if each in known] for title, names in GROUPS.items()}
+    grouped[list(GROUPS)[-1]] += last
+    parser.commands = {title: {each: known[each] for each in names} for title, names in grouped.items()}
+    parser.examples = EXAMPLES
+    if name in known:
+        choices = parser.add_subparsers(metavar="COMMAND")
+        parser.inner[name] = choices.add_parser(name, description=sentence(known[name]))
+        load_command(name).add_to(parser.inner[name])
+    return parser
+
+
+def _names(parser: Parser) -> list[str]:
+    return [name for commands in parser.commands.values() for name in commands]
 
 
 def _command_names(words: Sequence[str]) -> tuple[str | None, str | None]:
@@ -121,13 +154,10 @@ def load_command(name: str) -> Command:
 def _failed(error: TrysquareError, words: Sequence[str]) -> int:
     if _wants_traceback(words):
         raise error
-    for line in str(error).splitlines():
-        print(f"trysquare: {line}", file=sys.stderr)
-    if not isinstance(error, ToolError):
-        return 2
-    if error.instruction:
-        print(f"trysquare: {error.instruction}", file=sys.stderr)
-    return 1
+    instruction = error.instruction if isinstance(error, ToolError) else None
+    for line in [*str(error).splitlines(), *([instruction] if instruction else [])]:
+        print_problem(line)
+    return 1 if isinstance(error, ToolError) else 2
 
 
 def _wants_traceback(words: Sequence[str]) -> bool:
@@ -141,11 +171,8 @@ def _show_unexpected(kind: type[BaseException], error: BaseException, trace: Tra
 
         print(block("".join(format_exception(kind, error, trace))), file=sys.stderr)
         return
-    print(
-        f"trysquare: unexpected {kind.__name__}: {one_line(str(error).strip())} "
-        f"(set {TRACEBACK_VARIABLE}=1 to see where it comes from)",
-        file=sys.stderr,
-    )
+    problem = f"unexpected {kind.__name__}: {one_line(str(error).strip())}"
+    print_problem(f"{problem} (set {TRACEBACK_VARIABLE}=1 to see where it comes from)")
 
 
 if __name__ == "__main__":

@@ -79,13 +79,50 @@ def _remove(arguments: argparse.Namespace) -> None:
     print(f"{model.name} is removed." if install.remove_model(model) else f"{model.name} was not installed.")
 
 
-_NAME = option("name", metavar="NAME", help="the model's name")
-_ANY = option("name", nargs="?", metavar="NAME", help="the model's name (default: every installed model)")
+_NAME = option("name", metavar="NAME", help="the model's name", complete=install.KNOWN)
+_ABOUT_ANY = "the model's name (default: every installed model)"
+_ANY = option("name", nargs="?", metavar="NAME", help=_ABOUT_ANY, complete=install.KNOWN)
 COMMAND = Command(
     subcommands={
-        "list": Command(_list, (JSON,), "show the models that can be installed, and which are"),
-        "install": Command(_install, (_NAME,), "download a model's pinned weights and check every byte"),
-        "check": Command(_check, (_ANY,), "check installed weights against their pinned digests"),
-        "remove": Command(_remove, (_NAME,), "delete a model's weights"),
-    }
+        "list": Command(
+            _list,
+            (JSON,),
+            "show the models that can be installed, and which are",
+            examples=(
+                "trysquare models list",
+                "trysquare models list --json",
+            ),
+        ),
+        "install": Command(
+            _install,
+            (_NAME,),
+            "download a model's pinned weights and check every byte",
+            examples=(
+                "trysquare models install smollm2-135m",
+                'trysquare run reviewer "Review README.md" --model local:smollm2-135m',
+            ),
+        ),
+        "check": Command(
+            _check,
+            (_ANY,),
+            "check installed weights against their pinned digests",
+            examples=(
+                "trysquare models check",
+                "trysquare models check smollm2-135m",
+            ),
+        ),
+        "remove": Command(
+            _remove,
+            (_NAME,),
+            "delete a model's weights",
+            examples=(
+                "trysquare models remove smollm2-135m",
+                "trysquare models list",
+            ),
+        ),
+    },
+    examples=(
+        "trysquare models list",
+        "trysquare models install smollm2-135m",
+    ),
 )

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trysquare.cli.command import option
+from trysquare.cli.command import Parser, option
 from trysquare.settings import Origin
 from trysquare.settings.keys import Given, Key, all_keys
 from trysquare.settings.model import OptionGroup
@@ -23,53 +23,52 @@ def _of_group(group: OptionGroup) -> list[Key]:
     return [key for key in all_keys().values() if key.option is not None and key.option.group == group]
 
 
-def add_shared_options(parser: argparse.ArgumentParser) -> None:
+def add_shared_options(parser: Parser) -> None:
     """Add the options of every command that opens tools."""
-    sources = parser.add_argument_group("sources of tools (all but --debugger and --agents can be repeated)")
-    _add(sources.add_argument, _of_group("sources"))
-    _add(parser.add_argument_group("listing").add_argument, _of_group("listing"))
+    _add(parser.add_group("Sources of tools", folded=True), _of_group("sources"))
+    _add(parser.add_group("Listing", folded=True), _of_group("listing"))
     add_place_options(parser)
 
 
-def _add_source(heading: str, key: str, parser: argparse.ArgumentParser) -> None:
+def _add_source(heading: str, key: str, parser: Parser) -> None:
     """Add the option that names one source of tools."""
-    _add(parser.add_argument_group(heading).add_argument, [all_keys()[key]])
+    _add(parser.add_group(heading), [all_keys()[key]])
     add_place_options(parser)
 
 
-add_guide_options = partial(_add_source, "content", "guide")
-add_gateway_options = partial(_add_source, "servers", "gateway")
+add_guide_options = partial(_add_source, "Content", "guide")
+add_gateway_options = partial(_add_source, "Servers", "gateway")
 JSON = option("--json", action="store_true", help="print JSON")
 
 
-def add_place_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the project and its configuration file."""
-    group = parser.add_argument_group("configuration")
-    _add(group.add_argument, _of_group("configuration"))
-    group.add_argument("--config", metavar="FILE", type=Path, help="read this file instead of the project's")
-    group.add_argument("--debug-traceback", action="store_true", help="show the traceback of an unexpected error")
+def add_place_options(parser: Parser) -> None:
+    """Add the options for the project, its configuration file, and the log."""
+    add = parser.add_group("Configuration", folded=True)
+    _add(add, _of_group("configuration"))
+    add("--config", metavar="FILE", type=Path, help="read this file instead of the project's")
+    add("-v", "--verbose", action="count", default=0, help="log at level INFO; -vv at level DEBUG")
+    add("--debug", dest="verbose", nargs=0, default=0, action=_Debug, help="the same as -vv")
+    add("--debug-traceback", action="store_true", help="show the traceback of an unexpected error")
 
 
-class _FormerSwitch(argparse.BooleanOptionalAction):
-    """A switch of an earlier version: it works and names the present one."""
+class _Debug(argparse.Action):
+    """`--debug`, which served the debugger's tools in an earlier version."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        print(f"{parser.prog}: {option_string} is deprecated; use {self.metavar}", file=sys.stderr)
-        super().__call__(parser, namespace, values, option_string)
+        namespace.verbose = 2
+        if any("--debugger" in each.flags for each in parser.all_options()):
+            print(f"{parser.prog}: --debug sets the log level; --debugger adds the debugger's tools", file=sys.stderr)
 
 
 def _add(add: Callable[..., Any], keys: Iterable[Key]) -> None:
     for key in keys:
         about = key.option
         assert about is not None
-        common: dict[str, Any] = {"dest": key.name, "default": argparse.SUPPRESS}
+        common: dict[str, Any] = {"dest": key.name, "default": argparse.SUPPRESS, "help": about.help}
         if about.metavar is not None:
-            action = "append" if key.is_list else "store"
-            add(key.flag, **common, metavar=about.metavar, help=about.help, action=action)
-            continue
-        add(key.flag, **common, help=about.help, action=argparse.BooleanOptionalAction)
-        if about.former_flag is not None:
-            add(about.former_flag, **common, help=argparse.SUPPRESS, metavar=key.flag, action=_FormerSwitch)
+            add(key.flag, **common, metavar=about.metavar, action="append" if key.is_list else "store")
+        else:
+            add(key.flag, **common, action=argparse.BooleanOptionalAction)
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
@@ -85,12 +84,28 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     return read
 
 
+def tool_names(arguments: argparse.Namespace) -> list[str]:
+    """The tools of the sources on the command line and in the configuration, for shell completion."""
+    import asyncio
+
+    from trysquare.app import open_app
+
+    async def names() -> list[str]:
+        loaded = load(arguments)
+        async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+            return [tool.name for tool in app.toolset.tools()]
+
+    return asyncio.run(names())
+
+
 def load(arguments: argparse.Namespace) -> Loaded:
     """Settings from the file, the environment and the given options."""
     # Slow to import, and not needed for help.
     from trysquare.settings import load_settings
 
-    return load_settings(dict(_given(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None))
+    return load_settings(
+        dict(given_options(arguments)), os.environ, Path.cwd(), config=getattr(arguments, "config", None)
+    )
 
 
 def load_and_log(arguments: argparse.Namespace) -> Loaded:
@@ -102,11 +117,14 @@ def load_and_log(arguments: argparse.Namespace) -> Loaded:
     return loaded
 
 
-def _given(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+def given_options(arguments: argparse.Namespace) -> Iterator[tuple[str, Given]]:
+    """The settings that the command line gives."""
     values = vars(arguments)
     for key in all_keys().values():
         if key.option is not None and key.name in values:
             yield key.name, _option(key.flag, values[key.name])
+    if values.get("verbose") and "log_level" not in values:
+        yield "log_level", _option("-v", "INFO" if values["verbose"] == 1 else "DEBUG")
     for key, (flag, value) in values.get("extra_settings", {}).items():
         yield key, _option(flag, value)
 

@@ -24,9 +24,10 @@ from trysquare.core.text import truncate
 from trysquare.jobs import JobStatus, available
 from trysquare.settings.load import Loaded
 
+_ABOUT_AGENT = f"{', '.join(built_in_names())}, or a TOML file of your own"
 _ABOUT_JOB = "store the run as a job that can be resumed (default if dbos is installed)"
 _OPTIONS = (
-    option("agent", metavar="AGENT", help=f"{', '.join(built_in_names())}, or a TOML file of your own"),
+    option("agent", metavar="AGENT", help=_ABOUT_AGENT, complete=built_in_names()),
     option("task", metavar="TASK", nargs="?", help="the task, or - to read it from stdin"),
     option("--model", metavar="MODEL", help="model: openai:NAME@URL, anthropic:NAME or local:NAME"),
     option("--steps", metavar="N", type=positive(int), help="maximum number of steps"),
@@ -123,4 +124,12 @@ def _print(outcome: JsonObject) -> None:
     print(f"{count(outcome['steps'], 'step')}, {count(outcome['calls'], 'call')}, {tokens:,} tokens")
 
 
-COMMAND = Command(run, _OPTIONS)
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=(
+        'trysquare run reviewer "Review my last commit" --model anthropic:claude-sonnet-4-5',
+        "trysquare run builder - --workbench . --steps 30 < task.txt",
+        "trysquare run reviewer --show",
+    ),
+)

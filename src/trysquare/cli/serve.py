@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import inspect
 import logging
 import os
 import re
@@ -12,41 +13,100 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
-from trysquare.cli.options import add_shared_options, load_and_log
-from trysquare.core.errors import ConfigurationError
+from trysquare.cli.options import add_shared_options
+from trysquare.cli.source import SOURCE, load_source
+from trysquare.cli.terminal import safe_streams
+from trysquare.core.declarations import Tools
+from trysquare.core.errors import ConfigurationError, TrysquareError
+from trysquare.core.toolset import Toolset
 from trysquare.processes.pipes import redirect_stdout, require_open
-from trysquare.providers import Origins
-from trysquare.settings import Settings
 from trysquare.settings.load import Loaded
-from trysquare.settings.model import OAuthSettings
 
-if TYPE_CHECKING:
-    from trysquare.server import HttpOptions
-    from trysquare.server.http.auth import OAuthOptions, TokenVerifier
-
+logger = logging.getLogger("trysquare.server")
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
 _ENDING_SECONDS = 5.0
 """How long tools may take to end after they were cancelled."""
 _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
-_OPTIONS = (option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP), add_shared_options)
+_OPTIONS = (
+    SOURCE,
+    option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP),
+    add_shared_options,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until the client goes or the process is stopped."""
     if arguments.http:
-        host, port = read_address(arguments.http)
-        arguments.extra_settings = {"http.host": ("--http", host), "http.port": ("--http", port)}
-    if arguments.http is None:
-        require_open()
-    loop_factory = None if arguments.http is None else _quick_loop()
-    with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=loop_factory) as runner:
+        arguments.extra_settings = _address_settings(arguments.http)
+    _run_until_stopped(lambda: load_source(arguments, arguments.source), over_http=arguments.http is not None)
+
+
+def serve_tools(tools: Tools, *, http: str | bool = False, reload: bool = False) -> None:
+    """Serve tools from their own file, with the settings of the project: what `Tools.run` does.
+
+    A module that is imported only declares: whoever imports it, such as `trysquare serve FILE`, decides what is served.
+    """
+    if (importing := _importing_module()) is not None:
+        logger.warning(
+            '%s calls run() while it is imported, which does nothing; put it below `if __name__ == "__main__":`',
+            importing,
+        )
+        return
+    with safe_streams():
         try:
-            runner.run(_serve(arguments))
+            _run_until_stopped(lambda: _load_beside(http), over_http=http is not False, tools=tools)
+        except TrysquareError as error:
+            raise SystemExit(f"trysquare: {error}") from None
+        except KeyboardInterrupt:
+            raise SystemExit(128 + signal.SIGINT) from None
+
+
+def _importing_module() -> str | None:
+    """The file of the module whose import has led here; None in a program's main module and in functions it calls."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return None if frame is None or frame.f_globals.get("__name__") == "__main__" else frame.f_code.co_filename
+
+
+def _load_beside(http: str | bool) -> Loaded:
+    """The settings of the working directory, or else of the main module's, without its sources of tools."""
+    from trysquare.app import load_own_settings
+    from trysquare.cli.terminal import start_logging
+    from trysquare.settings import Origin
+    from trysquare.settings.file import find_file
+    from trysquare.settings.keys import Given
+
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    folder = Path.cwd()
+    if main is not None and find_file(folder) is None and find_file(Path(main).resolve().parent) is not None:
+        folder = Path(main).resolve().parent
+    address = _address_settings(http) if isinstance(http, str) else {}
+    given = {
+        key: Given(value=value, origin=Origin(source="option", location=flag)) for key, (flag, value) in address.items()
+    }
+    loaded = load_own_settings(folder, given)
+    start_logging(loaded)
+    return loaded
+
+
+def _address_settings(address: str) -> dict[str, tuple[str, Any]]:
+    host, port = read_address(address)
+    return {"http.host": ("--http", host), "http.port": ("--http", port)}
+
+
+def _run_until_stopped(load: Callable[[], Loaded], *, over_http: bool, tools: Tools | None = None) -> None:
+    if not over_http:
+        require_open()
+    with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=_quick_loop() if over_http else None) as runner:
+        try:
+            runner.run(_serve(load, over_http, tools))
         finally:
             begin_ending()
 
@@ -79,7 +139,7 @@ def _exit_code(error: BaseException | None) -> int:
 
 
 def _give_up(code: int) -> None:
-    logging.getLogger("trysquare.server").warning(
+    logger.warning(
         "tools are still running %.0f seconds after they were cancelled; exiting without them", _ENDING_SECONDS
     )
     os._exit(code)
@@ -103,120 +163,50 @@ def read_address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(match["port"])
 
 
-async def _serve(arguments: argparse.Namespace) -> None:
+async def _serve(load: Callable[[], Loaded], over_http: bool, tools: Tools | None) -> None:
     # Imported here: the settings and what follows take most of a start.
     from trysquare.middleware.tracing import tracing
 
-    loaded = load_and_log(arguments)
+    loaded = load()
+    own = None if tools is None else tools.toolset()
     with tracing():
-        await (serve_stdio if arguments.http is None else serve_http)(loaded)
+        await (serve_http if over_http else serve_stdio)(loaded, own)
 
 
-COMMAND = Command(run, _OPTIONS)
+COMMAND = Command(
+    run,
+    _OPTIONS,
+    examples=("trysquare serve --tools my_module:tools", "trysquare serve --gateway mcp.json --http 127.0.0.1:8000"),
+)
 
 
-async def serve_stdio(loaded: Loaded) -> None:
+async def serve_stdio(loaded: Loaded, own: Toolset | None = None) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
         from trysquare.server.stdio import serve_descriptors
 
-        async with open_app(loaded.settings, origins=loaded.origins) as app:
+        async with open_app(loaded.settings, origins=loaded.origins, own=own) as app:
             _warn_without_tools(app)
             collect_seldom(is_loaded=True)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
-async def serve_http(loaded: Loaded) -> None:
+async def serve_http(loaded: Loaded, own: Toolset | None = None) -> None:
     """Serve over HTTP until the process is stopped."""
+    from trysquare.asgi import http_options
     from trysquare.server import serve_http as serve_over_http
 
-    _require_shared_state(loaded.settings)
-    async with open_app(loaded.settings, origins=loaded.origins) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, own=own) as app:
         _warn_without_tools(app)
         collect_seldom(is_loaded=True)
-        http = _http_options(app, _verifier(app, loaded.origins))
-        await serve_over_http(app.toolset, app.serve_options(shared=True), http, started=_print_address)
+        http, options = http_options(app, loaded.origins), app.serve_options(shared=True)
+        await serve_over_http(app.toolset, options, http, routes=app.routes, started=_print_address)
 
 
 def _warn_without_tools(app: App) -> None:
     if not app.plain.tools():
-        logging.getLogger("trysquare.server").warning("No tools to serve; name some with --tools MODULE:NAME.")
-
-
-def _http_options(app: App, verifier: TokenVerifier | None) -> HttpOptions:
-    from trysquare.server import HttpOptions
-
-    http = app.settings.http
-    return HttpOptions(
-        host=http.host,
-        port=http.port,
-        path=http.path,
-        verifier=verifier,
-        oauth=_oauth(http.oauth),
-        allowed_hosts=http.allowed_hosts,
-        allowed_origins=http.allowed_origins,
-        stateless=http.stateless,
-    )
-
-
-def _require_shared_state(settings: Settings) -> None:
-    """Refuse to serve where several machines would each keep their own answer to who may do what."""
-    if settings.database is None or settings.http.accept_local_state:
-        return
-    raise ConfigurationError(
-        "`database` shares runs and jobs between machines, but tokens, approvals, request keys and the pages of long "
-        "answers are kept on each machine: behind a load balancer a revoked token would go on working on another "
-        "machine, and the same `request_key` would run once on each.",
-        where="http.accept_local_state",
-        hint="If one machine serves this project, or these differences are acceptable, set it to true.",
-    )
-
-
-def _verifier(app: App, origins: Origins) -> TokenVerifier | None:
-    """Who may call by bearer token: those of the settings, and those of `trysquare token` once there was one.
-
-    An empty list admits nobody where there are tokens by all signs: the setting is given, the database is shared with
-    other machines, or the file that held them was damaged.
-    """
-    from trysquare.server.http.auth import AnyVerifier, StaticTokens, StoredTokens
-    from trysquare.store.tokens import Tokens
-
-    verifiers: list[TokenVerifier] = []
-    if app.settings.http.tokens:
-        verifiers.append(StaticTokens(token.get_secret_value() for token in app.settings.http.tokens))
-    tokens = Tokens(app.state.open()) if app.state.path.exists() else None
-    # A revoked token counts: whoever revoked the last one did not mean to let everybody in.
-    if tokens is not None and tokens.all():
-        verifiers.append(StoredTokens(tokens.find))
-    if verifiers:
-        return AnyVerifier(verifiers)
-    reason = _reason_for_tokens(app, origins)
-    if reason is None or app.settings.http.oauth.issuer is not None:
-        return None
-    logging.getLogger("trysquare.server").warning(
-        "%s, so every request needs a token, and none exists. Create one: trysquare token create NAME", reason
-    )
-    return StoredTokens(Tokens(app.state.database()).find)
-
-
-def _reason_for_tokens(app: App, origins: Origins) -> str | None:
-    """Why this server must not serve without a token, although none exists."""
-    if "http.tokens" in origins:
-        return "`http.tokens` is set and empty"
-    if app.settings.database is not None:
-        return "`database` is shared with other machines"
-    if damaged := sorted(app.state.path.parent.glob(f"{app.state.path.name}.corrupt-*")):
-        return f"the state file was damaged and set aside as {damaged[-1].name} (remove that file if it held no tokens)"
-    return None
-
-
-def _oauth(settings: OAuthSettings) -> OAuthOptions | None:
-    from trysquare.server.http.auth import OAuthOptions
-
-    if settings.issuer is None:
-        return None
-    return OAuthOptions(issuer=settings.issuer, resource=settings.audience, jwks=settings.jwks, scopes=settings.scopes)
+        logger.warning("No tools to serve; name some: trysquare serve server.py")
 
 
 def _print_address(address: str) -> None:

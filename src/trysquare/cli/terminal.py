@@ -10,13 +10,16 @@ import re
 import secrets
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from trysquare.core.context import Answer, ElicitRequest, LogLevel
 from trysquare.core.errors import ConfigurationError, NobodyToAsk
 from trysquare.core.json import JsonObject
+from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
 from trysquare.core.untrusted import block, escaped_json, one_line
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 HANDLER = "trysquare"
 """Name of the log handler on the root logger."""
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
+_NARROWEST, _MOST_LINES = 8, 4
+"""Columns of a table's cell before rows are stacked, and lines of a cell before it is cut."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 # Random, so that no text from outside can contain the mark of our own control sequences.
 _MARK = secrets.token_hex(8)
@@ -100,24 +105,112 @@ def as_json(value: Any) -> str:
 
 
 def styled(text: str, style: str, *, stream: TextIO | None = None) -> str:
-    """Style a text if the stream is a terminal and NO_COLOR is not set."""
+    """Style a text if the stream shows colours: on a terminal, unless NO_COLOR is set; elsewhere by FORCE_COLOR."""
     shown_on = stream or sys.stdout
-    if not shown_on.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not shows_colours(shown_on):
         return text
     begin, end = control(f"\x1b[{_STYLES[style]}m", shown_on), control("\x1b[0m", shown_on)
     return f"{begin}{text}{end}"
 
 
+def shows_colours(stream: TextIO) -> bool:
+    """Whether the stream is to be coloured."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def print_problem(text: str) -> None:
+    """Print a line to stderr that says what is wrong."""
+    print(f"{styled('trysquare:', 'red', stream=sys.stderr)} {text}", file=sys.stderr, flush=True)
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns. Only a terminal's width cuts the last one."""
+    """Print aligned columns. On a terminal, all but the first are wrapped to its width."""
     table = [headings, *([one_line(cell, LONGEST_CELL) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(headings) - 1)]
-    width = max(20, terminal_width() - sum(width + 2 for width in widths)) if sys.stdout.isatty() else None
+    widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
+    limit = terminal_width() if sys.stdout.isatty() else None
+    if limit is not None and sum(widths) + 2 * len(widths) - 2 > limit:
+        left = limit - widths[0] - 2 * len(widths) + 2
+        if left < _NARROWEST * (len(widths) - 1):
+            _print_stacked(table, limit)
+            return
+        widths[1:] = _shared_out(widths[1:], left)
+    else:
+        widths[-1] = LONGEST_CELL
     for number, row in enumerate(table):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        last = row[-1] if width is None or len(row[-1]) <= width else row[-1][: width - 1] + "…"
-        line = "  ".join([*cells, last]).rstrip()
-        print(styled(line, "bold") if number == 0 else line)
+        cells = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*cells, fillvalue=""):
+            padded = [part.ljust(width) for part, width in zip(line[:-1], widths[:-1], strict=True)]
+            text = "  ".join([*padded, line[-1]]).rstrip()
+            print(styled(text, "bold") if number == 0 else text)
+
+
+def _shared_out(wanted: Sequence[int], space: int) -> list[int]:
+    """Share the space among columns: narrow ones get what they want, the others the same width each."""
+    found = [0] * len(wanted)
+    for done, column in enumerate(sorted(range(len(wanted)), key=lambda at: wanted[at])):
+        found[column] = min(wanted[column], space // (len(wanted) - done))
+        space -= found[column]
+    return found
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    if len(cell) <= width:
+        return [cell]
+    lines = textwrap.wrap(cell, width, break_on_hyphens=False)
+    return (
+        lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1][: width - 1]}…"]
+    )
+
+
+def _print_stacked(table: Sequence[Sequence[str]], limit: int) -> None:
+    """Print each row as its name, and below it the other cells with their headings."""
+    headings, *rows = table
+    width = max(map(len, headings[1:]))
+    for row in rows:
+        print(styled(row[0], "bold"))
+        for heading, cell in zip(headings[1:], row[1:], strict=True):
+            lines = _wrapped(cell, max(_NARROWEST, limit - width - 4)) if cell else []
+            for number, line in enumerate(lines):
+                print(f"  {(heading.lower() if number == 0 else '').ljust(width)}  {line}")
+
+
+def print_result(result: Result[Any], *, json: bool) -> None:
+    """Print what a tool returned: the whole envelope as JSON, or as text with images and files named."""
+    if json:
+        print_json(result.to_json())
+        return
+    envelope, blocks = result.to_json(), [_block_text(block) for block in result.opened().content]
+    value = envelope.get("value")
+    if isinstance(value, (dict, list)) and sys.stdout.isatty():
+        envelope = {**envelope, "value": as_json(value)}
+    text = "" if blocks and envelope == {"success": True} else render_text(envelope)
+    for line in [*text.splitlines(), *blocks]:
+        style = next((style for start, style in _RESULT_STYLES.items() if line.startswith(start)), None)
+        print(line if style is None else styled(line, style))
+
+
+_RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan", "[": "dim"}
+"""By how a line begins."""
+
+
+def _block_text(block: Content) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case Image(data=data, mime_type=kind) | Audio(data=data, mime_type=kind):
+            return f"[{kind}, {count(_decoded_size(data), 'byte')}]"
+        case ResourceLink(uri=uri, name=name):
+            return f"[{name}: {uri}]"
+        case ResourceContents(text=str() as text):
+            return text
+        case ResourceContents(uri=uri, mime_type=kind, blob=blob):
+            return f"[{kind or uri}, {count(_decoded_size(blob or ''), 'byte')}]"
+
+
+def _decoded_size(base64: str) -> int:
+    return len(base64) * 3 // 4 - base64[-2:].count("=")
 
 
 def print_listing(

@@ -122,10 +122,16 @@ def _time(moment: float | None) -> str | None:
     return None if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
+_CREATED = ("trysquare token create ada", "trysquare token create ci --scope tools --expires 90d")
+_LISTED = ("trysquare token list", "trysquare token list --json")
+_REVOKED = ("trysquare token revoke ada", "trysquare token revoke ada --project ../shop")
 COMMAND = Command(
     subcommands={
-        "create": Command(create_token, _CREATE, "create a token and print it once"),
-        "list": Command(list_tokens, (JSON, add_place_options), "show the tokens without their secrets"),
-        "revoke": Command(revoke_token, (_NAMED, add_place_options), "revoke a token"),
-    }
+        "create": Command(create_token, _CREATE, "create a token and print it once", examples=_CREATED),
+        "list": Command(
+            list_tokens, (JSON, add_place_options), "show the tokens without their secrets", examples=_LISTED
+        ),
+        "revoke": Command(revoke_token, (_NAMED, add_place_options), "revoke a token", examples=_REVOKED),
+    },
+    examples=(_CREATED[0], _LISTED[0]),
 )

@@ -12,6 +12,7 @@ from trysquare.cli.terminal import print_table
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.text import closest_names
 
+_ABOUT_CODE = "an error code or the name of a lint rule (default: list all)"
 GROUPS = ("errors", "lint")
 
 
@@ -42,5 +43,9 @@ def run(arguments: argparse.Namespace) -> None:
     print_table(("CODE", "CAUSE"), [(name, " ".join(cause.split())) for name, cause in causes.items()])
 
 
-_CODE = option("code", nargs="?", metavar="CODE", help="an error code or the name of a lint rule")
-COMMAND = Command(run, (_CODE,))
+def _names(_: argparse.Namespace) -> list[str]:
+    return list(pages())
+
+
+_CODE = option("code", nargs="?", metavar="CODE", help=_ABOUT_CODE, complete=_names)
+COMMAND = Command(run, (_CODE,), examples=("trysquare why TOOL_NOT_FOUND", "trysquare why"))

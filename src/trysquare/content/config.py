@@ -19,6 +19,10 @@ class LinkConfig:
     custom: Mapping[str, str] = field(default_factory=dict[str, str])
     youtube_placeholder: str | None = None
 
+    @property
+    def is_set(self) -> bool:
+        return bool(self.social or self.custom or self.youtube_placeholder)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalendarConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeAlias
 
 from trysquare.content.calendar import GoogleCalendar, calendar_tool
@@ -61,8 +62,13 @@ async def _problem(request: Awaitable[object]) -> str | None:
 def content_tools(config: ContentConfig, *, state: Transactions) -> tuple[Tool, ...]:
     """Every content tool; `state` records what was published. Nothing is contacted before a call."""
     return (
-        rss_feed_tool(config),
-        static_links_tool(config.links),
-        calendar_tool(config.calendar),
-        blog_notion_tool(config.notion, state=state),
+        listed_if(bool(config.feeds), rss_feed_tool(config)),
+        listed_if(config.links.is_set, static_links_tool(config.links)),
+        listed_if(config.calendar.is_set, calendar_tool(config.calendar)),
+        listed_if(config.notion.is_set, blog_notion_tool(config.notion, state=state)),
     )
+
+
+def listed_if(is_configured: bool, tool: Tool) -> Tool:
+    """The tool; one that lacks its configuration is in no list, and explains when it is called what to set."""
+    return tool if is_configured else replace(tool, metadata=replace(tool.metadata, profiles=frozenset()))

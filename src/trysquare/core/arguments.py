@@ -65,7 +65,7 @@ class ToolArguments(BaseModel):
 
     @classmethod
     def declare(cls, function: F) -> F:
-        """Remember a function as a tool and return it unchanged. `Declarations` is the fuller way."""
+        """Remember a function as a tool and return it unchanged. `Tools` is the fuller way."""
         ToolArguments._declared.add(function.__name__, function)
         return function
 

@@ -166,7 +166,6 @@ def _size_of(value: Any) -> int:
         return len(repr(value))
 
 
-A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -204,20 +203,3 @@ class LruCache(Generic[K, V]):
             while len(self._values) > self._max_entries or (self._size > self._max_size and len(self._values) > 1):
                 self._size -= self._size_of(self._values.popitem(last=False)[0])
         return value
-
-
-def cached_by_identity(make: Callable[[A], V], *, entries: int = 5_000) -> Callable[[A], V]:
-    """Cache what is made from an object that is never changed in place; the oldest entries are dropped first."""
-    known: dict[int, tuple[A, V]] = {}
-
-    def cached(key: A) -> V:
-        found = known.get(id(key))
-        if found is not None and found[0] is key:
-            return found[1]
-        made = make(key)
-        while len(known) >= entries:
-            known.pop(next(iter(known)), None)
-        known[id(key)] = (key, made)
-        return made
-
-    return cached

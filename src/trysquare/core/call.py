@@ -8,7 +8,7 @@ import logging
 import secrets
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from trysquare.core.context import CallContext, FastCall, Principal
 from trysquare.core.errors import (
@@ -21,7 +21,6 @@ from trysquare.core.errors import (
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import SecretTexts
 from trysquare.core.result import Result
-from trysquare.core.signature import require_object
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
@@ -97,6 +96,19 @@ def require_name(raw: Any) -> str:
         code=ErrorCode.VALIDATION_INVALID_REQUEST,
         instruction="Use a name from the list of tools.",
     )
+
+
+def require_object(raw: Any) -> JsonObject:
+    """The arguments as an object, or a clear refusal."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise InvalidArguments(
+            f"Arguments must be a JSON object, not {type(raw).__name__}.",
+            code=ErrorCode.VALIDATION_INVALID_REQUEST,
+            instruction='Send the arguments as an object, such as {"name": "value"}.',
+        )
+    return cast(JsonObject, raw)
 
 
 def _display_name(name: Any) -> str:

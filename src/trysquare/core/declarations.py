@@ -1,59 +1,78 @@
-"""Declarations: where a module declares its tools, prompts and resources, once; and the tools of `MODULE:NAME`."""
+"""Tools: where a module declares its tools, prompts and resources."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import sys
-import traceback
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
-from trysquare.core.arguments import DrainableRegistry, ToolArguments
-from trysquare.core.errors import ConfigurationError, DeclarationError
+from trysquare.core.arguments import DrainableRegistry
+from trysquare.core.errors import DeclarationError
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.prompts import Complete, Prompt, prompt
 from trysquare.core.resources import Resource, ResourceTemplate, resource
-from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
+from trysquare.core.toolset import HttpRoute, ServerInfo, StaticToolset
 
 F = TypeVar("F", bound=Callable[..., Any])
-KINDS = "a Declarations, a Toolset, a Tool, a function, or a list of tools"
 
 
-class Declarations:
-    """What a module declares. It is an object that the module owns, so that importing has no hidden effect."""
+class AsgiApplication(Protocol):
+    """An ASGI application, and its lifespan for the application that it is mounted in."""
 
-    def __init__(self) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+    def lifespan(self, app: object = None) -> AbstractAsyncContextManager[None]: ...
+
+
+class ToolOptions(MetadataOptions, total=False):
+    """The options of `Tools.tool`."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+
+
+class Tools:
+    """The tools, prompts and resources of a module, and what a server that serves them alone is called.
+
+    It is an object that the module owns, so that importing has no hidden effect.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        title: str | None = None,
+        version: str | None = None,
+        instructions: str | None = None,
+    ) -> None:
+        info = ServerInfo(name=name, title=title, version=version, instructions=instructions)
+        self.server_info: ServerInfo | None = None if info == ServerInfo() else info
+        self._routes: list[HttpRoute] = []
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
         self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
 
     @overload
-    def declare(self, function: F, /) -> F: ...
+    def tool(self, function: F, /, **options: Unpack[ToolOptions]) -> F: ...
 
     @overload
-    def declare(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        **options: Unpack[MetadataOptions],
-    ) -> Callable[[F], F]: ...
+    def tool(self, called: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 
-    def declare(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    def tool(self, function: Callable[..., Any] | str | None = None, /, **options: Any) -> Any:
         """Declare a function as a tool; it is returned unchanged. Works with and without parentheses."""
+        if isinstance(function, str):
+            options, function = {"name": function, **options}, None
 
         def remember(declared: F) -> F:
             self.add(tool(declared, **options))
             return declared
 
         return remember if function is None else remember(function)
+
+    declare = tool
 
     def add(self, made: Tool) -> None:
         """Add a tool that was made elsewhere."""
@@ -104,133 +123,68 @@ class Declarations:
 
         return remember
 
+    def custom_route(self, path: str, methods: Sequence[str] = ("GET",)) -> Callable[[F], F]:
+        """Declare a function as a page beside the MCP endpoint, where the tools are served over HTTP.
+
+        It takes nothing, or a parameter annotated with Starlette's `Request`, and returns a response, text, bytes or a
+        value to send as JSON. It is open to whoever reaches the server: tokens guard the MCP endpoint only.
+        """
+        if not path.startswith("/"):
+            raise DeclarationError(f"The path of a route begins with `/`, not `{path}`.")
+
+        def remember(declared: F) -> F:
+            names = tuple(method.upper() for method in methods)
+            self._routes.append(HttpRoute(path=path, methods=names, function=declared))
+            return declared
+
+        return remember
+
+    def run(self, *, http: str | bool = False, reload: bool = False) -> None:
+        """Serve these tools as `trysquare serve` does, with the settings of the project: over stdio, or with `http`.
+
+        `http` is `True` or an address such as `127.0.0.1:8000`. In the file itself it stands below
+        `if __name__ == "__main__":`; in a module that is only imported it does nothing.
+        """
+        _above("cli.serve").serve_tools(self, http=http, reload=reload)
+
+    def http_app(
+        self,
+        *,
+        path: str | None = None,
+        allowed_hosts: Sequence[str] = (),
+        allowed_origins: Sequence[str] = (),
+        public: bool = False,
+    ) -> AsgiApplication:
+        """The ASGI application of these tools, to serve or mount in FastAPI or Starlette, as `trysquare.http_app`."""
+        return _above("asgi").http_app(
+            self, path=path, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins, public=public
+        )
+
     def toolset(self) -> StaticToolset:
         """All that was declared, as a toolset. Can be asked again; nothing is used up."""
-        return _as_toolset(self._tools.all(), self._prompts.all(), self._resources.all())
+        return self._toolset_of(self._tools.all(), self._prompts.all(), self._resources.all())
 
     def collect(self) -> StaticToolset:
         """All that was declared since the last time, once: what is collected is not collected again."""
-        return _as_toolset(self._tools.take(), self._prompts.take(), self._resources.take())
+        return self._toolset_of(self._tools.take(), self._prompts.take(), self._resources.take())
+
+    def _toolset_of(
+        self, tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
+    ) -> StaticToolset:
+        return StaticToolset(
+            tools.values(),
+            prompts=prompts.values(),
+            resources=(made for made in resources.values() if isinstance(made, Resource)),
+            templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
+            server_info=self.server_info,
+            routes=self._routes,
+        )
 
 
-def _as_toolset(
-    tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
-) -> StaticToolset:
-    return StaticToolset(
-        tools.values(),
-        prompts=prompts.values(),
-        resources=(made for made in resources.values() if isinstance(made, Resource)),
-        templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
-    )
+def _above(module: str) -> Any:
+    """A module of a layer above, which only the methods that serve need: `Tools` is the one object that users hold."""
+    return import_module(f"trysquare.{module}")
 
 
-def load_module_tools(named: str, *, project: Path, where: str = "--tools") -> Toolset:
-    """Import the module and return the tools of that name; without a name, all that the module declares."""
-    module_name, separator, name = named.partition(":")
-    folder = str(project.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    location = f"{where}: {named}"
-    module = _import_module(module_name, project, location)
-    if not separator:
-        return _declared_in(module, location)
-    return _toolset_of(_attribute(module, name, location), location)
-
-
-def _import_module(name: str, project: Path, location: str) -> ModuleType:
-    # What a module prints while it is imported must not mix with the protocol or with --json on stdout.
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            importlib.invalidate_caches()
-            return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise import_failed(error, location) from error
-        raise _module_not_found(error.name, project, location) from None
-    except (Exception, SystemExit) as error:
-        raise import_failed(error, location) from error
-
-
-def _module_not_found(missing: str, project: Path, location: str) -> ConfigurationError:
-    parent, _, last = missing.rpartition(".")
-    folder = project.joinpath(*parent.split(".")) if parent else project
-    files = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    near = closest_names(last, sorted(files - {"__init__", "__main__"}))
-    hint = f"The search path is {project.resolve()}, then Python's own."
-    if near:
-        hint = f"Did you mean `{f'{parent}.' if parent else ''}{near[0]}`?"
-    return ConfigurationError(f"module `{missing}` not found.", where=location, hint=hint)
-
-
-def import_failed(error: BaseException, location: str) -> ConfigurationError:
-    """The error that a module raised while it was imported, with the line."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
-    if isinstance(error, DeclarationError):
-        # What is wrong stands where the tool is declared, not where that was found.
-        frames = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent] or frames
-    line, text = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else "", str(error)
-    if isinstance(error, SyntaxError):
-        line, text = f" ({error.filename}:{error.lineno})" if error.filename else line, error.msg
-    return ConfigurationError(f"import failed: {type(error).__name__}: {text}{line}", where=location)
-
-
-def _is_machinery(filename: str) -> bool:
-    return filename.startswith("<frozen") or filename in (__file__, importlib.__file__)
-
-
-def _attribute(module: ModuleType, name: str, location: str) -> Any:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            public = [known for known in dir(found) if not known.startswith("_")]
-            near = closest_names(part, public) or [known for known in public if _is_tools(getattr(found, known))]
-            hint = f"Did you mean `{near[0]}`?" if near else f"Make it {KINDS}."
-            raise ConfigurationError(f"{module.__name__} has no `{part}`.", where=location, hint=hint)
-        found = getattr(found, part)
-    return found
-
-
-def _is_tools(value: Any) -> bool:
-    return isinstance(value, (Declarations, Tool)) or _is_toolset(value)
-
-
-def _is_toolset(value: Any) -> bool:
-    wanted = ("tools", "find", "prompts", "find_prompt", "resources", "templates", "find_resource", "subscribe")
-    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in wanted)
-
-
-def _toolset_of(value: Any, location: str) -> Toolset:
-    if isinstance(value, Declarations):
-        return value.toolset()
-    if isinstance(value, (Tool, FunctionType)):
-        return _static_toolset((value,), location)
-    if isinstance(value, (list, tuple)):
-        return _static_toolset(cast(Iterable[Any], value), location)
-    if _is_toolset(value):
-        return cast(Toolset, value)
-    raise ConfigurationError(
-        f"`{type(value).__name__}` is not a source of tools.", where=location, hint=f"Name {KINDS}."
-    )
-
-
-def _static_toolset(values: Iterable[Any], location: str) -> Toolset:
-    for value in values:
-        if not isinstance(value, (Tool, FunctionType)):
-            message = f"the list contains a `{type(value).__name__}`."
-            raise ConfigurationError(message, where=location, hint="List tools only.")
-    try:
-        return StaticToolset(value if isinstance(value, Tool) else tool(value) for value in values)
-    except DeclarationError as error:
-        raise ConfigurationError(str(error), where=location) from None
-
-
-def _declared_in(module: ModuleType, location: str) -> Toolset:
-    """All that a module declares: its Declarations, and the functions declared with `ToolArguments.declare`."""
-    unique = {id(value): value for value in vars(module).values() if isinstance(value, Declarations)}
-    sets: list[Toolset] = [declarations.toolset() for declarations in unique.values()]
-    if functions := tuple(ToolArguments.get_declared_tools().values()):
-        sets.append(_static_toolset(functions, location))
-    if not sets:
-        hint = f"Name {KINDS}: {module.__name__}:NAME."
-        raise ConfigurationError("the module declares no tools.", where=location, hint=hint)
-    return CombinedToolset(sets)
+Declarations = Tools
+"""The former name of `Tools`."""

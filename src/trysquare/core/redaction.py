@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Set
 from typing import Any, cast
 
-from trysquare.core.cache import cached_by_identity
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, ref_of, resolve_pointer
 
 MASK = "***"
@@ -196,12 +195,13 @@ def _without(text: str, secret: str) -> str:
 MAX_CHARACTERS = 4096
 
 
-def redacted_json(inputs: JsonObject, text: str, schema: JsonObject, names: Set[str]) -> str:
+def redacted_json(inputs: JsonObject, text: str, schema: JsonObject, names: Set[str], *, is_marked: bool) -> str:
     """The inputs as JSON without secret values, by their names or their looks, shortened where it is too long.
 
-    `text` is the inputs as JSON. Most calls hold no secret, and keep it as it is.
+    `text` is the inputs as JSON. Most calls hold no secret, and keep it as it is. `is_marked` is what `marks_secrets`
+    says of the schema.
     """
-    if _has_secret_name(inputs, names) or _has_marks(schema):
+    if is_marked or _has_secret_name(inputs, names):
         text = json.dumps(_without_names(redact(inputs, schema), names), sort_keys=True, separators=(",", ":"))
     if len(text) <= MAX_CHARACTERS:
         return mask_tokens(text)
@@ -229,9 +229,8 @@ def _has_secret_name(value: Any, names: Set[str]) -> bool:
 _is_secret = functools.lru_cache(maxsize=4096)(is_secret_name)
 
 
-@cached_by_identity
-def _has_marks(schema: JsonObject) -> bool:
-    """Whether a schema marks arguments as secret whatever their names are."""
+def marks_secrets(schema: JsonObject) -> bool:
+    """Whether a schema marks arguments as secret, whatever their names are."""
     text = json.dumps(schema)
     return '"writeOnly"' in text or '"password"' in text
 

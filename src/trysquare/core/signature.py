@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArguments, model_schema
 from trysquare.core.context import CallContext
-from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments
+from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
 from trysquare.core.schema.build import (
     annotation_schema,
@@ -265,19 +265,6 @@ def _named_parameters(
             )
         named[name] = Parameter(hint=hints[name], default=parameter.default, described=described.get(name))
     return named
-
-
-def require_object(raw: Any) -> JsonObject:
-    """The arguments as an object, or a clear refusal."""
-    if raw is None:
-        return {}
-    if not isinstance(raw, dict):
-        raise InvalidArguments(
-            f"Arguments must be a JSON object, not {type(raw).__name__}.",
-            code=ErrorCode.VALIDATION_INVALID_REQUEST,
-            instruction='Send the arguments as an object, such as {"name": "value"}.',
-        )
-    return cast(JsonObject, raw)
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)

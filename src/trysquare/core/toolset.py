@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.prompts import Prompt
@@ -39,6 +40,42 @@ class Toolset(Protocol):
     def subscribe(self, listener: Listener) -> Unsubscribe: ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerInfo:
+    """What a server that serves one toolset alone says of itself."""
+
+    name: str | None = None
+    title: str | None = None
+    version: str | None = None
+    instructions: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpRoute:
+    """A page beside the MCP endpoint, where the toolset is served over HTTP."""
+
+    path: str
+    methods: tuple[str, ...]
+    function: Callable[..., Any]
+    """Takes a request or nothing; returns an ASGI application such as a response, text, bytes or a value for JSON."""
+
+
+@runtime_checkable
+class RoutedToolset(Protocol):
+    """A toolset with pages of its own over HTTP."""
+
+    @property
+    def routes(self) -> tuple[HttpRoute, ...]: ...
+
+
+@runtime_checkable
+class DescribedToolset(Protocol):
+    """A toolset that says what a server of it is called."""
+
+    @property
+    def server_info(self) -> ServerInfo | None: ...
+
+
 @runtime_checkable
 class DiscoveringToolset(Protocol):
     """A toolset that discovers its tools in the background; `wait_ready` waits until that has ended."""
@@ -66,7 +103,11 @@ class StaticToolset:
         prompts: Iterable[Prompt] = (),
         resources: Iterable[Resource] = (),
         templates: Iterable[ResourceTemplate] = (),
+        server_info: ServerInfo | None = None,
+        routes: Iterable[HttpRoute] = (),
     ) -> None:
+        self.server_info = server_info
+        self.routes = tuple(routes)
         self._tools = by_name("tool", ((tool.name, tool) for tool in tools))
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
         self._resources = by_name("resource", ((resource.uri, resource) for resource in resources))
@@ -115,6 +156,16 @@ class CombinedToolset:
             toolset.subscribe(self._on_change)
         by_name("prompt", ((prompt.name, prompt) for prompt in self.prompts()))
         by_name("resource", ((resource.uri, resource) for each in self._toolsets for resource in _at_hand(each)))
+
+    @property
+    def server_info(self) -> ServerInfo | None:
+        """That of the only part that has one."""
+        known = [each for toolset in self._toolsets if (each := server_info_of(toolset)) is not None]
+        return known[0] if len(known) == 1 else None
+
+    @property
+    def routes(self) -> tuple[HttpRoute, ...]:
+        return tuple(route for toolset in self._toolsets for route in routes_of(toolset))
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())
@@ -206,6 +257,16 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
             )
         found[name] = item
     return found
+
+
+def server_info_of(toolset: Toolset) -> ServerInfo | None:
+    """What the toolset says of its server, if it does."""
+    return toolset.server_info if isinstance(toolset, DescribedToolset) else None
+
+
+def routes_of(toolset: Toolset) -> tuple[HttpRoute, ...]:
+    """The pages that the toolset has over HTTP."""
+    return toolset.routes if isinstance(toolset, RoutedToolset) else ()
 
 
 def resource_of_template(uri: str, templates: Iterable[ResourceTemplate]) -> Resource | None:

@@ -16,7 +16,7 @@ from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject, as_object
-from trysquare.core.metadata import MetadataOptions
+from trysquare.core.metadata import ALL_PROFILES, MetadataOptions
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.debug.debugger import DEBUGGER_ERRORS, Exited, RequestFailed, Stopped
@@ -247,4 +247,6 @@ def finalize_tool(inner: Tool, service: DebugService) -> Tool:
             fields["timing"] = {"milliseconds": round((time.perf_counter() - began) * 1000, 1)}
         return replace(result, fields=fields)
 
-    return replace(inner, metadata=replace(inner.metadata, prefix=prefix)).wrapped(call)
+    # `explain` needs none of the others, so the shortest profile lists it alone.
+    profiles = ALL_PROFILES if inner.name == "explain" else ALL_PROFILES - {"gateway"}
+    return replace(inner, metadata=replace(inner.metadata, prefix=prefix, profiles=profiles)).wrapped(call)

@@ -1,12 +1,12 @@
-"""Arguments of the gateway's tools, and the builder of the calls in `next`."""
+"""Arguments of the gateway's tools, references in them, and the builder of the calls in `next`."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.errors import ErrorCode, InvalidArguments
@@ -65,7 +65,10 @@ class CallArguments:
         read = _parse_inputs(inner)
         if not read.keys() <= properties.keys() and read.get("tool_name"):
             raise _misplaced(tool, read, [name for name in read if name not in properties])
-        return validate_arguments(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
+        try:
+            return self.model.model_validate(read, extra="forbid")
+        except ValidationError:
+            return validate_arguments(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
 
 
 SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_SHARED}))
@@ -97,6 +100,34 @@ def _misplaced(tool: str, raw: JsonObject, strays: list[str]) -> InvalidArgument
         instruction="Send the corrected call in `next`.",
         next={"tool": tool, "arguments": corrected},
     )
+
+
+FROM = "$from"
+"""Name in an input that refers to a stored result: `{"$from": "HANDLE", "path": "$.rows[*].id"}`."""
+MAX_DEPTH = 64
+"""Levels of the inputs in which references are looked for."""
+_REFERENCE = frozenset({FROM, "path"})
+
+
+def is_reference(value: JsonObject) -> bool:
+    """Whether an object has `$from`, optionally `path`, and nothing else."""
+    return FROM in value and _REFERENCE.issuperset(value)
+
+
+def holds_reference(value: Any, depth: int = 0) -> bool:
+    """Whether there is a reference anywhere in a value."""
+    if isinstance(value, dict):
+        if is_reference(cast(JsonObject, value)):
+            return True
+        parts = cast(JsonObject, value).values()
+    elif isinstance(value, list):
+        parts = cast(list[Any], value)
+    else:
+        return False
+    for part in parts:
+        if isinstance(part, (dict, list)) and depth < MAX_DEPTH and holds_reference(part, depth + 1):
+            return True
+    return False
 
 
 class ReadCall(ToolArguments):

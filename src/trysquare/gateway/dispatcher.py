@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
-from trysquare.core.schema.repair import Repaired, repair_arguments
-from trysquare.core.schema.validator import Call, input_validator
 from trysquare.core.text import closest_names
-from trysquare.gateway.arguments import CallBuilder
+from trysquare.gateway.arguments import CallBuilder, holds_reference
 from trysquare.gateway.listing import quoted, signature
 from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
 from trysquare.gateway.results.present import present_result
-from trysquare.gateway.results.read import resolve_references
-from trysquare.gateway.results.shape import MalformedResult
 from trysquare.gateway.service import GatewayService
 from trysquare.gateway.upstream import errors as failures
+from trysquare.gateway.upstream.codec import MalformedResult
+
+if TYPE_CHECKING:
+    from trysquare.core.schema.repair import Repaired
+    from trysquare.core.schema.validator import Call
 
 WHOLE = "trysquare/whole"
 """Set in the `_meta` of a call whose caller takes results of any size."""
@@ -57,15 +58,20 @@ async def execute(
     if definition is None:
         raise unknown_tool(servers, server, tool, inputs, builder)
 
-    resolved = await resolve_references(inputs, servers.results, context)
-    repaired = repaired_inputs(definition, resolved, partial(builder.execute, tool))
+    resolved, notes = inputs, ()
+    if holds_reference(inputs):
+        from trysquare.gateway.results.read import resolve_references
+
+        resolved = await resolve_references(inputs, servers.results, context)
+    if not definition.validator.accepts(resolved):
+        resolved, notes = repaired_inputs(definition, resolved, partial(builder.execute, tool))
 
     # Ledger, connection, timeout and retries.
     sent = await servers.sender.send(
-        server, definition, repaired.arguments, request_key=request_key, context=context, arguments=inputs
+        server, definition, resolved, request_key=request_key, context=context, arguments=inputs
     )
 
-    origin = ResultOrigin(server.name, tool, notes=(*repaired.notes, *sent.answer.notes), replayed=sent.replayed)
+    origin = ResultOrigin(server.name, tool, notes=(*notes, *sent.answer.notes), replayed=sent.replayed)
     limit = _result_limit(server, context.meta) if context.meta else server.result_bytes
     try:
         return await present_result(
@@ -76,8 +82,11 @@ async def execute(
 
 
 def repaired_inputs(definition: ToolDefinition, inputs: Any, call: Call) -> Repaired:
+    """The inputs as the tool's schema asks for them, with notes on what was changed. Raises `InvalidArguments`."""
+    from trysquare.core.schema.repair import repair_arguments
+
     try:
-        return repair_arguments(input_validator(definition.input_schema), inputs, call)
+        return repair_arguments(definition.validator, inputs, call)
     except InvalidArguments as error:
         error.instruction = f"{error.instruction} Nothing was sent yet."
         error.fields = {"signature": signature(definition)}

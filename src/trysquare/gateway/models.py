@@ -6,9 +6,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from trysquare.core.json import JsonObject
+from trysquare.core.redaction import marks_secrets
+
+if TYPE_CHECKING:
+    from trysquare.core.schema.validator import InputValidator
 
 
 class UpstreamResult(NamedTuple):
@@ -182,9 +187,9 @@ class InvalidServer:
 ServerEntry: TypeAlias = ServerConfig | InvalidServer
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolDefinition:
-    """A tool as its server describes it."""
+    """A tool as its server describes it. What is made of its schemas is made once, when it is first needed."""
 
     name: str
     description: str = ""
@@ -197,6 +202,18 @@ class ToolDefinition:
     def is_repeatable(self) -> bool:
         """Whether the server declares that a second call does no harm."""
         return bool(self.annotations.get("readOnlyHint")) or bool(self.annotations.get("idempotentHint"))
+
+    @cached_property
+    def validator(self) -> InputValidator:
+        """The compiled input schema."""
+        from trysquare.core.schema.validator import input_validator
+
+        return input_validator(self.input_schema)
+
+    @cached_property
+    def marks_secrets(self) -> bool:
+        """Whether the input schema marks arguments as secret, whatever their names are."""
+        return marks_secrets(self.input_schema)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

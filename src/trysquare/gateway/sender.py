@@ -144,7 +144,9 @@ class CallSender:
         if request_key is not None or encoded is None:
             # With sorted keys, so that equal calls have equal digests.
             encoded = json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode()
-        shown = redacted_json(inputs, encoded.decode(), definition.input_schema, server.redact)
+        shown = redacted_json(
+            inputs, encoded.decode(), definition.input_schema, server.redact, is_marked=definition.marks_secrets
+        )
         call = NewCall(principal, server.name, definition.name, shown, _digest(encoded))
         if request_key is None:
             return LedgerEntry(id=self._ledger.begin(call))

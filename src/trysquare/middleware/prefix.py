@@ -88,7 +88,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Registrar(Protocol):
-    """What tools are registered with: `Declarations` is one."""
+    """What tools are registered with: `Tools` is one."""
 
     def add(self, made: Tool, /) -> None: ...
 

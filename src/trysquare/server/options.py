@@ -11,17 +11,20 @@ from trysquare.core.approvals import Approvals
 from trysquare.core.cache import Handles, MemoryHandles
 from trysquare.core.context import FastCall, Principal, local_principal
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.toolset import ServerInfo, Toolset, server_info_of
 from trysquare.settings import Settings
 
 SHORTEST_KEY = 32
+DEFAULT_NAME = "trysquare"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServeOptions:
     """How a toolset is served."""
 
-    name: str = "trysquare"
-    version: str = trysquare.__version__
+    name: str | None = None
+    """Like title, version and instructions: where None, what the toolset says of itself, as `Tools("name")` does."""
+    version: str | None = None
     title: str | None = None
     instructions: str | None = None
     profiles: ProfileChoice = field(default_factory=ProfileChoice)
@@ -48,6 +51,16 @@ class ServeOptions:
     """Who calls where no token says it: the user of this operating system."""
     skills: bool = False
     """Whether resources that open a skill are offered as skills too (SEP-2640)."""
+
+    def server_info(self, toolset: Toolset) -> ServerInfo:
+        """How a server of the toolset introduces itself."""
+        own = server_info_of(toolset) or ServerInfo()
+        return ServerInfo(
+            name=self.name or own.name or DEFAULT_NAME,
+            title=self.title or own.title,
+            version=self.version or own.version or trysquare.__version__,
+            instructions=self.instructions if self.instructions is not None else own.instructions,
+        )
 
     def __post_init__(self) -> None:
         for key in self.state_keys:

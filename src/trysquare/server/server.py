@@ -77,10 +77,13 @@ class McpServer:
     def __init__(self, toolset: Toolset, options: ServeOptions | None = None) -> None:
         self.options = options or ServeOptions()
         self.hub = NotificationHub(toolset)
-        info = {"name": self.options.name, "title": self.options.title, "version": self.options.version}
-        self._info: JsonObject = {key: value for key, value in info.items() if value is not None}
-        self._stamp: JsonObject = {SERVER_INFO_KEY: self._info}
-        self._seal = StateSeal(self.options.state_keys, audience=self.options.name, ttl=self.options.state_ttl)
+        about = self.options.server_info(toolset)
+        info = {"name": about.name, "title": about.title, "version": about.version}
+        self.info: JsonObject = {key: value for key, value in info.items() if value is not None}
+        """Name, title and version, as the protocol has them."""
+        self._instructions = about.instructions
+        self._stamp: JsonObject = {SERVER_INFO_KEY: self.info}
+        self._seal = StateSeal(self.options.state_keys, audience=self.info["name"], ttl=self.options.state_ttl)
         self.tools = ToolHandlers(toolset, self.options, self._stamp)
         self._routes = self._table(toolset)
         self._no_params = decoder_of(Params).decode
@@ -195,7 +198,7 @@ class McpServer:
         session.version = negotiated(params.protocol_version)
         session.capabilities = params.capabilities
         session.client_info = {"name": params.client_info.name, "version": params.client_info.version}
-        return self._introduction({"protocolVersion": session.version, "serverInfo": self._info})
+        return self._introduction({"protocolVersion": session.version, "serverInfo": self.info})
 
     async def _discover(self, request: Request) -> JsonObject:
         introduction = self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
@@ -205,8 +208,8 @@ class McpServer:
 
     def _introduction(self, head: JsonObject) -> JsonObject:
         introduction: JsonObject = {**head, "capabilities": SERVER_CAPABILITIES}
-        if self.options.instructions is not None:
-            introduction["instructions"] = self.options.instructions
+        if self._instructions is not None:
+            introduction["instructions"] = self._instructions
         return introduction
 
     async def _ping(self, request: Request) -> JsonObject:

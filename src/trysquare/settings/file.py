@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.settings.keys import Given, Key, Origin, all_keys, all_sections, nearest_key
+from trysquare.settings.model import split_source
 
 if TYPE_CHECKING:
     from trysquare.files.toml import KeyPath
@@ -147,8 +148,11 @@ def _unknown(file: ConfigurationFile, path: KeyPath) -> ConfigurationError:
 
 def resolved(key: Key, value: Any, base: Path) -> Any:
     """The value with relative paths resolved from where they were written."""
-    if not key.is_path:
+    if not (key.is_path or key.is_source):
         return value
+    if isinstance(value, str) and key.is_source:
+        is_file = split_source(value)[2]
+        return str(base / os.path.expanduser(value)) if is_file and "\0" not in value else value
     if isinstance(value, str):
         # os.path, not Path: an unknown `~user` stays as it was written, and does not raise.
         return base / (value if "\0" in value else os.path.expanduser(value))

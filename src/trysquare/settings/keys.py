@@ -27,6 +27,8 @@ class Key:
     is_list: bool
     is_path: bool
     is_secret: bool
+    is_source: bool
+    """Whether it names sources of tools, which may be files."""
     option: CliOption | None
     environment: FromEnvironment
 
@@ -71,6 +73,7 @@ def _key(name: str, field: FieldInfo) -> Key:
         is_list=tuple in kinds,
         is_path=Path in kinds,
         is_secret=SecretStr in kinds,
+        is_source=name == "tools",
         option=next((each for each in field.metadata if isinstance(each, CliOption)), None),
         environment=next((each for each in field.metadata if isinstance(each, FromEnvironment)), FromEnvironment()),
     )

@@ -27,8 +27,6 @@ class CliOption:
     metavar: str | None = None
     flag: str | None = None
     """The flag, where it is not the setting's name."""
-    former_flag: str | None = None
-    """A flag of an earlier version, which still works and warns."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +56,22 @@ def _profile(given: str) -> str:
     return given
 
 
+def split_source(text: str) -> tuple[str, str, bool]:
+    """The file or module of a source of tools, the name after its colon, and whether it is a file."""
+    place, separator, name = text.rpartition(":")
+    if separator and place.endswith(".py"):
+        return place, name, True
+    if text.endswith(".py"):
+        return text, "", True
+    place, _, name = text.partition(":")
+    return place, name, False
+
+
 def _tools_name(given: str) -> str:
-    module, separator, name = given.partition(":")
-    parts = [*module.split("."), *(name.split(".") if separator else [])]
+    place, name, is_file = split_source(given)
+    parts = [*([] if is_file else place.split(".")), *(name.split(".") if name or given.endswith(":") else [])]
     if not all(part.isidentifier() for part in parts):
-        raise ValueError("expected MODULE:NAME, such as my_module:tools")
+        raise ValueError("expected FILE.py or MODULE, with :NAME for one of its names, such as server.py:tools")
     return given
 
 
@@ -158,8 +167,12 @@ class LintSettings(Section):
 class ServerSettings(Section):
     """Server info."""
 
-    name: str = Field(default="trysquare", description="Name that clients show", min_length=1)
-    instructions: str | None = Field(default=None, description="Instructions for models about the server as a whole")
+    name: str | None = Field(
+        default=None, description="Name that clients show; default: that of `Tools`, or trysquare", min_length=1
+    )
+    instructions: str | None = Field(
+        default=None, description="Instructions for models about the server as a whole; default: those of `Tools`"
+    )
 
 
 class ModelsSettings(Section):
@@ -229,8 +242,8 @@ def _source(help: str, metavar: str | None = None) -> CliOption:
 class Settings(Section):
     """All settings."""
 
-    tools: Annotated[ToolsList, _source("tools of a Python module", "MODULE:NAME")] = Field(
-        default=(), description="Tools to serve, MODULE:NAME"
+    tools: Annotated[ToolsList, _source("tools of a Python file or module", "SOURCE")] = Field(
+        default=(), description="Tools to serve: FILE.py or MODULE, and :NAME for one of several"
     )
     bot: Annotated[PathList, _source("a workflow bot", "FOLDER")] = Field(
         default=(), description="Directories of workflow bots"
@@ -267,9 +280,9 @@ class Settings(Section):
         min_length=1,
         max_length=200,
     )
-    debug: Annotated[
-        bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger", former_flag="--debug")
-    ] = Field(default=False, description="Serve the debugger's tools")
+    debug: Annotated[bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger")] = Field(
+        default=False, description="Serve the debugger's tools"
+    )
     debug_secrets: bool = Field(default=False, description="Let the debugger show values whose names suggest a secret")
     agents: Annotated[bool, _source("agents as tools")] = Field(default=False, description="Serve agents as tools")
     model: str | None = Field(
@@ -286,9 +299,9 @@ class Settings(Section):
         bool,
         CliOption(
             group="listing",
-            help="proof at every gate: a literal that a model can type is not enough; warnings of check are errors",
+            help="require a human's approval at every gate, and treat lint warnings as errors",
         ),
-    ] = Field(default=False, description="Proof at every gate; warnings of `check` are errors")
+    ] = Field(default=False, description="Require a human's approval at every gate, and treat lint warnings as errors")
     include_example_tools: Annotated[bool, FromEnvironment(alias="MCP_INCLUDE_EXAMPLE_TOOLS")] = Field(
         default=False, description="Serve the example tools too"
     )

@@ -190,7 +190,7 @@ _RECORD = ", ".join(field.name for field in fields(CallRecord))
 
 def begin_row(call: NewCall, id: str, owner: str, now: float) -> list[Any]:
     """Row of a call in progress."""
-    return [id, owner, now, *map(encodable, call), *_UNFINISHED]
+    return [id, owner, now, *(text if text.isascii() else encodable(text) for text in call), *_UNFINISHED]
 
 
 def insert_calls(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> None:

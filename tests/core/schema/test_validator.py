@@ -10,8 +10,7 @@ from jsonschema import Draft202012Validator
 
 from tests.gateway.schema_strategies import SCHEMAS, VALUES
 from tests.support import size
-from trysquare.core.schema.keywords import text_test
-from trysquare.core.schema.validator import compile_schema
+from trysquare.core.schema.validator import compile_schema, text_test
 
 
 @settings(max_examples=size(300, 2_000))

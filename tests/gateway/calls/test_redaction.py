@@ -11,11 +11,11 @@ OPEN: dict[str, Any] = {"type": "object"}
 
 
 def kept(inputs: dict[str, Any], schema: dict[str, Any] = OPEN, names: frozenset[str] = frozenset()) -> Any:
-    return json.loads(redacted_json(inputs, json.dumps(inputs), schema, names))
+    return json.loads(redacted_json(inputs, json.dumps(inputs), schema, names, is_marked=schema is not OPEN))
 
 
 def test_inputs_without_secrets_are_kept_as_they_were_written() -> None:
-    assert redacted_json({"a": 1}, '{"a": 1}', OPEN, frozenset()) == '{"a": 1}'
+    assert redacted_json({"a": 1}, '{"a": 1}', OPEN, frozenset(), is_marked=False) == '{"a": 1}'
 
 
 def test_secrets_by_name_by_schema_and_by_policy_are_masked_at_every_depth() -> None:
@@ -27,7 +27,7 @@ def test_secrets_by_name_by_schema_and_by_policy_are_masked_at_every_depth() -> 
 
 
 def test_long_inputs_are_shortened_and_say_how_long_they_were() -> None:
-    text = redacted_json({"text": "x" * 10_000}, json.dumps({"text": "x" * 10_000}), OPEN, frozenset())
+    text = redacted_json({"text": "x" * 10_000}, json.dumps({"text": "x" * 10_000}), OPEN, frozenset(), is_marked=False)
     assert len(text) <= MAX_CHARACTERS
     assert json.loads(text)["characters"] == 10_012
 
@@ -49,4 +49,4 @@ def test_secrets_are_masked_by_their_looks_wherever_they_stand() -> None:
 
 def test_a_key_is_masked_also_where_the_text_is_cut() -> None:
     inputs = {"text": "x " * 1_010 + "sk-proj-" + "abcdef123456789" * 200}
-    assert "abcdef123456789" not in redacted_json(inputs, json.dumps(inputs), OPEN, frozenset())
+    assert "abcdef123456789" not in redacted_json(inputs, json.dumps(inputs), OPEN, frozenset(), is_marked=False)

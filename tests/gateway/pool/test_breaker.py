@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.gateway.pool.limits import LONGEST_REST, CircuitBreaker
+from trysquare.gateway.pool.server import LONGEST_REST, CircuitBreaker
 
 
 def rests(failures: int) -> list[float]:

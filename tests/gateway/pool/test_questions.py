@@ -74,7 +74,7 @@ async def test_a_call_that_waits_for_the_user_belongs_to_its_caller() -> None:
 
 
 async def test_a_call_that_waits_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trysquare.gateway.pool.limits.SUSPEND_SECONDS", 0.05)
+    monkeypatch.setattr("trysquare.gateway.pool.server.SUSPEND_SECONDS", 0.05)
     async with open_pool({"toy": toy()}, on_change=hear_nothing) as pool:
         with pytest.raises(InputRequired):
             await say(pool, "ask", context=called_by(AskedLater()))

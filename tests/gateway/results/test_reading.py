@@ -194,11 +194,6 @@ async def test_a_reference_stands_for_the_text_or_for_what_its_path_leads_to(res
     }
 
 
-async def test_inputs_without_a_reference_stay_the_same_object(results: ResultStore) -> None:
-    inputs = {"a": [{"b": "$from"}]}
-    assert await resolve_references(inputs, results, ME) is inputs
-
-
 @pytest.mark.parametrize("reference", [{"$from": 1}, {"$from": "h", "path": 2}])
 async def test_a_reference_of_a_wrong_shape_says_how_to_write_one(results: ResultStore, reference: JsonObject) -> None:
     with pytest.raises(InvalidArguments, match="from"):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, choices_of, holds, properties_of, resolve_ref
-from trysquare.core.schema.keywords import assertion
-from trysquare.core.schema.validator import Check, Problem
+from trysquare.core.schema.validator import Check, Problem, assertion
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

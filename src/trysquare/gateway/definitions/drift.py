@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.json import JsonObject, as_list, as_object, map_leaves, properties_of, required_of, resolve_ref
-from trysquare.core.schema.keywords import key_of
+from trysquare.core.schema.validator import key_of
 from trysquare.core.text import truncate
 from trysquare.core.untrusted import cleaned_text, hidden_kinds, one_line
 from trysquare.gateway.models import ToolDefinition

@@ -12,8 +12,7 @@ from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
-from trysquare.gateway.pool.limits import SuspendedCalls
-from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport
+from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport, SuspendedCalls
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.lists import read_list
 from trysquare.gateway.upstream.request import UpstreamRequest

@@ -1,4 +1,4 @@
-"""Lifecycle of one upstream server: start, reuse, idle shutdown, restart."""
+"""Lifecycle of one upstream server: start, reuse, idle shutdown, restart, circuit breaker, suspended calls."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ServerState, ServerStatus, UpstreamResult
-from trysquare.gateway.pool.limits import CircuitBreaker, SuspendedCalls
 from trysquare.gateway.sender import pause_of_unsent
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.connection import Disconnected
@@ -34,12 +34,77 @@ from trysquare.protocol.versions import LATEST_HANDSHAKE
 OpenTransport: TypeAlias = Callable[[ServerConfig], Transport]
 Admit: TypeAlias = Callable[[ServerConfig], None]
 """Raises a `ToolError` for a server that must not be started or reached as it is. Runs in a thread."""
+FIRST_REST = 1.0
+LONGEST_REST = 60.0
+SUSPEND_SECONDS = 900.0
+"""Seconds that the user has to answer a server's question until the call is cancelled."""
 _SHORT_LIFE = 1.0
 """A server that ends sooner than this without having answered anything counts as failed to start."""
 _RESTART_SECONDS = 0.5
 _ANY_CALLER = ""
 _TOO_MANY = 429
 _NO_RESPONSE = (RpcError, Disconnected, TransportError, TimeoutError)
+
+
+@dataclass(slots=True)
+class CircuitBreaker:
+    """Consecutive failures. The first allows an immediate retry; each further one doubles the wait."""
+
+    failures: int = 0
+    reason: str = ""
+    until: float = 0.0
+
+    def record_failure(self, now: float, reason: str) -> None:
+        self.failures += 1
+        self.reason = reason
+        rest = 0.0 if self.failures == 1 else min(FIRST_REST * 2 ** min(self.failures - 2, 16), LONGEST_REST)
+        self.until = now + rest
+
+    def record_success(self) -> None:
+        self.failures, self.reason, self.until = 0, "", 0.0
+
+    def retry_after(self, now: float) -> float:
+        """Seconds until the next attempt is allowed; 0 if it is allowed now."""
+        return max(0.0, self.until - now)
+
+
+class _Suspended(NamedTuple):
+    key: bytes
+    call: UpstreamCall
+    timer: asyncio.TimerHandle
+
+
+class SuspendedCalls:
+    """Calls that wait for user input, by their key. A call is resumed when the client sends it again."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Suspended] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._calls
+
+    def suspend(self, key: bytes, call: UpstreamCall) -> None:
+        timer = asyncio.get_running_loop().call_later(SUSPEND_SECONDS, self._expire, call)
+        self._calls.append(_Suspended(key, call, timer))
+
+    def resume(self, key: bytes) -> UpstreamCall | None:
+        """Remove and return the oldest call of this key, if there is one."""
+        found = next((one for one in self._calls if one.key == key), None)
+        if found is None:
+            return None
+        self._calls.remove(found)
+        found.timer.cancel()
+        return found.call
+
+    def clear(self) -> None:
+        for one in self._calls:
+            one.timer.cancel()
+        self._calls.clear()
+
+    def _expire(self, call: UpstreamCall) -> None:
+        self._calls = [one for one in self._calls if one.call is not call]
+        call.cancel()
 
 
 class ManagedServer:

@@ -18,8 +18,8 @@ from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_json, cleaned_text
 from trysquare.gateway.models import ResultOrigin, UpstreamResult
 from trysquare.gateway.results.parts import Part, Parts, beginning_of, split, string_of, texts_of, with_content
-from trysquare.gateway.results.shape import MAX_CHECKED, as_utf8, require_readable
 from trysquare.gateway.results.store import ReadOn, ResultStore, StoredResult
+from trysquare.gateway.upstream.codec import MAX_CHECKED, as_utf8, require_readable
 
 THREAD_BYTES = 256 * 1024
 """Size of a result from which it is processed in a thread."""

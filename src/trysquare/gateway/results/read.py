@@ -10,7 +10,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_text, cleaned_value
-from trysquare.gateway.arguments import ReadCall
+from trysquare.gateway.arguments import FROM, MAX_DEPTH, ReadCall, is_reference
 from trysquare.gateway.models import ResultOrigin
 from trysquare.gateway.results.query import run_query
 from trysquare.gateway.results.store import ReadOn, ResultStore, Views
@@ -66,48 +66,20 @@ async def _search(views: Views, call: ReadCall) -> tuple[JsonObject, int | None]
     return value, call.offset + shown if found["more"] else None
 
 
-FROM = "$from"
-_NAMES = frozenset({FROM, "path"})
-_MAX_DEPTH = 64
-
-
 async def resolve_references(inputs: JsonObject, results: ResultStore, context: CallContext) -> JsonObject:
-    """The inputs with every reference to a stored result replaced; the same object if there is none.
+    """The inputs with every reference to a stored result replaced.
 
     `{"$from": "HANDLE"}` is the text, `{"$from": "HANDLE", "path": "$.rows[*].id"}` the values at a path.
     """
-    if not holds_reference(inputs):
-        return inputs
     return cast(JsonObject, await _resolved(inputs, results, context.principal.subject))
 
 
-def _is_reference(value: JsonObject) -> bool:
-    """Whether an object has `$from`, optionally `path`, and nothing else."""
-    return FROM in value and _NAMES.issuperset(value)
-
-
-def holds_reference(value: Any, depth: int = 0) -> bool:
-    """Whether there is a reference anywhere in a value."""
-    if isinstance(value, dict):
-        if _is_reference(cast(JsonObject, value)):
-            return True
-        parts = cast(JsonObject, value).values()
-    elif isinstance(value, list):
-        parts = cast(list[Any], value)
-    else:
-        return False
-    for part in parts:
-        if isinstance(part, (dict, list)) and depth < _MAX_DEPTH and holds_reference(part, depth + 1):
-            return True
-    return False
-
-
 async def _resolved(value: Any, results: ResultStore, principal: str, depth: int = 0) -> Any:
-    if depth > _MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return value
     if isinstance(value, dict):
         parts = cast(JsonObject, value)
-        if _is_reference(parts):
+        if is_reference(parts):
             return await _value_of(parts, results, principal)
         return {name: await _resolved(part, results, principal, depth + 1) for name, part in parts.items()}
     if isinstance(value, list):

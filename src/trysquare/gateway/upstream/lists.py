@@ -13,9 +13,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import hidden_kinds, one_line
 from trysquare.gateway.models import ServerConfig
-from trysquare.gateway.results.shape import is_deeper
 from trysquare.gateway.upstream import codec
-from trysquare.gateway.upstream.codec import MARK
+from trysquare.gateway.upstream.codec import MARK, is_deeper
 
 MAX_PAGES = 1000
 _EMPTY_PAGES = 50

@@ -24,9 +24,16 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_text, cleaned_value
 from trysquare.gateway.models import UpstreamResult
-from trysquare.gateway.results.shape import MalformedResult, read_call_result
 from trysquare.gateway.upstream import errors as failures
-from trysquare.gateway.upstream.codec import LARGE, InvalidFrame, ResultHead, decode_object, open_result
+from trysquare.gateway.upstream.codec import (
+    LARGE,
+    InvalidFrame,
+    MalformedResult,
+    ResultHead,
+    decode_object,
+    open_result,
+    read_call_result,
+)
 from trysquare.gateway.upstream.connection import Disconnected, Malformed, PendingRequest, ServerRequest
 from trysquare.gateway.upstream.session import UpstreamSession
 from trysquare.gateway.upstream.transport import DisconnectReason, TransportError

@@ -53,15 +53,12 @@ class ServerInfo:
 
     version: str
     """The negotiated protocol version."""
+    is_stateless: bool = False
+    """Whether every request carries the client info, and questions come as results."""
     name: str = ""
     server_version: str = ""
     instructions: str = ""
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    @property
-    def is_stateless(self) -> bool:
-        """Whether every request carries the client info, and questions come as results."""
-        return is_stateless(self.version)
 
     def offers(self, capability: str, option: str | None = None) -> bool:
         found = self.capabilities.get(capability)
@@ -185,6 +182,7 @@ def _initialized(raw: msgspec.Raw) -> ServerInfo:
 def _server_info(version: str, info: JsonObject, answer: JsonObject) -> ServerInfo:
     return ServerInfo(
         version=version,
+        is_stateless=is_stateless(version),
         name=str(info.get("name") or ""),
         server_version=str(info.get("version") or ""),
         instructions=str(answer.get("instructions") or ""),

@@ -18,10 +18,9 @@ from trysquare.core.toolset import Toolset
 from trysquare.protocol.envelope import MirroredArguments, mirrored_arguments
 from trysquare.protocol.methods import CallToolParams, ListParams
 from trysquare.server.caller import McpCaller, Request, call_context
-from trysquare.server.convert import missing_capability, result_to_wire, tool_to_wire
+from trysquare.server.convert import missing_capability, relayed_to_wire, result_to_wire, tool_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.options import ServeOptions
-from trysquare.server.relay import relayed_to_wire
 
 _LONG: Final = 1024 * 1024
 

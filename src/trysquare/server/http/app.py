@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from types import FrameType
+from typing import Literal
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -16,7 +18,7 @@ from uvicorn.server import Server
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import HttpRoute, Toolset
 from trysquare.server.http.auth import (
     AnyVerifier,
     AuthenticationMiddleware,
@@ -30,6 +32,7 @@ from trysquare.server.http.auth import (
 from trysquare.server.http.endpoint import McpEndpoint
 from trysquare.server.http.exchange import AsgiApp, Headers, Receive, Scope, Send, path_of, send_json
 from trysquare.server.http.limits import ConnectionGuard, ConnectionLimits
+from trysquare.server.http.routes import custom_routes
 from trysquare.server.http.security import CorsMiddleware, OriginCheckMiddleware
 from trysquare.server.options import ServeOptions
 from trysquare.server.server import build_server
@@ -37,6 +40,10 @@ from trysquare.server.server import build_server
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH_PATH = "/healthz"
 _EVERYWHERE = ("0.0.0.0", "::", "")
+_NOT_LOCAL = (
+    "Callers on other machines need a token, and this server has none. Create one with `trysquare token create NAME`, "
+    "or pass `public=True` to `http_app` if the application around it decides who may call."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +58,9 @@ class HttpOptions:
     """Who may call by bearer token."""
     oauth: OAuthOptions | None = None
     """Take access tokens of an authorization server, alone or beside `verifier`."""
+    clients: Literal["address", "local", "any"] = "address"
+    """Whom to answer without a token: by the address to listen on, only this machine, or, for an application that
+    decides that itself, everybody."""
     allowed_hosts: tuple[str, ...] = ()
     """Host headers to take beside those of the address itself: `mcp.example.com`, or `mcp.example.com:*`."""
     allowed_origins: tuple[str, ...] = ()
@@ -77,9 +87,14 @@ class HttpApp:
     It can be mounted in another application. A lifespan is served, and not needed.
     """
 
-    def __init__(self, toolset: Toolset, options: ServeOptions, http: HttpOptions) -> None:
+    def __init__(
+        self, toolset: Toolset, options: ServeOptions, http: HttpOptions, routes: Iterable[HttpRoute] = ()
+    ) -> None:
+        self._is_local = http.clients == "local" and not http.is_authenticated
+        self._path = http.path
+        server = build_server(toolset, options)
         self._endpoint = McpEndpoint(
-            build_server(toolset, options),
+            server,
             stateless=http.stateless,
             max_body=http.max_body,
             session_idle=http.session_idle,
@@ -87,31 +102,36 @@ class HttpApp:
         endpoint: AsgiApp = self._endpoint
         if http.is_authenticated:
             endpoint = _authenticated(endpoint, http)
-        health = {"status": "ok", "name": options.name, "version": options.version}
+        health = {"status": "ok", "name": server.info["name"], "version": server.info["version"]}
         self._routes: dict[str, AsgiApp] = {HEALTH_PATH: _document(health), http.path: endpoint}
         if http.oauth is not None:
             resource = _resource_of(http, http.oauth)
-            metadata = protected_resource_metadata(http.oauth, resource, options.name)
+            metadata = protected_resource_metadata(http.oauth, resource, server.info["name"])
             cached = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"max-age=3600")]
             for path in (metadata_path(resource), metadata_path("")):
                 self._routes[path] = _document(metadata, cached)
+        self._routes = {**custom_routes(routes), **self._routes}
         self._app = _with_middleware(self._route, http)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._app(scope, receive, send)
+            if self._is_local and not _comes_from_here(scope):
+                await send_json(send, 403, {"error": "not_authenticated", "error_description": _NOT_LOCAL})
+            else:
+                await self._app(scope, receive, send)
 
     def close(self) -> None:
         """End all sessions and streams."""
         self._endpoint.close()
 
     def _route(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        app = self._routes.get(path_of(scope))
+        path = path_of(scope)
+        app = self._routes.get(path) or self._routes.get(path.rstrip("/") or "/")
         if app is not None:
             return app(scope, receive, send)
-        text = f"There is nothing at this path. The MCP endpoint is at {[*self._routes][1]}."
+        text = f"There is nothing at this path. The MCP endpoint is at {scope.get('root_path', '')}{self._path}."
         return send_json(send, 404, {"error": "not_found", "error_description": text})
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -124,11 +144,29 @@ class HttpApp:
                 return
 
 
-def http_app(toolset: Toolset, options: ServeOptions | None = None, http: HttpOptions | None = None) -> HttpApp:
-    """The ASGI application that serves a toolset. It refuses to be open to a network without authentication."""
+def http_app(
+    toolset: Toolset,
+    options: ServeOptions | None = None,
+    http: HttpOptions | None = None,
+    *,
+    routes: Iterable[HttpRoute] = (),
+) -> HttpApp:
+    """The ASGI application that serves a toolset, with the pages of `routes` beside it.
+
+    It refuses to be open to a network without authentication.
+    """
     known = http or HttpOptions()
     _require_safe_address(known)
-    return HttpApp(toolset, _without_rights(options or ServeOptions()), known)
+    return HttpApp(toolset, _without_rights(options or ServeOptions()), known, routes)
+
+
+def _comes_from_here(scope: Scope) -> bool:
+    """Whether a request comes from this machine, or through no network at all, as from a test."""
+    client = scope.get("client")
+    try:
+        return not client or ip_address(str(client[0])).is_loopback
+    except ValueError:
+        return True
 
 
 def _without_rights(options: ServeOptions) -> ServeOptions:
@@ -141,6 +179,7 @@ async def serve_http(
     options: ServeOptions | None = None,
     http: HttpOptions | None = None,
     *,
+    routes: Iterable[HttpRoute] = (),
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until shutdown. `started` gets the address once clients can connect."""
@@ -148,7 +187,7 @@ async def serve_http(
     _require_safe_address(known)
     with _bound_socket(known) as listening:
         actual = replace(known, port=listening.getsockname()[1])
-        app = http_app(toolset, options, actual)
+        app = http_app(toolset, options, actual, routes=routes)
         await _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual))).serve(
             [listening]
         )
@@ -224,7 +263,7 @@ def _with_middleware(app: AsgiApp, http: HttpOptions) -> AsgiApp:
     own = LOOPBACK_NAMES if local or http.host in _EVERYWHERE else (*LOOPBACK_NAMES, http.host)
     hosts = [f"{name}:*" for name in own] + [*http.allowed_hosts]
     origins = [f"http://{name}:*" for name in own] if local else []
-    anything = http.host in _EVERYWHERE and not http.allowed_hosts
+    anything = http.clients == "any" or (http.host in _EVERYWHERE and not http.allowed_hosts)
     return OriginCheckMiddleware(
         CorsMiddleware(app, origins=http.allowed_origins) if http.allowed_origins else app,
         hosts=None if anything else hosts,
