@@ -39,12 +39,18 @@ SEED = 20261118
 PINS = ROOT / "constraints" / "explain.txt"
 STORE = ROOT / ".data" / "explain"
 PAGE = ROOT / "docs" / "benchmarks-explain.md"
-_NO_SOURCE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?|tools|build|\.[^/]+)/|(^|/)(setup|conftest|noxfile)\.py$")
+_NO_SOURCE = re.compile(
+    r"(^|/)(tests?|docs?|examples?|benchmarks?|tools|build|\.[^/]+)/|(^|/)(setup|conftest|noxfile)\.py$"
+)
 _NO_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_tests?|test)\.py$")
 _PYTEST = ("-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=no", "-rfE")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_SUITE_SECONDS = 120
-METHODS = {"ours": "Trysquare", "untried": "the same, no changes tried", "ochiai": "Ochiai alone", "traceback": "pytest's traceback"}
+METHODS = {
+    "ours": "Trysquare",
+    "untried": "the same, no changes tried",
+    "ochiai": "Ochiai alone",
+    "traceback": "pytest's traceback",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,8 +110,7 @@ def main() -> int:
     download()
     rows: list[Row] = []
     for package in packages:
-        for row in asyncio.run(_measure(package, arguments)):
-            rows.append(row)
+        rows += asyncio.run(_measure(package, arguments))
     table = to_markdown(rows)
     print(table)
     if arguments.write:
@@ -141,13 +146,15 @@ def download() -> None:
 async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        root = _unpack(package, Path(folder).resolve())
+        root = _unpack(package, folder)
         os.environ["PYTHONPATH"] = str(root / "src" if (root / "src").is_dir() else root)
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        begun = time.perf_counter()
         known = set(_failing(root, arguments.python, first_only=False))
+        limit = 10 + 4 * (time.perf_counter() - begun)
         for mutant in choose(_sources(root), f"{arguments.seed} {package}", arguments.count * 6):
             write(mutant)
-            failing = [each for each in _failing(root, arguments.python) if each not in known]
+            failing = [each for each in _failing(root, arguments.python, seconds=limit) if each not in known]
             if failing and not _is_broken_import(failing[0]):
                 row = await _explained(package, mutant, failing[0], root, arguments)
                 print(_line(row, root), flush=True)
@@ -161,7 +168,9 @@ async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _unpack(package: str, folder: Path) -> Path:
+def _unpack(package: str, where: str) -> Path:
+    """Unpack a package; its directory without links, as the recorder names files."""
+    folder = Path(where).resolve()
     name = package.replace("-", "_")
     [archive] = [each for each in STORE.glob("*.tar.gz") if each.name.lower().startswith(f"{name}-")]
     with tarfile.open(archive) as file:
@@ -176,11 +185,11 @@ def _sources(root: Path) -> list[Path]:
     return [each for each, name in names.items() if not _NO_SOURCE.search(name) and not _NO_TEST.search(name)]
 
 
-def _failing(root: Path, python: str, *, first_only: bool = True) -> list[str]:
+def _failing(root: Path, python: str, *, first_only: bool = True, seconds: float = 300) -> list[str]:
     """The tests that fail, by their node ids."""
     words = [python, "-m", "pytest", *_PYTEST, *(["-x"] if first_only else [])]
     try:
-        run = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=_SUITE_SECONDS)  # noqa: S603
+        run = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return []
     return _FAILED.findall(run.stdout)
@@ -197,7 +206,7 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
     async with supervise() as supervisor:
         explained = await _explain(test, root, supervisor, arguments)
     row.seconds = time.perf_counter() - begun
-    row.places = dict.fromkeys(METHODS, [])
+    row.places = {method: [] for method in METHODS}
     row.rank()
     if not explained.failures:
         return row
@@ -210,7 +219,10 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
         "traceback": _traceback(explanation, root),
     }
     row.proved = any(
-        each.proof is not None and not each.proof["breaks"] and each.line == mutant.line and each.file == str(mutant.file)
+        each.proof is not None
+        and not each.proof["breaks"]
+        and each.line == mutant.line
+        and each.file == str(mutant.file)
         for each in explanation.suspects
     )
     row.size = len(str(explain_result(explained, root, test).value).encode())
@@ -221,9 +233,7 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
     return row
 
 
-async def _explain(
-    test: str, root: Path, supervisor: ProcessSupervisor, arguments: argparse.Namespace
-) -> Explained:
+async def _explain(test: str, root: Path, supervisor: ProcessSupervisor, arguments: argparse.Namespace) -> Explained:
     target = read_target(["pytest", test], root, runtime=arguments.python)
     return await explain_target(target, root, supervisor, timeout=60, budget=arguments.budget)
 
@@ -263,10 +273,13 @@ def _function_at(file: str, line: int) -> str:
 
 
 def _line(row: Row, root: Path) -> str:
-    ranks = " ".join(f"{method} {row.line_rank(method) or '-'}/{row.function_rank(method) or '-'}" for method in METHODS)
+    ranks = " ".join(
+        f"{method} {row.line_rank(method) or '-'}/{row.function_rank(method) or '-'}" for method in METHODS
+    )
     where = f"{row.mutant.file.relative_to(root)}:{row.mutant.line}"
     proved = "proved" if row.proved else ""
-    return f"{row.package} {row.mutant.operator} {where} {ranks} {proved} {row.seconds:.1f}s {row.size}B {row.slow_down}x {row.false or ''}"
+    cost = f"{row.seconds:.1f} s {row.size} B {row.slow_down}x"
+    return f"{row.package} {row.mutant.operator} {where} {ranks} {proved} {cost} {row.false or ''}"
 
 
 def _details(row: Row, root: Path) -> dict[str, Any]:
@@ -291,8 +304,8 @@ def to_markdown(rows: list[Row]) -> str:
         proved = 100 * sum(row.proved for row in rows) / len(rows)
         lines += [
             "",
-            f"{len(rows)} mutants. Proved by a change: {proved:.0f} %. False statements: {sum(len(r.false) for r in rows)}. "
-            f"Median of an answer: {statistics.median(r.size for r in rows):.0f} bytes in "
+            f"{len(rows)} mutants. Proved by a change: {proved:.0f} %. "
+            f"False statements: {sum(len(row.false) for row in rows)}. Median of an answer: {statistics.median(r.size for r in rows):.0f} bytes in "
             f"{statistics.median(r.seconds for r in rows):.1f} s, at most {max(r.size for r in rows)} bytes in "
             f"{max(r.seconds for r in rows):.1f} s. Recording slows a test down by "
             f"{statistics.median(r.slow_down for r in rows):.1f} times at the median.",

@@ -82,9 +82,7 @@ def choose(files: list[Path], seed: str, count: int) -> list[Mutant]:
     chosen: list[Mutant] = []
     while len(chosen) < count and any(by_operator.values()):
         chance.shuffle(names)
-        for name in names:
-            if by_operator[name]:
-                chosen.append(by_operator[name].pop())
+        chosen.extend(by_operator[name].pop() for name in names if by_operator[name])
     return chosen[:count]
 
 
@@ -101,56 +99,65 @@ def _changes(tree: ast.Module) -> Iterator[tuple[str, Any, str, str]]:
         node, function = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             function = f"{function}.{node.name}".lstrip(".")
-        for child in ast.iter_child_nodes(node):
-            if not _is_docstring(child) and not isinstance(child, ast.Import | ast.ImportFrom | ast.JoinedStr):
-                waiting.append((child, function))
+        children = [each for each in ast.iter_child_nodes(node) if not _is_left_out(each)]
+        waiting.extend((child, function) for child in children)
         for operator, new in _of(node):
             yield operator, node, new, function
         if isinstance(node, ast.If | ast.While):
             yield "branches", node.test, f"not ({ast.unparse(node.test)})", function
 
 
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _is_left_out(node: ast.AST) -> bool:
+    """Whether a node is a docstring, an import or a formatted text."""
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_docstring or isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr)
 
 
 def _of(node: Any) -> Iterator[tuple[str, str]]:
+    """The operators that fit a node, each with the new text."""
+    match node:
+        case ast.Compare() | ast.BinOp() | ast.AugAssign() | ast.BoolOp():
+            yield from _of_operator(node)
+        case ast.UnaryOp(op=ast.Not()):
+            yield "boolean", f"({ast.unparse(node.operand)})"
+        case ast.Constant():
+            yield from _of_constant(node)
+        case ast.Return(value=ast.expr()):
+            yield "return", "return None"
+        case ast.Call():
+            yield from _of_call(node)
+        case ast.Subscript(ctx=ast.Load()):
+            yield from _of_subscript(node)
+        case ast.IfExp():
+            yield "branches", f"({_with(node, body=node.orelse, orelse=node.body)})"
+        case _:
+            pass
+    if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Raise | ast.Continue | ast.Break):
+        yield "removed", "pass"
+
+
+def _of_operator(node: Any) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Compare):
         for other in _SWAPS.get(type(node.ops[0]), ()):
             yield "comparison", _with(node, ops=[other(), *node.ops[1:]])
-    elif isinstance(node, ast.BinOp | ast.AugAssign):
-        for other in _SWAPS.get(type(node.op), ()):
-            yield "arithmetic", _with(node, op=other())
-    elif isinstance(node, ast.BoolOp):
-        yield "boolean", _with(node, op=_SWAPS[type(node.op)][0]())
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "boolean", f"({ast.unparse(node.operand)})"
-    elif isinstance(node, ast.Constant):
-        yield from _of_constant(node)
-    elif isinstance(node, ast.Return) and node.value is not None:
-        yield "return", "return None"
-    elif isinstance(node, ast.Call):
-        if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args):
-            yield "argument", _with(node, args=[node.args[1], node.args[0], *node.args[2:]])
-            yield "argument", _with(node, args=node.args[:-1])
-        if node.keywords:
-            yield "argument", _with(node, keywords=node.keywords[:-1])
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        yield from _of_subscript(node)
-    elif isinstance(node, ast.IfExp):
-        yield "branches", f"({_with(node, body=node.orelse, orelse=node.body)})"
-    elif isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Raise | ast.Continue | ast.Break):
-        yield "removed", "pass"
+        return
+    name = "boolean" if isinstance(node, ast.BoolOp) else "arithmetic"
+    for other in _SWAPS.get(type(node.op), ()):
+        yield name, _with(node, op=other())
+
+
+def _of_call(node: ast.Call) -> Iterator[tuple[str, str]]:
+    if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args):
+        yield "argument", _with(node, args=[node.args[1], node.args[0], *node.args[2:]])
+        yield "argument", _with(node, args=node.args[:-1])
+    if node.keywords:
+        yield "argument", _with(node, keywords=node.keywords[:-1])
 
 
 def _of_constant(node: ast.Constant) -> Iterator[tuple[str, str]]:
     value = node.value
-    if isinstance(value, bool):
-        yield "constant", repr(not value)
-    elif isinstance(value, int):
-        yield "constant", repr(value + 1)
-    elif isinstance(value, float):
-        yield "constant", repr(value + 1)
+    if isinstance(value, int | float):
+        yield "constant", repr(not value if isinstance(value, bool) else value + 1)
     elif isinstance(value, str) and value:
         yield "constant", repr(value + "_")
 

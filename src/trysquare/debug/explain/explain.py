@@ -12,7 +12,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.text import closest_names, truncate
 from trysquare.debug.explain.blame import Known, Verdict, calls_from, verdict
 from trysquare.debug.explain.failures import Raised, crash_in, main_exception, read_chain, read_raised, tracebacks_in
-from trysquare.debug.explain.localization import BUDGET, Localization, SuspectLine, localize
+from trysquare.debug.explain.localization import BUDGET, Localization, SuspectLine, changed_lines, localize
 from trysquare.debug.explain.provenance import Origin, SourceLocation, deciding, return_text, steps_of
 from trysquare.debug.explain.recording import TIMEOUT, Cost, Run, record_run
 from trysquare.debug.explain.sources import Sources, relative
@@ -22,11 +22,14 @@ from trysquare.debug.sessions.launch import Target
 from trysquare.processes.supervisor import ProcessSupervisor
 
 LONGEST = 2000
+FULL = 40_000
+"""Bytes of an explanation, and of one with everything."""
 _WIDEST = 240
 _MAX_STEPS = 14
 _MAX_DETAIL = 6
 _MAX_OTHERS = 3
 _MAX_SUSPECTS = 5
+_ALL_SUSPECTS = 40
 _MAX_OUTPUT = 5
 _FRAMEWORK_REPORT = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$", re.MULTILINE)
 """Begin of pytest's report on the tests that failed."""
@@ -91,11 +94,12 @@ class Explanation:
 
     def to_text(self, root: str = "", *, longest: int = LONGEST) -> str:
         """The explanation as lines, most important first, within a number of bytes."""
+        count = _MAX_SUSPECTS if longest <= LONGEST else _ALL_SUSPECTS
         lost = [_aside_text(each, root) for each in self.also_raised if _is_lost(each)]
         caught = [_aside_text(each, root) for each in self.also_raised if not _is_lost(each)]
         lines = [*self._heading(root), *self._parts(root), *lost[-_MAX_OTHERS:], *self._advice(root), *self.detail]
         if self.suspects:
-            lines[-len(self.detail) or len(lines) :] = [*self.detail, *self._suspect_lines(root)]
+            lines[-len(self.detail) or len(lines) :] = [*self.detail, *self._suspect_lines(root, count)]
         lines += [*self._provenance(root), *caught[-_MAX_OTHERS:]]
         lines += [f"in the output: {each.to_text(root)}" for each in self.written[-_MAX_OTHERS:]]
         lines += self.notes
@@ -120,8 +124,8 @@ class Explanation:
             lines.append(f"passed on as {self.passed_on}")
         return [*lines, *(each.to_text(root) for each in self.chain)]
 
-    def _suspect_lines(self, root: str) -> list[str]:
-        return [] if self.localization is None else self.localization.to_lines(root, count=_MAX_SUSPECTS)
+    def _suspect_lines(self, root: str, count: int) -> list[str]:
+        return [] if self.localization is None else self.localization.to_lines(root, count=count)
 
     def _advice(self, root: str) -> list[str]:
         """Where to look, the likeliest first."""
@@ -340,7 +344,7 @@ async def explain_failure(
 
 async def localize_failures(
     explained: Explained, target: Target, root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
-    changes: bool = True,
+    changes: bool = True, git: bool = True,
 ) -> Explained:  # fmt: skip
     """Add the suspects of the first failing test."""
     if not explained.failures or budget <= 0:
@@ -349,6 +353,8 @@ async def localize_failures(
     if not first.test:
         return explained
     found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes)
+    if git and found.is_located:
+        found = found.with_git_hints(await changed_lines(root))
     return replace(explained, failures=((name, replace(first, localization=found)), *others))
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import cast
 
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
+from trysquare.core.text import truncate
 from trysquare.debug.explain.recording import record_run
 from trysquare.debug.explain.sources import relative
 from trysquare.debug.sessions.launch import Target
@@ -17,6 +21,9 @@ from trysquare.processes.supervisor import ProcessSupervisor
 
 BUDGET = 20.0
 """Seconds for the passing tests and the changes that are tried."""
+_GIT_SECONDS = 5.0
+_CHANGED_LATELY = 0.25
+_HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 _MAX_FILES = 12
 _MAX_SEARCHED = 400
 _LEAST = 0.05
@@ -61,7 +68,20 @@ class SuspectLine:
             reasons.append("in the traceback")
         elif self.evidence.get("why"):
             reasons.append(str(self.evidence["why"]))
+        if self.evidence.get("changed"):
+            reasons.append(f"{self.evidence['changed']} (a hint of git)")
         return "; ".join(reasons)
+
+    def values(self) -> str:
+        """What it read and made in the failing test, and in a passing one."""
+        told = cast(JsonObject | None, self.evidence.get("values"))
+        if told is None:
+            return ""
+        text = f"ran {told['count']} times, last with {_values_text(told)}" if _values_text(told) else ""
+        other = cast(JsonObject | None, self.evidence.get("passing_values"))
+        if text and other and _values_text(other):
+            text += f"; in {self.evidence['passing_test']}: {_values_text(other)}"
+        return text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +135,20 @@ class Localization:
         for number, each in enumerate(self.suspects[:count], start=1):
             lines.append(f"{number}. {relative(each.location, root)} `{each.code}` in {each.function}")
             lines.append(f"   {each.why(failing, passing)}")
+            if values := each.values():
+                lines.append(f"   {values}")
         return lines
+
+    def with_git_hints(self, changed: Mapping[str, tuple[str, frozenset[int]]]) -> Localization:
+        """Raise the suspicion of lines that were changed lately, and say so."""
+        suspects = cast(list[JsonObject], self.found.get("suspects") or [])
+        for each in suspects:
+            what, lines = changed.get(str(each["file"]), ("", frozenset[int]()))
+            if int(each["line"]) in lines:
+                each["changed"] = what
+                each["score"] = round(float(each["score"]) + _CHANGED_LATELY, 3)
+        suspects.sort(key=lambda each: -float(each["score"]))
+        return self
 
     def to_json(self) -> JsonObject:
         return self.found
@@ -143,6 +176,60 @@ async def localize(
     if located is None:
         return Localization(found={"located": False, "reason": run.outcome, "output": run.output[-2000:]})
     return Localization(found=located)
+
+
+async def changed_lines(root: Path) -> dict[str, tuple[str, frozenset[int]]]:
+    """By file: the lines that differ from the last commit, or if none does, those that the last commit changed."""
+    top = (await _git(root, "rev-parse", "--show-toplevel")).strip()
+    if not top:
+        return {}
+    for what, revisions in (
+        ("changed since the last commit", ["HEAD"]),
+        ("changed by the last commit", ["HEAD~1", "HEAD"]),
+    ):
+        found: dict[str, set[int]] = {}
+        file = ""
+        for line in (
+            await _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", *revisions, "--", "*.py")
+        ).splitlines():
+            if line.startswith("+++ "):
+                file = str(Path(top) / line[6:])
+            elif (head := _HUNK.match(line)) is not None:
+                start, count = int(head[1]), int(head[2] or 1)
+                found.setdefault(file, set()).update(range(start, start + count))
+        if found:
+            return {file: (what, frozenset(lines)) for file, lines in found.items()}
+    return {}
+
+
+async def _git(root: Path, *words: str) -> str:
+    program = shutil.which("git")
+    if program is None:
+        return ""
+    process = await asyncio.create_subprocess_exec(
+        program, *words, cwd=root, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(_GIT_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return ""
+    return output.decode(errors="replace") if process.returncode == 0 else ""
+
+
+def _values_text(told: JsonObject) -> str:
+    read = cast(dict[str, str], told["read"])
+    made = {name: text for name, text in cast(dict[str, str], told["made"]).items() if read.get(name) != text}
+    parts = [f"{name}={text}" for name, text in read.items()]
+    text = ", ".join(parts)
+    if made:
+        text += (" -> " if text else "") + ", ".join(
+            f"{name} {value}" if name == "return" else f"{name}={value}" for name, value in made.items()
+        )
+    return truncate(text, 160)
 
 
 def _names_tests(words: Sequence[str]) -> bool:

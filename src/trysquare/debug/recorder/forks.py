@@ -132,7 +132,7 @@ class Guard:
 
     def _check_paths(self, event: str, arguments: tuple[Any, ...]) -> None:
         folder = next((each for each in reversed(arguments) if isinstance(each, int) and each > 2), None)
-        paths = [each for each in arguments if isinstance(each, (str, bytes, os.PathLike))]
+        paths: list[Any] = [each for each in arguments if not isinstance(each, (int, float, tuple, type(None)))]
         if not all(self._is_free(each, folder) for each in paths):
             self._refuse(event)
 
@@ -174,4 +174,3 @@ def private_folder() -> str:
     tempfile.tempdir = folder
     os.environ["TMPDIR"] = folder
     return folder
-

@@ -12,7 +12,18 @@ from typing import Any
 from trysquare.debug.recorder.forks import Forked, Guard, run_forked
 from trysquare.debug.recorder.hooks import LIBRARY, Watcher
 from trysquare.debug.recorder.mutants import CannotChange, Mutation, compile_change, mutations
-from trysquare.debug.recorder.ranking import Ranking, Run, Suspect, order
+from trysquare.debug.recorder.ranking import (
+    BROKEN,
+    EARLIER,
+    LATER,
+    NONE,
+    OTHER,
+    Ranking,
+    Run,
+    Suspect,
+    is_test_code,
+    order,
+)
 from trysquare.debug.recorder.spectrum import Coverage, DetailedCoverage, ValueProbe
 from trysquare.debug.recorder.syntax import Program
 
@@ -53,6 +64,8 @@ class Localizer:
         self._program = Program()
         self._test_files = set(tests.files.values())
         self._folder: str = options["folder"]
+        self._own_test_file = ""
+        """The test's file, if the code that it tests is in there."""
         self._limit = 30.0
 
     def locate(self, name: str) -> dict[str, Any]:
@@ -90,6 +103,8 @@ class Localizer:
         }
 
     def is_test_file(self, file: str) -> bool:
+        if self._own_test_file:
+            return file != self._own_test_file
         if file in self._test_files or _TEST_FILE.fullmatch(os.path.basename(file)):
             return True
         return any(part in _TEST_FOLDERS for part in os.path.relpath(file).split(os.sep)[:-1])
@@ -99,13 +114,23 @@ class Localizer:
         return self._begun + self._options["budget"] * share - time.monotonic()
 
     def _detailed(self, name: str) -> dict[str, Any] | None:
-        """Run the failing test with all its details; where it reaches no code of the user's, that of what it imports."""
+        """Run the failing test with all details; where it reaches no code of the user's, that of what it imports."""
         found = self._run_detailed(name)
-        if found is not None and not any(not self.is_test_file(file) for file in found["detail"]["lines"]):
-            for folder in self._libraries(name):
-                self._watcher.add_root(folder)
-            found = self._run_detailed(name)
-        return found
+        if found is None or any(not self.is_test_file(file) for file in found["detail"]["lines"]):
+            return found
+        # A program with its tests in one file; or the tests of something that is installed.
+        self._own_test_file = self._tests.files.get(name, "")
+        if any(self._is_helper(file, line) for file, lines in found["detail"]["lines"].items() for line, _ in lines):
+            return found
+        self._own_test_file = ""
+        for folder in self._libraries(name):
+            self._watcher.add_root(folder)
+        return self._run_detailed(name)
+
+    def _is_helper(self, file: str, line: int) -> bool:
+        """Whether a line of a test file is in a function that is no test."""
+        statement = self._program.statement(file, line)
+        return file == self._own_test_file and statement is not None and not is_test_code(statement)
 
     def _run_detailed(self, name: str) -> dict[str, Any] | None:
         def work(send: Callable[[Any], None]) -> None:
@@ -187,13 +212,15 @@ class Localizer:
         limit = min(10.0, 1.0 + 5 * plain.seconds)
         trials = 0
         pools = [(each, self._changes_of(each)) for each in suspects[:_TRIED]]
+        for suspect, pool in pools:
+            suspect.changes = len(pool)
         for count in (_FIRST_CHANGES, _MORE_CHANGES):
             for suspect, pool in pools:
                 for _ in range(min(count, len(pool))):
                     if self._left(1.0) < plain.seconds:
                         return trials
                     mutation = pool.pop(0)
-                    trial = self._try(mutation, suspect, name, target["error"], runs, limit)
+                    trial = self._try(mutation, suspect, name, target, runs, limit)
                     if trial is not None:
                         trials += 1
                         suspect.trials.append(trial)
@@ -204,7 +231,7 @@ class Localizer:
         return [] if module is None else list(mutations(suspect.statement, module))
 
     def _try(
-        self, mutation: Mutation, suspect: Suspect, name: str, error: str, runs: list[Run], limit: float
+        self, mutation: Mutation, suspect: Suspect, name: str, target: dict[str, Any], runs: list[Run], limit: float
     ) -> dict[str, Any] | None:
         module = self._program.module(suspect.file)
         if module is None:
@@ -214,19 +241,36 @@ class Localizer:
         except CannotChange:
             return None
         found = run_forked(lambda send: self._run_changed(make, [name], send), seconds=limit)
-        trial: dict[str, Any] = {"what": mutation.what, "line": mutation.line, "ran": False, "fixed": False,
-                                 "changed": False, "breaks": 0, "checked": 0, "also_fixed": 0, "also_fixed_share": 0.0}
+        trial: dict[str, Any] = {
+            "what": mutation.what, "line": mutation.line, "ran": False, "fixed": False, "effect": "", "breaks": 0,
+            "checked": 0, "also_fixed": 0, "also_fixed_share": 0.0,
+        }  # fmt: skip
         result = found.messages[0] if found.messages else None
         if result is None or result.get("refused") or result.get("unchanged"):
             trial["ran"] = found.timed_out
-            trial["changed"] = found.timed_out
+            trial["effect"] = BROKEN if found.timed_out else ""
             return trial
         trial["ran"] = True
-        trial["changed"] = _plain(result["error"]) != _plain(error)
         trial["fixed"] = result["outcome"] == "passed"
+        trial["effect"] = self._effect(target, result)
         if trial["fixed"]:
             self._check(make, suspect, name, runs, trial)
         return trial
+
+    def _effect(self, before: dict[str, Any], after: dict[str, Any]) -> str:
+        """What a change made of the failure, by the line of the test that failed, and the error."""
+        if after["outcome"] != "failed":
+            return ""
+        old, new = (self._line_in_test(each["frames"]) for each in (before, after))
+        if old != new:
+            return LATER if new > old else EARLIER
+        if _plain(before["error"]) == _plain(after["error"]):
+            return NONE
+        return OTHER if before["error"].partition(":")[0] == after["error"].partition(":")[0] else BROKEN
+
+    def _line_in_test(self, frames: list[Any]) -> int:
+        """The line of the test's own function at which it failed."""
+        return next((line for file, line in frames if file in self._test_files), 0)
 
     def _check(
         self, make: Callable[[], None], suspect: Suspect, name: str, runs: list[Run], trial: dict[str, Any]
@@ -237,7 +281,9 @@ class Localizer:
         passing = [each.name for each in sorted(reaching, key=lambda each: each.seconds) if not each.failed]
         passing = passing[:_MAX_CHECKS]
         names = [*failing, *passing]
-        found = run_forked(lambda send: self._run_changed(make, names, send), seconds=max(1.0, min(4.0, self._left(1.0))))
+        found = run_forked(
+            lambda send: self._run_changed(make, names, send), seconds=max(1.0, min(4.0, self._left(1.0)))
+        )
         passed = {each["name"] for each in found.messages if each.get("outcome") == "passed"}
         told = {each.get("name") for each in found.messages}
         trial["checked"] = sum(each in told for each in passing)
@@ -257,11 +303,9 @@ class Localizer:
         guard.set()
         for name in names:
             result = self._tests.run(name)
-            send({"name": name, "outcome": result["outcome"], "error": result["error"], "refused": guard.refused})
+            send({**result, "name": name, "refused": guard.refused})
 
-    def _add_values(
-        self, name: str, suspects: list[Suspect], described: list[dict[str, Any]], runs: list[Run]
-    ) -> None:
+    def _add_values(self, name: str, suspects: list[Suspect], described: list[dict[str, Any]], runs: list[Run]) -> None:
         """Add the values at the first suspects, in the failing test and in the nearest that passes."""
         wanted = {
             (each.file, each.statement.line): (sorted(each.statement.reads), sorted(each.statement.binds))
@@ -315,8 +359,11 @@ class Localizer:
             "proof": proof,
             "trials": len([each for each in suspect.trials if each["ran"]]),
             "when": suspect.when,
+            "changes": suspect.changes,
+            "effects": [each["effect"] for each in suspect.trials if each["ran"]],
             "kind": type(statement.node).__name__,
             "influence": round(suspect.influence, 2),
+            "base": round(suspect.base, 3),
         }
 
 

@@ -52,7 +52,7 @@ class Mutation:
     """One change of a syntax tree, which can be made and taken back."""
 
     def __init__(self, node: Any, field: str, new: Any, what: str, line: int, *, index: int | None = None) -> None:
-        self._node = node
+        self.node = node
         self._field = field
         self._index = index
         self._new = new
@@ -68,9 +68,9 @@ class Mutation:
 
     def _put(self, value: Any) -> None:
         if self._index is None:
-            setattr(self._node, self._field, value)
+            setattr(self.node, self._field, value)
         else:
-            getattr(self._node, self._field)[self._index] = value
+            getattr(self.node, self._field)[self._index] = value
 
 
 def mutations(statement: Statement, module: Module) -> Iterator[Mutation]:
@@ -80,7 +80,7 @@ def mutations(statement: Statement, module: Module) -> Iterator[Mutation]:
     ranked: list[tuple[int, int, Mutation]] = []
     for number, each in enumerate(found):
         # One change of each node before the second of any.
-        key = id(each._node)  # noqa: SLF001 - of this module's own class
+        key = id(each.node)
         rounds[key] = rounds.get(key, -1) + 1
         ranked.append((rounds[key], number, each))
     yield from (each for _, _, each in sorted(ranked, key=lambda each: each[:2]))
@@ -97,49 +97,55 @@ def _mutations(statement: Statement, module: Module) -> Iterator[Mutation]:
 
 def _of_node(part: Any, statement: Statement) -> Iterator[Mutation]:
     line = getattr(part, "lineno", statement.line)
+    if isinstance(part, (ast.Compare, ast.BinOp, ast.AugAssign, ast.BoolOp, ast.UnaryOp)):
+        yield from _of_operator(part, statement, line)
+    elif isinstance(part, ast.Constant):
+        for value in _constants(part.value):
+            yield Mutation(part, "value", value, f"{part.value!r} -> {value!r}", line)
+    elif isinstance(part, (ast.Slice, ast.Subscript)):
+        yield from _of_slice(part, line)
+    elif isinstance(part, ast.Call):
+        yield from _of_call(part, statement, line)
+    elif isinstance(part, (ast.comprehension, ast.IfExp)):
+        yield from _of_conditions(part, statement)
+    elif isinstance(part, (ast.Attribute, ast.Name)) and isinstance(part.ctx, ast.Load):
+        field = "id" if isinstance(part, ast.Name) else "attr"
+        for new in _opposites(getattr(part, field)):
+            yield Mutation(part, field, new, f"{getattr(part, field)} -> {new}", line)
+
+
+def _of_operator(
+    part: ast.Compare | ast.BinOp | ast.AugAssign | ast.BoolOp | ast.UnaryOp, statement: Statement, line: int
+) -> Iterator[Mutation]:
     if isinstance(part, ast.Compare):
         for index, operator in enumerate(part.ops):
             for new in _COMPARISONS.get(type(operator), ()):
                 yield Mutation(part, "ops", new(), f"{_sign(operator)} -> {_sign(new())}", line, index=index)
-    elif isinstance(part, (ast.BinOp, ast.AugAssign)):
-        for new in _OPERATORS.get(type(part.op), ()):
-            yield Mutation(part, "op", new(), f"{_sign(part.op)} -> {_sign(new())}", line)
-        if isinstance(part, ast.BinOp):
-            yield from _replaced(part, part.left, statement, "its left side alone")
-            yield from _replaced(part, part.right, statement, "its right side alone")
     elif isinstance(part, ast.BoolOp):
         other, what = (ast.Or(), "and -> or") if isinstance(part.op, ast.And) else (ast.And(), "or -> and")
         yield Mutation(part, "op", other, what, line)
-        if len(part.values) == 2:
-            for index in (0, 1):
-                yield from _replaced(part, part.values[index], statement, f"`{_text(part.values[index])}` alone")
+        for value in part.values if len(part.values) == 2 else ():
+            yield from _replaced(part, value, statement)
     elif isinstance(part, ast.UnaryOp):
-        yield from _replaced(part, part.operand, statement, f"without `{_sign(part.op)}`")
-    elif isinstance(part, ast.Constant):
-        for value in _constants(part.value):
-            yield Mutation(part, "value", value, f"{part.value!r} -> {value!r}", line)
-    elif isinstance(part, ast.Slice):
-        yield from _of_slice(part, line)
-    elif isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant)):
-        for step in (1, -1):
-            yield Mutation(part, "slice", _plus(part.slice, step), f"index {step:+d}", line)
-    elif isinstance(part, ast.IfExp):
+        yield from _replaced(part, part.operand, statement)
+    else:
+        for new in _OPERATORS.get(type(part.op), ()):
+            yield Mutation(part, "op", new(), f"{_sign(part.op)} -> {_sign(new())}", line)
+        if isinstance(part, ast.BinOp):
+            yield from _replaced(part, part.left, statement)
+            yield from _replaced(part, part.right, statement)
+
+
+def _of_conditions(part: ast.comprehension | ast.IfExp, statement: Statement) -> Iterator[Mutation]:
+    if isinstance(part, ast.IfExp):
         swapped = copy.copy(part)
         swapped.body, swapped.orelse = part.orelse, part.body
-        yield from _replaced(part, swapped, statement, "branches swapped")
-    elif isinstance(part, ast.Call):
-        yield from _of_call(part, statement, line)
-    elif isinstance(part, ast.comprehension):
-        for index, test in enumerate(part.ifs):
-            yield Mutation(part, "ifs", _negated(test), f"not ({_text(test)})", test.lineno, index=index)
-        if part.ifs:
-            yield Mutation(part, "ifs", [], "without its condition", part.ifs[0].lineno)
-    elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
-        for new in _opposites(part.attr):
-            yield Mutation(part, "attr", new, f".{part.attr} -> .{new}", line)
-    elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-        for new in _opposites(part.id):
-            yield Mutation(part, "id", new, f"{part.id} -> {new}", line)
+        yield from _replaced(part, swapped, statement)
+        return
+    for index, test in enumerate(part.ifs):
+        yield Mutation(part, "ifs", _negated(test), f"not ({_text(test)})", test.lineno, index=index)
+    if part.ifs:
+        yield Mutation(part, "ifs", [], "without its condition", part.ifs[0].lineno)
 
 
 def _of_call(part: ast.Call, statement: Statement, line: int) -> Iterator[Mutation]:
@@ -152,14 +158,18 @@ def _of_call(part: ast.Call, statement: Statement, line: int) -> Iterator[Mutati
         kept = [*part.keywords[:index], *part.keywords[index + 1 :]]
         yield Mutation(part, "keywords", kept, f"without {keyword.arg or '**'}", line)
     if len(arguments) == 1 and not part.keywords and not isinstance(arguments[0], ast.Starred):
-        yield from _replaced(part, arguments[0], statement, f"`{_text(arguments[0])}` without the call")
+        yield from _replaced(part, arguments[0], statement)
     if len(arguments) > 1:
         yield Mutation(part, "args", arguments[:-1], "without its last argument", line)
     if isinstance(part.func, ast.Attribute) and not arguments and not part.keywords:
-        yield from _replaced(part, part.func.value, statement, f"without .{part.func.attr}()")
+        yield from _replaced(part, part.func.value, statement)
 
 
-def _of_slice(part: ast.Slice, line: int) -> Iterator[Mutation]:
+def _of_slice(part: ast.Slice | ast.Subscript, line: int) -> Iterator[Mutation]:
+    if isinstance(part, ast.Subscript):
+        for step in (1, -1) if not isinstance(part.slice, (ast.Slice, ast.Constant)) else ():
+            yield Mutation(part, "slice", _plus(part.slice, step), f"index {step:+d}", line)
+        return
     for field in ("lower", "upper"):
         bound: ast.expr | None = getattr(part, field)
         if bound is not None:
@@ -209,18 +219,18 @@ def _siblings(statement: Statement) -> list[tuple[ast.stmt, str]]:
 
 def _of_names(part: Any, statement: Statement) -> Iterator[Mutation]:
     """Another name of the function in place of one; and a name in place of None that is returned or passed."""
-    is_name = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+    own = part.id if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) else ""
     is_none = isinstance(part, ast.Constant) and part.value is None
-    if not is_name and not is_none:
+    if not own and not is_none:
         return
     scope = statement.scope
     bound = [name for each in scope.statements for name in each.binds if each.line <= statement.line]
     known = [name for name in dict.fromkeys([*reversed(bound), *scope.parameters]) if name not in ("self", "cls")]
-    if not scope.is_function or (is_name and part.id not in known):
+    if not scope.is_function or (own and own not in known):
         return
-    for name in [each for each in known if not is_name or each != part.id][:_MAX_NAMES]:
+    for name in [each for each in known if each != own][:_MAX_NAMES]:
         new = ast.Name(id=name, ctx=ast.Load())
-        yield from _replaced(part, new, statement, f"{_text(part)} -> {name}")
+        yield from _replaced(part, new, statement)
 
 
 def _of_texts(part: Any, statement: Statement) -> Iterator[Mutation]:
@@ -250,8 +260,9 @@ def _constants(value: Any) -> list[Any]:
     return []
 
 
-def _replaced(part: ast.AST, new: ast.expr, statement: Statement, what: str) -> Iterator[Mutation]:
+def _replaced(part: ast.AST, new: ast.expr, statement: Statement) -> Iterator[Mutation]:
     """An expression in place of another, wherever that is."""
+    what = f"{_text(part)} -> {_text(new)}"
     for parent in [statement.node, *statement.parts()]:
         for field, value in ast.iter_fields(parent):
             if value is part:
@@ -278,7 +289,7 @@ def _plus(value: ast.expr, step: int) -> ast.expr:
 def _located(new: Any, old: Any) -> Any:
     for each in ast.walk(new):
         for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
-            if "lineno" in each._attributes and getattr(each, name, None) is None:  # noqa: SLF001 - documented by ast
+            if "lineno" in each._attributes and getattr(each, name, None) is None:
                 setattr(each, name, getattr(old, name, 1))
     return new
 
@@ -343,7 +354,7 @@ def _outermost(statement: Statement) -> list[ast.AST]:
     """The classes and functions around a statement, outermost first."""
     nodes: list[ast.AST] = []
     scope = statement.scope
-    while scope is not None and scope.parent is not None:
+    while scope.parent is not None:
         nodes.insert(0, scope.node)
         scope = scope.parent
     return nodes
@@ -440,5 +451,5 @@ def _rebind(owner: Any, name: str, old: Any, new: Any) -> None:
         return
     setattr(owner, name, new)
     for each in list(sys.modules.values()):
-        if isinstance(each, ModuleType) and vars(each).get(name) is old:
+        if getattr(each, "__dict__", {}).get(name) is old:
             setattr(each, name, new)

@@ -8,9 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from trysquare.debug.recorder.slices import Dependence, Slice
-from trysquare.debug.recorder.syntax import Module, Program, Statement
+from trysquare.debug.recorder.syntax import Module, Program, Statement, bodies
 
 _NO_CODE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ClassDef)
+
+LATER, OTHER, BROKEN, EARLIER, NONE = "later", "other", "broken", "earlier", "none"
+"""What a change makes of a failure: the test fails later, with another value, otherwise, earlier, or as before."""
+_EFFECTS = {LATER: 1.5, OTHER: 1.0, BROKEN: 0.3, EARLIER: -1.0, NONE: -0.3, "": 0.0}
 
 
 class Run:
@@ -38,6 +42,8 @@ class Suspect:
         self.when = 0
         """When it ran last in the failing test."""
         self.is_on_stack = False
+        self.changes = 0
+        """The number of small changes that it can have."""
         self.trials: list[dict[str, Any]] = []
         """What came of changing it."""
 
@@ -49,9 +55,18 @@ class Suspect:
 
     @property
     def influence(self) -> float:
-        """The share of its changes that changed how the test fails."""
-        told = [each for each in self.trials if each["ran"]]
-        return sum(each["fixed"] or each["changed"] for each in told) / len(told) if told else 0.5
+        """How its changes changed the failure: for it if value or place did, against it if an earlier check broke."""
+        told = [each["effect"] for each in self.trials if each["ran"] and not each["fixed"]]
+        return sum(_EFFECTS[each] for each in told) / len(told) if told else 0.0
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether it is a `pass` beside other statements: something may be missing there."""
+        statement = self.statement
+        if not isinstance(statement.node, ast.Pass):
+            return False
+        outer = statement.blocks[-1].node if statement.blocks else statement.scope.node
+        return any(statement.node in body and len(body) > 1 for body in bodies(outer))
 
     @property
     def base(self) -> float:
@@ -59,6 +74,8 @@ class Suspect:
         score = self.ochiai
         if self.dependence is not None:
             score += 0.12 + 0.12 / (1 + self.dependence.distance)
+        elif self.does_nothing:
+            score += 0.2
         if self.is_on_stack:
             score += 0.1
         return score
@@ -69,10 +86,8 @@ class Suspect:
         score = self.base
         if proof is not None:
             score += 1.0 if proof["breaks"] == 0 else 0.3 / (1 + proof["breaks"])
-            score += 0.2 * proof["also_fixed_share"]
-        elif self.trials:
-            score += 0.2 * (self.influence - 0.5)
-        return score
+            score += 0.5 * proof["also_fixed_share"]
+        return score + 0.15 * self.influence
 
 
 class Ranking:
@@ -91,9 +106,7 @@ class Ranking:
         for run in runs:
             run.statements = self._statements(run.lines)
         self._runs = runs
-        self._when = {
-            (file, line): when for file, lines in detail["lines"].items() for line, when in lines
-        }
+        self._when = {(file, line): when for file, lines in detail["lines"].items() for line, when in lines}
 
     def suspects(self, target: Run, seeds: Iterable[tuple[str, int, int]]) -> list[Suspect]:
         """The statements that the failing test ran, the most suspect first."""
@@ -183,8 +196,16 @@ def order(suspect: Suspect) -> tuple[Any, ...]:
     return (-suspect.score, -suspect.when, suspect.file, suspect.line)
 
 
+def is_test_code(statement: Statement) -> bool:
+    """Whether a statement is a test's own: in a function or class that is named so, or outside of any."""
+    names = statement.scope.name.split(".")
+    return names == [""] or any(name.lower().startswith("test") for name in names)
+
+
 def _is_code(statement: Statement) -> bool:
     node = statement.node
+    if statement.scope.name and is_test_code(statement):
+        return False
     if isinstance(node, _NO_CODE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
         return False
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

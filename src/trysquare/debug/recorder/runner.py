@@ -23,8 +23,8 @@ from types import FunctionType
 from typing import Any, cast
 
 from trysquare.debug.recorder import hooks, report
-from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.forks import can_fork, private_folder
+from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.hooks import COMMAND, Watcher
 from trysquare.debug.recorder.localize import Localizer, Tests
 from trysquare.debug.recorder.tracer import CallTracer, ProbeRecorder
@@ -38,6 +38,8 @@ _OUTPUT = 4000
 _REPORT = 32_000
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
 _PYTEST_OPTIONS = ["-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "--tb=native", "--capture=tee-sys"]
+_FROM_CACHE = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first", "--sw", "--stepwise")
+"""Options that need what pytest remembers of its last run."""
 _NOT_RUN = (4, 5)
 """Exit codes of pytest for a wrong command line and for no test at all."""
 
@@ -209,7 +211,8 @@ def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, fo
             if not isinstance(excinfo.value, pytest.Session.Interrupted):
                 _note_failure(excinfo.value, watcher, found, name="the run was interrupted", output="")
 
-    code = int(pytest.main([*_PYTEST_OPTIONS, *_without_workers(), *target], plugins=[Catcher(watcher, found)]))
+    options_of_ours = _PYTEST_OPTIONS[any(word in _FROM_CACHE for word in target) :]
+    code = int(pytest.main([*options_of_ours, *_without_workers(), *target], plugins=[Catcher(watcher, found)]))
     if code in _NOT_RUN and not found["failed"]:
         found["known_tests"] = _known_tests(target)
     return code
@@ -276,10 +279,11 @@ def _own_packages(items: Iterable[Any], watcher: Watcher) -> None:
 
 
 def _without_workers() -> list[str]:
-    """Run tests in this process. The plugin stays enabled, since its options would be unknown otherwise."""
-    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") or importlib.util.find_spec("xdist") is None:
+    """Run tests in this process, without coverage. The plugins stay, since their options would be unknown otherwise."""
+    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         return []
-    return ["-n", "0"]
+    options = {"xdist": ["-n", "0"], "pytest_cov": ["--no-cov"]}
+    return [word for name, words in options.items() if importlib.util.find_spec(name) is not None for word in words]
 
 
 def _known_tests(target: list[str]) -> list[str]:
@@ -386,13 +390,15 @@ def _locate_by_pytest(options: dict[str, Any], target: list[str], watcher: Watch
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             return {**self.result, "seconds": time.perf_counter() - begun}
 
-        @pytest.hookimpl(hookwrapper=True)
-        def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
-            outcome = yield
-            told = outcome.get_result()
-            if told.failed and self.result["outcome"] != "failed":
-                self.result.update(outcome="failed", **_error_of(getattr(call.excinfo, "value", None)))
-            elif told.skipped and self.result["outcome"] == "passed":
+        def pytest_exception_interact(self, call: Any) -> None:
+            if not self.result["frames"]:
+                self.result.update(_error_of(call.excinfo.value))
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            if report.failed:
+                self.result["outcome"] = "failed"
+                self.result["error"] = self.result["error"] or str(report.longrepr)[:2000]
+            elif report.skipped and self.result["outcome"] == "passed":
                 self.result["outcome"] = "skipped"
 
     folder = options["folder"] = private_folder()
@@ -432,7 +438,7 @@ def _locate_by_unittest(options: dict[str, Any], target: list[str], watcher: Wat
         begun = time.perf_counter()
         unittest.TestSuite([case]).run(result)
         outcome = "failed" if errors else "skipped" if result.skipped else "passed"
-        error = _error_of(errors[0]) if errors else {"error": "", "frames": []}
+        error: dict[str, Any] = _error_of(errors[0]) if errors else {"error": "", "frames": []}
         return {"outcome": outcome, **error, "seconds": time.perf_counter() - begun}
 
     class Runner:

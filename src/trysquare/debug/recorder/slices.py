@@ -104,8 +104,8 @@ class Slice:
                         yield 1, each, f"returned it from {scope.name if scope is not None else ''}"
 
     def _by_name(self, name: str, statement: Statement, module: Module) -> Iterator[tuple[int, Statement, str]]:
-        scope: Scope | None = statement.scope
-        while scope is not None:
+        scope = statement.scope
+        while True:
             writers = [each for each in scope.statements if name in each.binds]
             if scope.parent is None:
                 for each in writers:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
 _BLOCKS = (ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try, *_SCOPES)
 _CHANGING = frozenset(
-    "append add extend insert update setdefault pop popitem remove discard clear sort reverse write put send "
-    "appendleft extendleft".split()
-)
+    (
+        "append", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear",
+        "sort", "reverse", "write", "put", "send", "appendleft", "extendleft",
+    )
+)  # fmt: skip
 """Methods that change the value that they are called on."""
 
 
@@ -98,7 +100,9 @@ class Scope:
     @property
     def first_line(self) -> int:
         """As code objects have it: decorators included."""
-        return min([getattr(self.node, "lineno", 1), *(each.lineno for each in getattr(self.node, "decorator_list", []))])
+        return min(
+            [getattr(self.node, "lineno", 1), *(each.lineno for each in getattr(self.node, "decorator_list", []))]
+        )
 
     def inner_function(self) -> Scope | None:
         scope: Scope | None = self
@@ -166,8 +170,8 @@ def heads(node: ast.stmt) -> list[ast.AST]:
         return [*node.decorator_list, *node.bases]
     parts: list[ast.AST] = []
     for name in ("test", "target", "iter", "items", "subject"):
-        found: Any = getattr(node, name, None)
-        parts.extend(found if isinstance(found, list) else [] if found is None else [found])
+        found: Any = getattr(node, name, [])
+        parts.extend(cast(list[ast.AST], found) if isinstance(found, list) else [found])
     for handler in getattr(node, "handlers", []):
         parts.extend([handler.type] if handler.type is not None else [])
     return parts
