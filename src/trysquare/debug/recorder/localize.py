@@ -35,10 +35,10 @@ _MAX_SIBLINGS = 400
 _SHOWN = 40
 _VALUES = 3
 """Suspects whose values are shown."""
-_TRIED = 24
-"""Suspects that are changed, the most suspect first."""
-_FIRST_CHANGES = 6
-_MORE_CHANGES = 24
+_ROUNDS = ((0, 12, 8), (0, 40, 6), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
+"""Suspects from one rank to another, and how many changes of each are tried, one round after the other."""
+_ENOUGH = 24
+"""Suspects after which no more are tried once one is proved."""
 _MAX_CHECKS = 30
 """Passing tests that are run with a change which makes the failing one pass."""
 
@@ -68,7 +68,7 @@ class Localizer:
         """The test's file, if the code that it tests is in there."""
         self._limit = 30.0
 
-    def locate(self, name: str) -> dict[str, Any]:
+    def locate(self, name: str, *, instead_of: str | None = None) -> dict[str, Any]:
         """All that is found out about a failing test, as JSON."""
         target = self._detailed(name)
         if target is None or target["outcome"] != "failed":
@@ -76,6 +76,11 @@ class Localizer:
             return {"located": False, "reason": f"run again by itself, it ended with: {outcome}"}
         plain = run_forked(lambda send: send(self._tests.run(name)), seconds=self._limit)
         runs = self._spectrum(name, target)
+        if not any(not self.is_test_file(file) for file, _ in runs[0].lines):
+            # It may run the program as another process; a test that fails with it may reach the code itself.
+            other = next((each for each in runs if each.failed and each.lines and each.name != name), None)
+            if other is not None and instead_of is None:
+                return self.locate(other.name, instead_of=name)
         ranking = Ranking(self._program, target["detail"], runs, is_test=self.is_test_file)
         suspects = ranking.suspects(runs[0], self._seeds(target))
         lines = _line_ranking(runs, self.is_test_file)
@@ -89,6 +94,7 @@ class Localizer:
         return {
             "located": True,
             "name": name,
+            "instead_of": instead_of,
             "error": target["error"],
             "suspects": described,
             "before_changes": [{"file": each["file"], "line": each["line"]} for each in before],
@@ -211,20 +217,31 @@ class Localizer:
         """Change the most suspect statements, one at a time, and see what the tests say."""
         limit = min(10.0, 1.0 + 5 * plain.seconds)
         trials = 0
-        pools = [(each, self._changes_of(each)) for each in suspects[:_TRIED]]
-        for suspect, pool in pools:
-            suspect.changes = len(pool)
-        for count in (_FIRST_CHANGES, _MORE_CHANGES):
-            for suspect, pool in pools:
+        pools: dict[int, list[Mutation]] = {}
+        for first, last, count in _ROUNDS:
+            for number, suspect in enumerate(self._with_blocks(suspects)[first:last], start=first):
+                pool = pools.setdefault(id(suspect), self._changes_of(suspect) if id(suspect) not in pools else [])
                 for _ in range(min(count, len(pool))):
                     if self._left(1.0) < plain.seconds:
                         return trials
-                    mutation = pool.pop(0)
-                    trial = self._try(mutation, suspect, name, target, runs, limit)
+                    trial = self._try(pool.pop(0), suspect, name, target, runs, limit)
                     if trial is not None:
                         trials += 1
                         suspect.trials.append(trial)
+                if number >= _ENOUGH and any(each.is_proved for each in suspects[:number]):
+                    return trials
         return trials
+
+    def _with_blocks(self, suspects: list[Suspect]) -> list[Suspect]:
+        """Suspects in the order to try them: after one that is proved, the conditions around it."""
+        ordered: dict[Suspect, None] = {}
+        by_statement = {each.statement: each for each in suspects}
+        for each in suspects:
+            ordered.setdefault(each)
+            for block in reversed(each.statement.blocks) if each.proof is not None else ():
+                if block in by_statement:
+                    ordered.setdefault(by_statement[block])
+        return list(ordered)
 
     def _changes_of(self, suspect: Suspect) -> list[Mutation]:
         module = self._program.module(suspect.file)
@@ -243,7 +260,7 @@ class Localizer:
         found = run_forked(lambda send: self._run_changed(make, [name], send), seconds=limit)
         trial: dict[str, Any] = {
             "what": mutation.what, "line": mutation.line, "ran": False, "fixed": False, "effect": "", "breaks": 0,
-            "checked": 0, "also_fixed": 0, "also_fixed_share": 0.0,
+            "removes": mutation.removes, "checked": 0, "also_fixed": 0, "also_fixed_share": 0.0,
         }  # fmt: skip
         result = found.messages[0] if found.messages else None
         if result is None or result.get("refused") or result.get("unchanged"):
@@ -359,7 +376,6 @@ class Localizer:
             "proof": proof,
             "trials": len([each for each in suspect.trials if each["ran"]]),
             "when": suspect.when,
-            "changes": suspect.changes,
             "effects": [each["effect"] for each in suspect.trials if each["ran"]],
             "kind": type(statement.node).__name__,
             "influence": round(suspect.influence, 2),

@@ -51,13 +51,17 @@ _MAX_TEXTS = 4
 class Mutation:
     """One change of a syntax tree, which can be made and taken back."""
 
-    def __init__(self, node: Any, field: str, new: Any, what: str, line: int, *, index: int | None = None) -> None:
+    def __init__(
+        self, node: Any, field: str, new: Any, what: str, line: int, *, index: int | None = None, removes: bool = False
+    ) -> None:
         self.node = node
         self._field = field
         self._index = index
         self._new = new
         self._old = getattr(node, field) if index is None else getattr(node, field)[index]
         self.what = what
+        self.removes = removes
+        """Whether it only leaves something out."""
         self.line = line
 
     def make(self) -> None:
@@ -208,7 +212,8 @@ def _of_statement(statement: Statement, module: Module) -> Iterator[Mutation]:
     if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Return, ast.If)):
         others.append((ast.Pass(), "without it"))
     for new, what in others:
-        yield Mutation(holder, "body", _located(new, node), what, line, index=index)
+        removes = isinstance(new, ast.Pass)
+        yield Mutation(holder, "body", _located(new, node), what, line, index=index, removes=removes)
 
 
 def _siblings(statement: Statement) -> list[tuple[ast.stmt, str]]:

@@ -42,8 +42,6 @@ class Suspect:
         self.when = 0
         """When it ran last in the failing test."""
         self.is_on_stack = False
-        self.changes = 0
-        """The number of small changes that it can have."""
         self.trials: list[dict[str, Any]] = []
         """What came of changing it."""
 
@@ -51,7 +49,17 @@ class Suspect:
     def proof(self) -> dict[str, Any] | None:
         """The best change with which the failing test passes."""
         fixing = [each for each in self.trials if each["fixed"]]
-        return max(fixing, key=lambda each: (each["breaks"] == 0, each["also_fixed"], -each["breaks"]), default=None)
+        return max(
+            fixing,
+            key=lambda each: (each["breaks"] == 0, not each["removes"], each["also_fixed"], -each["breaks"]),
+            default=None,
+        )
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether a change of it makes all failing tests that reach it pass, and no other fail."""
+        proof = self.proof
+        return proof is not None and not proof["breaks"] and not proof["removes"] and proof["also_fixed_share"] == 1
 
     @property
     def influence(self) -> float:
@@ -75,7 +83,7 @@ class Suspect:
         if self.dependence is not None:
             score += 0.12 + 0.12 / (1 + self.dependence.distance)
         elif self.does_nothing:
-            score += 0.2
+            score += 0.5
         if self.is_on_stack:
             score += 0.1
         return score
@@ -85,7 +93,9 @@ class Suspect:
         proof = self.proof
         score = self.base
         if proof is not None:
-            score += 1.0 if proof["breaks"] == 0 else 0.3 / (1 + proof["breaks"])
+            worth = 1.0 if proof["breaks"] == 0 else 0.3 / (1 + proof["breaks"])
+            # To leave something out makes many a check pass.
+            score += worth * (0.7 if proof["removes"] else 1.0)
             score += 0.5 * proof["also_fixed_share"]
         return score + 0.15 * self.influence
 

@@ -71,10 +71,12 @@ class Statement:
         """Note that a part of a value is written: `value[0] = 1`, `value.name = 1` and `value.append(1)`."""
         while isinstance(value, (ast.Subscript, ast.Call)):
             value = value.value if isinstance(value, ast.Subscript) else value.func
-        if isinstance(value, ast.Name):
+        if isinstance(value, ast.Name) and value.id not in ("self", "cls"):
+            # What a method sets of its own object is followed by the attributes.
             self.binds.add(value.id)
         elif isinstance(value, ast.Attribute):
             self.binds_attributes.add(value.attr)
+            self._bind_root(value.value)
 
     @property
     def is_leaving(self) -> bool:
